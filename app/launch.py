@@ -1,9 +1,21 @@
 """The steps of a start that need no Qt: create folders, lock the data folder, open the crash log.
 
-Only one process may use a data folder, and the InstanceLock decides which. A second process hands
-its files over to the first one and exits. The first one opens the socket for hand-overs and the
-crash log, then imports Qt and runs `app.main.open_window` until the app ends. An error during these
-steps is printed to standard error.
+app/__main__.py calls `launch` if the command line names no terminal command. The return value
+becomes the exit status of the process.
+
+Only one process may use a data folder, and the InstanceLock decides which:
+
+    first process     locks the data folder, opens the socket for hand-overs and the crash log,
+                      imports Qt and runs app.main.open_window until the app ends
+    second process    sends its model and files to the socket of the first one, which opens them
+                      and brings its window to the front; exits with status 0
+
+The second process fails with an AlreadyRunningError if the first one does not confirm, or if the
+second one is a self-test. A self-test must check its own window, not another process.
+
+An EngineError in any step, also in open_window, is printed to standard error, and the exit status
+is 1. If the app bundle was started without a terminal, a message box shows the error too. Any other
+exception ends the process with a traceback, which the crash log records once it is open.
 """
 
 from __future__ import annotations
@@ -22,13 +34,19 @@ from engine.errors import EngineError
 
 
 def launch(data_dir: Path | None, options: Options) -> int:
-    """Run the app, or hand over to a process that already runs; return the exit status."""
+    """Run the app, or hand over to a process that already runs; return the exit status.
+
+    Args:
+        data_dir: folder for all files of the app, or None for the usual folders of the system.
+        options: options of the command line. Their relative paths are made absolute here.
+    """
     model = options.model and _absolute(options.model)
     files = tuple(_absolute(file) for file in options.files)
     try:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
+        # A self-test shows no message box: a box waits for a click, and the test must end alone.
         if options.selftest is None and _nobody_reads():
             from app.main import tell  # noqa: PLC0415
 
@@ -47,8 +65,10 @@ def _run(paths: Paths, options: Options) -> int:
             # A process that only hands over its files does not wait for the import.
             from app.main import open_window  # noqa: PLC0415
 
+            # crashes.last: path of the last run's crash log; None if it did not crash
             return open_window(paths, options, listener=listener, last_crash=crashes.last)
-    except AlreadyRunningError:
+    except AlreadyRunningError:  # raised by InstanceLock
+        # The first process opens a model folder in the same way as it opens any other file.
         model = () if options.model is None else (options.model,)
         if options.selftest is None and hand_over(paths.data_dir, (*model, *options.files)):
             return 0

@@ -2,8 +2,15 @@
 
 app.launch calls `open_window` once it holds the lock on the data folder. `open_window` starts the
 log, loads the settings, and builds the Core and the MainWindow. The Core has the controllers, the
-engine and the store. Then `open_window` runs Qt's event loop, and closes everything at the end. The
-engine starts after the first paint, because importing its libraries takes seconds. Main thread.
+engine and the store. Then `open_window` runs Qt's event loop, and closes everything at the end.
+Main thread. The order in time:
+
+    core.open()       load the list of conversations, which needs no engine
+    window.show()     first paint; the window then emits `painted`, once
+    core.start()      start the engine, because importing its libraries takes seconds
+    app.exec()        run until the app quits
+    callers.close()   accept no more hand-overs
+    end()             save everything, stop the engine and join every thread
 """
 
 from __future__ import annotations
@@ -78,7 +85,7 @@ def open_window(
         # Imported here: a normal start does not need the self-test.
         from app.selftest import SelfTest  # noqa: PLC0415
 
-        SelfTest(window, core, options.selftest)
+        SelfTest(window, core, options.selftest)  # a child of the window, which keeps it alive
     core.open()
     window.show()
     if loaded.problem is not None:
@@ -93,13 +100,15 @@ def open_window(
     if callers is not None:
         callers.close()
     end(window, core)
+    # After end(): a signal during end() must not end the process before everything is saved.
     signals.close()
+    # Last, because automatic collection is safe only if no other thread runs.
     garbage.close()
     return status
 
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
-    """Return the real engine factory, store, model catalog and clocks. Tests use fakes instead."""
+    """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
     config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     return Seams(
         make_engine=lambda on_event: Engine(config, on_event),
@@ -114,7 +123,11 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
 
 
 def tell(problem: Problem) -> None:
-    """Show a message box with an error that keeps the window from opening."""
+    """Show a message box with an error that keeps the window from opening.
+
+    app.launch calls this. No Qt application exists then: the error came before `open_window`, or
+    before it made the application. Return when the user closes the box.
+    """
     _application = make_application()  # keeps the application alive while the message box is shown
     show_problem(problem)
 
@@ -126,6 +139,7 @@ def make_application() -> Application:
     app = Application(sys.argv)
     app.setApplicationName(words.APP_NAME)
     app.setApplicationDisplayName(words.APP_NAME)
+    # On macOS an app keeps running without a window; a click on its Dock icon shows it again.
     app.setQuitOnLastWindowClosed(sys.platform != "darwin")
     app.setWindowIcon(app_icon())
     install_accessibility()

@@ -1,10 +1,14 @@
 """The bridge between the engine thread and the main thread: engine events as Qt signals.
 
+Core creates the bridge, which creates the engine. Controllers connect to its signals, for example
+turns.py to `request_changed`. Commands need no bridge: a controller calls `EngineBridge.engine`,
+which queues a command without blocking.
+
 The engine calls back on its own thread for every event. The bridge appends the event to a queue
 and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
 whole queue and joins the text deltas of each reply with coalesce.py. It emits one signal per
-remaining event, in order. A fast reply therefore costs one wake-up per pass of the event loop, not
-one per token. Commands need no bridge: `EngineBridge.engine` queues them without blocking.
+remaining event, in the order of the engine: no text moves past an event of another kind. A fast
+reply therefore costs one wake-up per pass of the event loop, not one per token.
 """
 
 from __future__ import annotations
@@ -44,7 +48,10 @@ IdleEvent = IdleWorking | IdleStopped
 
 
 class EnginePort(EngineCommands, Protocol):
-    """The engine as the app uses it: commands, start() and close(). Tests use a fake engine."""
+    """The engine as the app uses it: commands, start() and close(). Tests use a fake engine.
+
+    close() ends the engine thread and waits for it, for at most timeout_s seconds.
+    """
 
     def start(self) -> None: ...
     def close(self, timeout_s: float = 30.0) -> None: ...
@@ -74,7 +81,11 @@ class EngineBridge(QObject):
         self.engine.start()
 
     def close(self) -> None:
-        """Cancel running requests, join the engine thread and emit its last events. Idempotent."""
+        """Cancel running requests, join the engine thread and emit its last events. Idempotent.
+
+        Core.close() calls this. It blocks the main thread until the engine thread has ended, or
+        for 30 s, the default of EnginePort.close. Events that come later are never emitted.
+        """
         self.engine.close()
         self._drain()
 
@@ -88,6 +99,7 @@ class EngineBridge(QObject):
 
     @Slot()
     def _drain(self) -> None:
+        """Emit the signals of all queued events. Runs on the main thread."""
         with self._lock:
             events = list(self._pending)
             self._pending.clear()
@@ -106,6 +118,7 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
+                # StatisticsReported is a CommandResult, so its case must come first.
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
                 case CommandResult():

@@ -3,9 +3,18 @@
 The window's widgets call `ChatController` for every such action. An action that needs an answer is
 planned by a pure function of conversation/actions.py, which returns the changed conversation and
 the messages for the engine. The plan goes to turns.py, which runs it until the answer has ended.
-The other actions change the conversation at once and save it through desk.py. A conversation has
-one answer at a time: a message that is sent during an answer is queued and sent when that answer
-has ended.
+The other actions change the conversation at once and save it through desk.py.
+
+A conversation has one answer at a time. While an answer is running:
+
+    send                             queues the message until that answer has ended
+    edit, regenerate, resume         return False and change nothing
+    delete                           changes nothing
+    undo of a deleted message        reports AnswerRunningError and can be tried again
+    versions, prompt, setup, draft   change at once; a request that the engine has does not change
+
+The controller keeps no conversation: values and queued messages are in desk.py, running answers in
+turns.py. It keeps only the answer that each queued message waits for (`_awaited`).
 """
 
 from __future__ import annotations
@@ -58,12 +67,17 @@ class AnswerRunningError(UserFixableError):
 class ChatController(QObject):
     """The user's actions in conversations. Ids identify conversations and messages.
 
+    All conversations in the calls must be in memory (desk.py), as the one on show always is.
+
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
     False, nothing has changed: either an answer is running, or `refused` was emitted with the
-    reason.
+    reason. The caller then keeps the user's text where it is. The engine may still refuse a turn
+    after the call returned True: `refused` is then emitted with the text.
     """
 
-    refused = Signal(object)  # argument: a Refusal
+    # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer. The
+    # text is empty if the call returned False, or if the action has no text (regenerate, resume).
+    refused = Signal(object)
     # argument: ConversationId; its messages or options have changed
     next_turn_changed = Signal(object)
     draft_saved = Signal(object)  # argument: the ConversationId
@@ -84,13 +98,18 @@ class ChatController(QObject):
         self._models = models
         self._undo = undo
         self._origin = origin
-        # Key: a conversation with a queued message. Value: the id of its running reply.
+        # Key: a conversation with a queued message. Value: the reply that the message waits for.
+        # send() sets the key with each queued message, and a restart queues nothing, so every
+        # queued message has a key. A key without a queued message is left over and harmless.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
-        """Add a message and request its answer; queue the message if another answer is running."""
+        """Add a message and request its answer; queue the message if another answer is running.
+
+        A second message during the same answer is appended to the queued one.
+        """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
             self._awaited[conversation_id] = reply_id
@@ -100,7 +119,7 @@ class ChatController(QObject):
         return self._send(conversation_id, text, draft="")
 
     def withdraw(self, conversation_id: ConversationId) -> None:
-        """Move the queued message back into the composer."""
+        """Move the queued message back into the composer. Do nothing if there is none."""
         text = self._desk.take_queued(conversation_id)
         if text:
             self._give_back(conversation_id, text)
@@ -111,6 +130,7 @@ class ChatController(QObject):
         return self._desk.queued(conversation_id)
 
     def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
+        """Start a turn with a new message. `draft` is the conversation's draft after that."""
         ids, now = self._new_ids(), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
@@ -135,6 +155,8 @@ class ChatController(QObject):
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)
+        # The user may have typed a new draft during the answer, so keep it. If _send refuses the
+        # message, it emits `refused` with the problem, and _give_back emits it with the text.
         if not self._send(conversation_id, text, draft=conversation.draft):
             self._give_back(conversation_id, text)
         self.queue_changed.emit(conversation_id)
@@ -155,7 +177,7 @@ class ChatController(QObject):
         )
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request another version of a reply. Use it also to retry a failed reply."""
+        """Request another version of an ended reply. Use it also to retry a failed reply."""
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         return self._begin(
             conversation_id,
@@ -164,14 +186,21 @@ class ChatController(QObject):
         )
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request the rest of a reply that was cut off."""
+        """Request the rest of a reply that was cut off.
+
+        Requires can_continue() of conversation/actions.py. The window offers the action only then.
+        """
         now = self._origin.now()
         return self._begin(
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
 
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
-        """Delete a version of a message and all messages below it, unless an answer is running."""
+        """Delete a version of a message and all messages below it, unless an answer is running.
+
+        Emit `deleted` with the number of messages and a function that undoes the deletion. The
+        function works once; the list of undo actions has it too.
+        """
         conversation = self._desk.get(conversation_id)
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
             self._put(delete_message(conversation, node_id, now=self._origin.now()))
@@ -180,6 +209,7 @@ class ChatController(QObject):
             )
 
     def stop(self, conversation_id: ConversationId) -> None:
+        """Stop the running answer, if any; keep its text so far. See Turns.stop."""
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
@@ -201,9 +231,15 @@ class ChatController(QObject):
         self._put(apply_preset(self._desk.get(conversation_id), preset))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
+        """Replace the generation options, such as the temperature, of later answers."""
         self._put(replace(self._desk.get(conversation_id), setup=setup))
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
+        """Save the text of the composer.
+
+        ChatPane calls this after a pause in typing, before it shows another conversation, and when
+        the app closes.
+        """
         self._desk.save_draft(conversation_id, draft)
         self.draft_saved.emit(conversation_id)
 
@@ -213,7 +249,9 @@ class ChatController(QObject):
         return self._undo.add(lambda: self._bring_back(conversation_id, node_id))
 
     def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Restore a deleted message, unless an answer is running."""
         if self._turns.live_in(conversation_id) is not None:
+            # an undo function runs once, so add another one for the next attempt
             self._note_deletion(conversation_id, node_id)
             self.failed.emit(AnswerRunningError(words.DELETED_COMES_BACK).problem)
             return
@@ -228,10 +266,16 @@ class ChatController(QObject):
         self.restored.emit(conversation.conversation_id)
 
     def _put(self, conversation: Conversation) -> None:
+        """Save a conversation that has no new turn. read_ahead.py then reads ahead again."""
         self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
 
     def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
+        """Make the plan from the current conversation and start its turn.
+
+        `plan` is called at most once, before this call returns. It may raise an EngineError, for
+        example because the message is empty. `text` is the user's text, for a later Refusal.
+        """
         if self._turns.live_in(conversation_id) is not None:
             return False
         status = self._models.status

@@ -148,9 +148,14 @@ class Desk(QObject):
         return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
+        """Keep a conversation in memory until unpin(). Turns pins the one of each running turn.
+
+        This has nothing to do with the conversations that the user pins (Conversation.keep_ready).
+        """
         self._pinned.add(conversation_id)
 
     def unpin(self, conversation_id: ConversationId) -> None:
+        """Let a conversation be dropped from memory again, because its turn has ended."""
         self._pinned.discard(conversation_id)
         self._trim()
 

@@ -1,11 +1,25 @@
 """Read-ahead: sends the known beginning of the next prompt to the engine. Main thread.
 
-Reading a prompt ahead makes the answer start sooner. When the user opens a conversation, changes
-its messages or options, or types a long draft, the controller sends the known beginning of the next
-prompt. The engine feeds it while idle. After a turn the engine reads ahead by itself. The
-controller also tells the engine which conversation is on show and which ones are pinned. The engine
-evicts the cached state of these conversations last. The controller listens to the signals of the
-other controllers. Its only public method is stop().
+Reading a prompt ahead makes the answer start sooner: the engine feeds the prompt while it is idle.
+The controller listens to the signals of the other controllers, and sends three kinds of commands:
+
+    Show        when another conversation is on show. The engine works for it first.
+    Pin         when the user pins or unpins a conversation. The engine evicts the state of pinned
+                conversations last. Pins stay in the engine when another model is loaded.
+    ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
+                change of its messages or options, when a long draft is saved (LONG_DRAFT
+                characters or more), and after another model was loaded.
+
+The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
+without messages withdraws it. The controller withdraws a command when the conversation is deleted,
+and when the next prompt no longer has a known beginning, for example when the user deletes a long
+draft in an empty chat.
+
+`_sent` is the last ReadAhead command. An equal one is not sent again. During a turn of the
+conversation on show, no ReadAhead command is sent. After a turn of any conversation the engine
+reads it ahead by itself and may drop its command. If that command is `_sent`, it is outdated.
+
+Core creates the controller and calls its only public method, stop(), when the app closes.
 """
 
 from __future__ import annotations
@@ -27,7 +41,10 @@ STAY_MS = 400
 
 
 class ReadAheadController(QObject):
-    """The controller that sends Show, ReadAhead and Pin commands to the engine."""
+    """The controller that sends Show, ReadAhead and Pin commands to the engine.
+
+    It lives as long as the app. Only ReadAhead commands need a loaded model.
+    """
 
     def __init__(
         self,
@@ -44,10 +61,14 @@ class ReadAheadController(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        self._facts: ModelFacts | None = None  # facts of the loaded model
-        # content of the last ReadAhead command; None if it is no longer valid
+        self._facts: ModelFacts | None = None  # facts of the loaded model; None if there is none
+        # Content of the last ReadAhead command, of any conversation. None before the first command,
+        # after a model was loaded, and after that conversation was deleted.
         self._sent: NextTurn | None = None
-        # True: send a ReadAhead command when the running turn on show has ended
+        # True if a turn of that conversation has ended since the command: the engine may have
+        # dropped the command, so an equal one is sent again at the next occasion.
+        self._is_outdated = False
+        # True if a ReadAhead command was due during the running turn on show. It is sent after it.
         self._is_put_off = False
         self._is_over = False  # True once the app is closing
         # conversations that are pinned in the engine
@@ -64,11 +85,16 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Stop sending ReadAhead commands, because the app is closing. Idempotent."""
+        """Stop sending ReadAhead commands, because the app is closing. Idempotent.
+
+        main.py calls this before it saves the last drafts, and Core.close() calls it again. Show
+        and Pin commands are still sent: they start no work in the engine.
+        """
         self._is_over = True
         self._stay.stop()
 
     def _on_shown(self) -> None:
+        # library.current is never None, and it is in memory: it may be a new, empty conversation.
         self._engine.show(self._library.current)
         self._wait()
 
@@ -77,15 +103,17 @@ class ReadAheadController(QObject):
         if facts is self._facts:
             return
         self._facts = facts
-        # a newly loaded model has read nothing ahead, so the command must be sent again
+        # A newly loaded model has read nothing ahead, so the command must be sent again. While no
+        # model is loaded, _sent may stay: nothing is sent until the next model is ready.
         if facts is not None:
             self._sent = None
             self._wait()
 
     def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
+        """Withdraw any read-ahead of a deleted conversation, also one that the engine began."""
         if self._facts is None or self._is_over:
             return
-        self._engine.read_ahead(summary.conversation_id, ())
+        self._engine.read_ahead(summary.conversation_id, ())  # no messages: withdraw
         if self._has_sent_for(summary.conversation_id):
             self._sent = None  # if undo restores the conversation, the command is sent again
 
@@ -96,7 +124,8 @@ class ReadAheadController(QObject):
     def _on_draft_saved(self, conversation_id: ConversationId) -> None:
         """Let the engine read a long draft ahead, without the delay STAY_MS.
 
-        A draft is saved only after a pause in typing, so no other delay is needed.
+        A draft is saved only after a pause in typing, so no other delay is needed. If the last
+        command had a draft, a new one is necessary even if the draft is now short or empty.
         """
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
@@ -106,30 +135,38 @@ class ReadAheadController(QObject):
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Send the beginning of the next prompt after a turn, if necessary.
 
-        The engine reads ahead by itself after a turn, and drops the ReadAhead command that was sent
-        before the turn. A new command is necessary if a command was put off during the turn. It is
-        also necessary if the draft is long, because the engine does not know the draft.
+        The engine reads ahead by itself after a turn. A command is necessary only if one was put
+        off during the turn, or if the draft is long, because the engine does not know the draft.
         """
-        is_on_show = conversation_id == self._library.current
-        if not is_on_show or self._turns.live_in(conversation_id) is not None:
+        if self._turns.live_in(conversation_id) is not None:
+            return
+        self._is_outdated |= self._has_sent_for(conversation_id)
+        if conversation_id != self._library.current:
             return
         if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
-            self._sent = None
             self._send_next_turn()
 
     def _wait(self) -> None:
+        """Call _send_next_turn after STAY_MS without another call of _wait."""
         if not self._is_over:
             self._stay.start()
 
     def _send_next_turn(self) -> None:
+        """Send a ReadAhead command for the conversation on show, unless the last one was equal.
+
+        During a turn of the conversation only note that a command is due.
+        """
         self._stay.stop()
         current = self._library.current
         self._is_put_off = self._turns.live_in(current) is not None
         if self._facts is None or self._is_put_off or self._is_over:
             return
         turn = next_turn(self._desk.get(current), self._facts)
-        if turn != self._sent and (turn.messages or self._has_sent_for(current)):
-            self._sent = turn
+        is_needed = self._is_outdated or turn != self._sent
+        # A turn without messages withdraws the last command. If that command was for another
+        # conversation, there is nothing to withdraw.
+        if is_needed and (turn.messages or self._has_sent_for(current)):
+            self._sent, self._is_outdated = turn, False
             self._engine.read_ahead(
                 turn.conversation_id,
                 turn.messages,
@@ -142,6 +179,7 @@ class ReadAheadController(QObject):
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
+        """Send the differences between the pinned conversations and the pins in the engine."""
         kept_ready = self._library.kept_ready
         for conversation_id in kept_ready - self._kept_ready:
             self._engine.pin(conversation_id)

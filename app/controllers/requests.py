@@ -66,11 +66,16 @@ def make_request(
 
 
 def has_long_draft(conversation: Conversation) -> bool:
+    """Return True if reading the draft ahead saves time: it has LONG_DRAFT characters or more."""
     return len(conversation.draft) >= LONG_DRAFT
 
 
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
-    """Return the known beginning of the next prompt: messages on show, and a long draft."""
+    """Return the known beginning of the next prompt: messages on show, and a long draft.
+
+    `messages` is empty if there is neither a message nor a long draft. The system prompt alone is
+    not read ahead.
+    """
     draft = conversation.draft if has_long_draft(conversation) else ""
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:

@@ -1,14 +1,26 @@
 """Running turns: from the user's action until the reply is complete in the tree. Main thread.
 
-chat.py starts a turn. `Turns` submits the turn to the engine, handles the engine's events and saves
-the streamed text every 500 ms. A turn belongs to the tree node of its reply, not to a view, so
-switching conversations loses nothing. A turn has one of three states:
+chat.py calls start_turn() and stop(); library.py calls stop() for a deleted conversation. `Turns`
+submits the turn to the engine, handles the engine's events and saves the streamed text every 500
+ms. A turn belongs to the tree node of its reply, not to a view, so switching conversations loses
+nothing. A turn has one of three states. The fields `facts` and `planned` of _Running tell them
+apart:
 
-    waiting    no model is ready yet            -> submitted when the model is ready
-    submitted  in the engine's queue            -> started, or refused: the composer gets the text
-    started    the engine prefills and decodes  -> finished, stopped or failed: the reply is kept
+    state      facts  planned  meaning                          next
+    waiting    None   None     no model is ready yet            submitted when the model is ready;
+                                                                refused if no model will be ready
+    submitted  set    None     in the engine's queue            started; refused if the request
+                                                                fails or is stopped; waiting if
+                                                                another model is chosen
+    started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
-Until a turn has started, only its text is stored, as part of the conversation's draft.
+A started turn keeps its reply, with the text so far. A refused turn leaves the conversation, and
+its text returns to the composer. desk.py calls a started turn "accepted". Until a turn has started,
+the desk holds it back: the store gets only its text, as part of the conversation's draft. So
+Desk.save, which _submit calls, does not store the turn.
+
+A turn exists from start_turn() until `_end` or `_refuse`. Both remove it from `_running`, so that
+the conversation can have a next turn, and then emit activity_changed.
 """
 
 from __future__ import annotations
@@ -73,11 +85,14 @@ class _Running:
     facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
     # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
     planned: Planned | None = None
-    stopped: bool = False  # True after the user has stopped a submitted turn
+    # True after the user has stopped a submitted or started turn. The turn ends with the engine's
+    # next event about the end of the request.
+    stopped: bool = False
     saved_tokens: int = 0  # live.num_tokens when the text was last saved
 
     @property
-    def accepted(self) -> bool:
+    def has_started(self) -> bool:
+        """True if the turn has started."""
         return self.planned is not None
 
     @property
@@ -89,21 +104,27 @@ class _Running:
         return self.turn.reply_id
 
     def reading(self, *, done: int, total: int, eta_s: float | None) -> Reading:
+        """Return the phase that shows the progress of feeding the prompt.
+
+        `replayed` is the part of the fed tokens that belongs to earlier messages.
+        """
         replayed = 0 if self.planned is None else self.planned.plan.replayed
         return Reading(done=done, total=total, replayed=replayed, eta_s=eta_s)
 
 
 class Turns(QObject):
-    """The running turns, oldest first. A conversation has at most one."""
+    """The running turns. A conversation has at most one."""
 
     text_arrived = Signal(object, object, str)  # arguments: NodeId of the reply, Channel, new text
     line_changed = Signal(object)  # argument: NodeId of a reply with a changed state line
     # argument: ConversationId; its turn has begun, changed state or ended
     activity_changed = Signal(object)
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId; its reply is complete or failed. Not emitted for a stopped reply.
+    # argument: ConversationId; its started turn has ended with a complete or failed reply. Not
+    # emitted if the request was cancelled, by the user or by a change of the model.
     answered = Signal(object)
-    # argument: a Refusal; the receiver puts its text back into the composer
+    # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
+    # the composer if the conversation is on show.
     refused = Signal(object)
 
     def __init__(
@@ -120,6 +141,8 @@ class Turns(QObject):
         self._desk = desk
         self._models = models
         self._origin = origin
+        # The key is the id of the newest request of the turn: a turn that waits for another model
+        # gets a new id and moves to the end.
         self._running: dict[RequestId, _Running] = {}
         self._saver = QTimer(self, interval=SAVE_MS)
         self._saver.timeout.connect(self._save_texts)
@@ -135,9 +158,10 @@ class Turns(QObject):
     @property
     def num_writing(self) -> int:
         """Number of turns that are being answered. Quitting now would cut their replies off."""
-        return sum(running.accepted for running in self._running.values())
+        return sum(running.has_started for running in self._running.values())
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
+        """Return the streamed text of the conversation's running turn, or None if it has none."""
         running = self._find(conversation_id)
         return None if running is None else running.live
 
@@ -147,7 +171,16 @@ class Turns(QObject):
         return None if running is None else running.reply_id
 
     def start_turn(self, turn: Turn, text: str) -> None:
-        """Show the turn, and submit it to the engine now or as soon as the model is ready."""
+        """Show the turn, and submit it to the engine now or as soon as the model is ready.
+
+        ChatController calls this. The conversation must not have a running turn. If the loaded
+        model cannot continue the reply of the turn, the turn is refused before this call returns.
+
+        Args:
+            turn: the planned turn. Its conversation replaces the one in memory.
+            text: the user's text, which returns to the composer if the turn is refused. Empty if
+                the turn adds no user message.
+        """
         status = self._models.status
         running = _Running(
             request_id=RequestId(self._origin.new_id()),
@@ -164,9 +197,14 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the conversation's turn.
+        """Stop the conversation's turn. Do nothing if it has none.
 
-        If the reply has started, keep its text; else refuse the turn.
+        A waiting turn is refused at once. A submitted or started turn is cancelled in the engine
+        and ends later, with an event:
+
+            RequestFailed      the request was still in the queue: the turn is refused
+            RequestFinished    the engine had started the request, perhaps only its prefill: the
+                               reply is kept with its text so far, which may be empty
         """
         running = self._find(conversation_id)
         if running is None:
@@ -178,15 +216,21 @@ class Turns(QObject):
             self._engine.cancel(running.request_id)
 
     def close(self) -> None:
-        """End every turn and keep the text that has arrived. Call after the engine is closed."""
+        """End every turn and keep the text that has arrived.
+
+        Core.close() calls this after it has closed the engine. The engine has then finished its
+        running requests, and their events have ended the turns. Left are turns that never started,
+        and started turns if the engine thread did not end in time.
+        """
         self._saver.stop()
         for running in list(self._running.values()):
-            if running.accepted:
+            if running.has_started:
                 self._end(running, self._stopped(running))
             else:
                 self._refuse(running, None)
 
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
+        """Send the request of a waiting turn, or refuse a turn that the model cannot continue."""
         conversation = self._desk.get(running.conversation_id)
         problem = problem_of_begun(running.turn, facts)
         if problem is not None:
@@ -203,6 +247,7 @@ class Turns(QObject):
         )
         running.facts = facts
         generation = generation_of(request, facts)
+        # This changes the reply on show. The desk does not store the turn before accept().
         self._desk.save(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
         self._engine.submit(request)
@@ -220,7 +265,7 @@ class Turns(QObject):
     def _on_request_changed(self, event: RequestEvent) -> None:
         running = self._running.get(event.request_id)
         if running is None:
-            return
+            return  # an event of a cancelled request whose turn was refused or got a new id
         match event:
             case RequestQueued(ahead=ahead):
                 self._set_phase(running, Waiting(ahead))
@@ -238,8 +283,10 @@ class Turns(QObject):
                 assert_never(event)
 
     def _on_started(self, running: _Running, planned: Planned) -> None:
+        """Store the turn, and show the progress of a long prefill."""
         running.planned = planned
         self._desk.accept(running.conversation_id)
+        # the tokens to feed: replayed = in earlier messages, read = in new messages (PromptPlan)
         fed = planned.plan.replayed + planned.plan.read
         reading = running.reading(done=0, total=fed, eta_s=None)
         self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
@@ -247,6 +294,7 @@ class Turns(QObject):
     def _on_delta(self, running: _Running, delta: TextDelta) -> None:
         live = running.live
         now = self._origin.tick()
+        # With the first text, replace the progress of prefill by the final state line.
         if live.num_tokens == 0 and running.planned is not None:
             self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
@@ -262,7 +310,7 @@ class Turns(QObject):
             self.answered.emit(running.conversation_id)
 
     def _on_request_failed(self, running: _Running, problem: Problem) -> None:
-        if not running.accepted:
+        if not running.has_started:
             self._refuse(running, None if running.stopped else problem)
             return
         live = running.live
@@ -279,26 +327,34 @@ class Turns(QObject):
     def _on_will_replace(self) -> None:
         """Cancel all submitted requests, because another model is about to be loaded.
 
-        A turn that the engine has started ends with its partial reply. A turn that waits is
-        submitted again, to the new model.
+        A started turn ends with its partial reply. A turn that has not started waits again and is
+        submitted to the new model. It gets a new request id, so that the events of the cancelled
+        request are ignored. If the user has stopped the turn, it is refused.
         """
         for running in list(self._running.values()):
             if running.facts is None:
                 continue
             self._engine.cancel(running.request_id)
-            if not running.accepted:
+            if running.has_started:
+                continue
+            if running.stopped:
+                # The event that ends the stopped request has not arrived yet.
+                self._refuse(running, None)
+            else:
                 del self._running[running.request_id]
                 running.request_id = RequestId(self._origin.new_id())
                 running.facts = None
                 self._running[running.request_id] = running
 
     def _end(self, running: _Running, conversation: Conversation) -> None:
+        """End a started turn, and save the conversation with its ended reply."""
         self._drop(running)
         self._desk.save(conversation)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
 
     def _refuse(self, running: _Running, problem: Problem | None) -> None:
+        """End a turn that has not started: remove it from the conversation, return its text."""
         self._drop(running)
         self._desk.take_back(running.conversation_id)
         self._desk.unpin(running.conversation_id)
@@ -311,6 +367,7 @@ class Turns(QObject):
             self._saver.stop()
 
     def _stopped(self, running: _Running) -> Conversation:
+        """Return the conversation with the reply marked as stopped, with the text so far."""
         live = running.live
         return stop_reply(
             self._desk.get(running.conversation_id),

@@ -2,8 +2,21 @@
 
 Each plan_... function takes a conversation and returns a `Turn`: the conversation with a new, empty
 reply, and the messages of that branch for the engine. The functions are pure and store nothing. The
-caller is the window, the command line or a test. It saves the conversation and submits the
-messages, or discards the turn.
+caller saves the conversation and submits the messages, or discards the turn. Callers are the window
+(controllers/chat.py), the command line (app/cli) and tests.
+
+    action       adds to the tree                          last message for the engine
+    send         a user message at the end, and a reply    the new user message
+    edit         a version of a user message, and a reply  the new version
+    regenerate   a version of a reply                      the user message above it
+    continue     nothing: the cut-off reply streams again  the reply so far
+
+A reply must have ended before it can be part of the messages. The window therefore plans no turn
+while another turn of the conversation is running.
+
+The plans take `generation`, the model and options to store in the new reply. The window leaves it
+None and sets it when a model is ready (tree.set_generation). The command line leaves it None. Tests
+of stored and shown messages pass one.
 """
 
 from __future__ import annotations
@@ -70,7 +83,11 @@ def plan_send(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Plan a turn with a new user message at the end of the branch on show. Clear the draft."""
+    """Plan a turn with a new user message at the end of the branch on show. Clear the draft.
+
+    Raises:
+        EmptyMessageError: the text contains only white space.
+    """
     path = shown_path(conv)
     user = _user_node(text, ids.user, path[-1].node_id if path else None, now=now)
     return _plan(replace(conv, draft=""), user, _reply_node(ids.reply, user, now, generation))
@@ -85,7 +102,13 @@ def plan_edit(
     now: float,
     generation: Generation | None = None,
 ) -> Turn:
-    """Plan a turn with a new version of a user message, which starts a new branch."""
+    """Plan a turn with a new version of a user message, which starts a new branch.
+
+    The draft stays, because an edit is typed in the message, not in the composer.
+
+    Raises:
+        EmptyMessageError: the text contains only white space.
+    """
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
     user = _user_node(text, ids.user, edited.parent, now=now)
@@ -123,16 +146,24 @@ def is_at_limit(reply: MessageNode) -> bool:
 
 
 def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
-    """Plan a turn that continues a cut-off reply: its text stays, and new text is appended."""
+    """Plan a turn that continues a cut-off reply: its text stays, and new text is appended.
+
+    The caller checks can_continue() first.
+    """
     assert can_continue(conv, reply_id)
     user_id = conv.nodes[reply_id].parent
     assert user_id is not None
+    # Make the messages first: resume_reply() drops the token ids, and the engine needs them.
     messages = _messages(conv.system_prompt, path_to(conv, reply_id))
     return _turn(resume_reply(conv, reply_id), user_id, reply_id, messages, set(), now=now)
 
 
 def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
-    """Return the messages at the start of the next prompt: those on show, and the draft if any."""
+    """Return the messages at the start of the next prompt: those on show, and the draft if any.
+
+    The window passes them to the engine to read ahead (controllers/requests.py). The system prompt
+    is one of them, and the only one if there is neither a message nor a draft.
+    """
     messages = _messages(conv.system_prompt, shown_path(conv))
     if draft.strip():
         _add_user(messages, message_text(draft))
@@ -166,6 +197,7 @@ def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
     messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
     new_messages = {len(messages) - 1} if is_new else set[int]()
+    # The first message gives the title, and so does an edited version of the first message.
     starts_chat = is_new and user.parent is None
     title = title_from(user.content) if starts_chat and not conv.title_is_manual else conv.title
     titled = replace(grown, title=title)
@@ -181,7 +213,10 @@ def _turn(
     *,
     now: float,
 ) -> Turn:
-    """Make the Turn. The system prompt counts as new if it has changed since the last turn."""
+    """Make the Turn. The system prompt counts as new if it has changed since the last turn.
+
+    Conversation.read_system_prompt is the system prompt of the last turn.
+    """
     if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
         new_messages.add(0)
     return Turn(
@@ -224,7 +259,7 @@ def _reply_message(node: MessageNode) -> Message:
         role=Role.ASSISTANT,
         content=node.content,
         reasoning=node.reasoning,
-        reply=node.reply,
+        reply=node.reply,  # the token ids, so that the engine does not tokenize the text again
     )
 
 

@@ -2,8 +2,13 @@
 
 The store lane (bridge/store_lane.py) opens the store, calls it and closes it, all on one thread. A
 save compares the new value with the one that was saved last and writes only the differing rows.
-While a reply streams, save_text writes its text so far. Deleted conversations and messages stay in
-the database for 30 days. The store caches nothing.
+While a reply streams, save_text writes its text so far. The store caches nothing: the store lane
+keeps the values that were saved last.
+
+A deleted conversation or message only gets a time in the column deleted_at. It stays in the
+database for 30 days, so that it can be restored. `purge` then removes it for good. In the app only
+open_store calls purge, before any conversation is loaded. No loaded conversation therefore has a
+message that was removed from the database.
 """
 
 from __future__ import annotations
@@ -78,10 +83,10 @@ def _kept_aside(kept: Path) -> Problem:
 
 
 class ConversationStore:
-    """All conversations of a data folder. Use on the store thread only.
+    """All conversations of a data folder, and in `presets` the presets. On the store thread only.
 
-    Each method is one transaction. It raises StoreError and changes nothing if the disk is full or
-    the database cannot be used.
+    Each method that writes does so in one transaction. It raises StoreError and changes nothing if
+    the disk is full or the database cannot be used.
     """
 
     def __init__(self, database: Database) -> None:
@@ -92,7 +97,7 @@ class ConversationStore:
         self._database.close()
 
     def create(self, conv: Conversation) -> None:
-        """Write a conversation that is not stored yet."""
+        """Write a conversation that is not stored yet. The store lane calls this at its first save."""
         with self._database.transaction():
             self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
             self._write_nodes(conv, conv.nodes.values())
@@ -106,6 +111,7 @@ class ConversationStore:
         """
         assert conv.conversation_id == since.conversation_id
         assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
+        # Nodes are immutable, so an unchanged node is the same object in both values.
         changed = (
             node for node in conv.nodes.values() if since.nodes.get(node.node_id) is not node
         )
@@ -116,20 +122,26 @@ class ConversationStore:
                 self._write_shown(conv)
 
     def save_text(self, reply_id: NodeId, *, content: str, reasoning: str) -> None:
-        """Write the text of a streaming reply so far; change nothing if the reply has ended."""
+        """Write the text of a streaming reply so far.
+
+        If the stored reply has ended, the SQL statement changes nothing. A late save_text therefore
+        cannot overwrite the final text.
+        """
         self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
-        """Mark a conversation as deleted. restore() can undo this for 30 days."""
+        """Mark a conversation as deleted. restore() can undo this until it is purged."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
 
     def restore(self, conversation_id: ConversationId) -> None:
+        """Remove the mark of delete(). An unmarked conversation does not change."""
         self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
 
     def purge(self, *, now: float) -> int:
         """Remove for good the conversations and messages that were deleted at least 30 days ago.
 
-        Return the number of removed conversations.
+        The messages below a removed message are removed too, and so are all rows of a removed
+        conversation (ON DELETE CASCADE). Return the number of removed conversations.
         """
         long_ago = (now - DELETED_KEPT_S,)
         with self._database.transaction():
@@ -140,7 +152,7 @@ class ConversationStore:
     def stop_interrupted(self) -> int:
         """Mark as stopped all replies that a crash interrupted, and return their number.
 
-        The saved part of their text stays.
+        open_store calls this, when no reply is streaming. The saved part of the text stays.
         """
         return self._database.run(statements.STOP_INTERRUPTED)
 
@@ -162,10 +174,13 @@ class ConversationStore:
         nodes = [node_from(row) for row in messages]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
+        # SELECT_MESSAGES returns the order of creation, so parents come first. add_nodes shows the
+        # newest versions; replace() then sets the versions that were on show.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown)
 
     def _update_conversation(self, row: ConversationRecord, old: ConversationRecord) -> None:
+        # UPDATE_CONVERSATION leaves a column unchanged if its parameter is None (NULL).
         changes = [None if new == was else new for new, was in zip(row, old, strict=True)]
         self._database.run(statements.UPDATE_CONVERSATION, (*changes[1:], row.conversation_id))
 

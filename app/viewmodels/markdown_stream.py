@@ -6,11 +6,19 @@ all earlier blocks. The text after them is the tail. Only the tail is parsed aga
 an open code fence, it is not parsed again: new text is added to its block. An incomplete line
 freezes no block, because a line such as `***` can still become bold text.
 
-There is one exception: a link definition turns labels in earlier text into links. finish() adds
-these links to the frozen blocks. After finish() the blocks equal those of parse_markdown(text).
+There is one exception: a link definition turns labels in earlier text into links. finish() then
+parses the whole text again. A list can become loose when a blank line arrives, but loose and tight
+lists give the same blocks (markdown.py).
 
-app/widgets/transcript/messages/body.py appends the text and makes rows from the blocks. The rows of
-frozen blocks are made only once.
+    text:    | frozen: parsed once | tail: parsed after each append | last line of markup: not shown
+                                   ^ _tail_start
+
+After finish() the blocks equal those of parse_markdown(text), with two exceptions for very long
+texts: a tail of more than MAX_BLOCK characters was cut, or a link definition came late in a text of
+more than MAX_REPARSE characters.
+
+app/widgets/transcript/messages/body.py makes one stream per text, appends the text and makes rows
+from the blocks. The rows of frozen blocks are made only once, unless finish() replaces the blocks.
 """
 
 from __future__ import annotations
@@ -68,6 +76,7 @@ class MarkdownStream:
     """The blocks of a Markdown text that is appended piece by piece.
 
     `frozen` blocks never change before finish(). `tail` blocks may change with every append.
+    Streams may share one parser, because it keeps no state between parses.
     """
 
     def __init__(self, parser: MarkdownIt) -> None:
@@ -78,7 +87,8 @@ class MarkdownStream:
         self._tail: tuple[Block, ...] | None = ()  # None if the tail must be parsed again
         self._tail_start = 0  # offset of the tail in _text
         self._seen = 0  # offset after the last complete line
-        # Number of the list item at the start of the tail, if it is in an ordered list.
+        # Number of the list item at the start of the tail, if it is in an ordered list. Markdown
+        # numbers the items by counting from the first one, which the tail may no longer contain.
         self._number: int | None = None
         self._references: dict[str, object] = {}  # link definitions before the tail, by label
         self._late_references = False  # True if a link definition came after frozen blocks
@@ -118,7 +128,11 @@ class MarkdownStream:
         self._add(text.removesuffix("\r") if self._held else text)
 
     def finish(self) -> None:
-        """End the text. After this call the blocks equal those of parse_markdown(text)."""
+        """End the text: show its last line, close its blocks and apply late link definitions.
+
+        Call it once; append_text() is not allowed after it. If a link definition came after frozen
+        blocks, parse the whole text again: `frozen` becomes empty and `tail` has all blocks.
+        """
         if self._held:
             self._add(self._held)
             self._held = ""
@@ -130,6 +144,7 @@ class MarkdownStream:
             self._tail = self._parse_tail()
 
     def _add(self, text: str) -> None:
+        """Append text that does not end between CR and LF, and freeze what has become final."""
         self._text += normalized(text)
         self._tail = None
         end = self._text.rfind("\n") + 1
@@ -143,6 +158,7 @@ class MarkdownStream:
             self._cut_off()
 
     def _parse_tail(self) -> tuple[Block, ...]:
+        """Return the blocks of the tail. Before finish(), leave out an undecided last line."""
         if self._fence is not None:
             return (self._fence_block(self._fence),)
         text = self._text[self._tail_start :]
@@ -151,6 +167,8 @@ class MarkdownStream:
         environment = self._environment()
         tokens = self._parser.parse(text, environment)
         if self._finished:
+            # finish() needs to know whether the tail has late link definitions. A cut at line 0
+            # stores none of them.
             self._note_references(environment["references"], _Cut(0, None))
         return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
 
@@ -207,12 +225,17 @@ class MarkdownStream:
         self._fence = self._open_fence(tokens, cut)
 
     def _cut_off(self) -> None:
-        """Freeze the whole tail, because it is too long to be parsed at every update."""
+        """Freeze the whole tail, because it is too long to be parsed at every update.
+
+        This cuts the last block in two. If it is a list or a quote, the text after the cut is no
+        longer part of it, and a numbered list loses its count.
+        """
         self._frozen += self._parse_tail()
         self._tail_start += _decided_len(self._text[self._tail_start :])
         self._number = None
 
     def _environment(self) -> dict[str, Any]:
+        # A formula without closing delimiter is a block of its own while text may follow (GROWING).
         return {"references": dict(self._references), formulas.GROWING: not self._finished}
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
@@ -230,6 +253,7 @@ class MarkdownStream:
 
     def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
         """Return the open fence if the tail is an open top-level fence, otherwise None."""
+        # An indented fence does not match. Such a tail is parsed again like any other one.
         opening = _FENCE.match(self._text, self._tail_start)
         token = tokens[-1] if tokens else None
         if opening is None or token is None or token.type != "fence" or token.level != 0:
@@ -264,6 +288,7 @@ def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
             if is_doubtful:
                 continue
             number = _list_number(token)
+            # a list at the start of the tail may continue a list with frozen items
             if cut.line == 0 and token.map[0] == 0 and number is not None:
                 number = first_number or number
             cut = _Cut(token.map[1] if _is_final(token) else token.map[0], None)

@@ -383,6 +383,20 @@ def test_model_change_stops_the_running_answer_and_answers_the_queued_one(
     assert rig.refusals == []
 
 
+def test_model_change_right_after_a_stop_does_not_submit_the_message_again(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    rig.engine.hold_start = True
+    send(rig, qtbot, "Never mind")
+    # The stop and the model change come before the event loop delivers the engine's answer.
+    rig.chat.stop(rig.library.current)
+    rig.models.choose(card("Other-4B").path)
+    settle(rig, qtbot)
+    assert len(rig.engine.submitted) == 1
+    assert [(refusal.text, refusal.problem) for refusal in rig.refusals] == [("Never mind", None)]
+    assert rig.current.draft == "Never mind"
+
+
 def test_closing_while_answering_keeps_the_text(tmp_path: Path, qtbot: QtBot) -> None:
     rig = Rig(tmp_path)
     rig.start()

@@ -234,6 +234,16 @@ def test_read_ahead_is_repeated_only_if_the_next_prompt_changes(rig: Rig, qtbot:
     assert read_aheads(rig, qtbot, 3).messages[0].content == "Be brief."
 
 
+def test_read_ahead_is_repeated_if_the_exchange_after_it_is_deleted(rig: Rig, qtbot: QtBot) -> None:
+    current = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.chat.set_setup(current, Setup(thinking=True))
+    before = read_aheads(rig, qtbot, 1)
+    chat(rig, qtbot, "Two", "2")
+    rig.chat.delete(current, rig.path[2].node_id)
+    assert read_aheads(rig, qtbot, 2) == before
+
+
 def test_keep_thinking_is_sent_only_if_the_model_supports_it(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.chat.set_setup(rig.library.current, Setup(keep_thinking=True))
