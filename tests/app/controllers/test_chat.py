@@ -428,6 +428,7 @@ def test_closing_while_loading_keeps_the_message_as_a_draft(tmp_path: Path, qtbo
     again.close()
 
 
+@pytest.mark.usefixtures("qapp")  # timers need an event dispatcher
 def test_close_right_after_start_closes_the_engine(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.start()
