@@ -136,11 +136,11 @@ setups = st.builds(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The folders of a model and of another model, and the size of a short conversation."""
+    """A model to test, another model to switch to, and the size of a short conversation."""
 
     model: Path
     other: Path
-    conversation_bytes: int  # size of the K/V of 512 tokens, and of eight snapshots
+    conversation_bytes: int  # bytes of the K/V of 512 tokens plus eight snapshots
 
 
 class Machine(RuleBasedStateMachine):
