@@ -9,9 +9,9 @@ first       the chat was never shown and is read from the store after the select
 pointed at  the pointer rested on the chat, as before a click, so it was read before the selection
 again       the chat was shown before
 
-For each chat of 1,000 messages or more, a process of its own measures memory. The figures are the
-growth of this process after the chat is opened at its end, and after it is scrolled from its start
-to its end.
+For each chat of 1,000 messages or more, a new process measures its own memory. Two figures show how
+much this memory has grown: after the chat is opened at its end, and after the chat is scrolled from
+its start to its end.
 """
 
 from __future__ import annotations

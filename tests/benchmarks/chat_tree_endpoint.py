@@ -52,7 +52,8 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        # Names of the steps whose reply the server has generated, or has read in a prompt.
+        # Names of steps. The server has generated the reply of each step, or has read it in a
+        # prompt.
         self._sent_replies: set[str] = set()
         self._processed = ProcessedTokens()
 

@@ -93,8 +93,9 @@ class Server:
 def main() -> int:
     """Return 0 if Rejoinder is within both limits.
 
-    First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, if it has
-    only as much memory as the newest entry of each chat needs, it still reads no token again.
+    First: Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second: if the
+    budget is only as large as mlx_lm.server's newest entries, one per chat, Rejoinder still reads
+    no token again.
     """
     before = active()
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
@@ -186,9 +187,10 @@ def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
 
 
 def report_budgets(newest_bytes: int) -> dict[int, int]:
-    """Return the number of tokens that all chats have to read again, by budget in percent.
+    """Return how many tokens all chats have to read again with budgets of different sizes.
 
-    The budget is a share of `newest_bytes`. The twenty chats have 58,000 tokens.
+    Key: budget in percent of `newest_bytes`. Value: number of tokens that are read again. The
+    twenty chats have 58,000 tokens.
     """
     missing: dict[int, int] = {}
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
