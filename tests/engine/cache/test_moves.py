@@ -1,7 +1,7 @@
 """Copies of K/V, measured with MLX's allocator.
 
-Finishing a turn copies nothing, nor does switching to another chat. A prompt that forks off copies
-only the K/V that it abandons.
+To finish a turn, or to switch to another chat, copies nothing. If a prompt differs from the
+conversation's earlier tokens, only the K/V after the first different token are copied.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ ALWAYS = (
     "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
-# The same template, but its prompt does not end with <think>: the model writes <think> itself.
+# Like ALWAYS, but the prompt does not end with <think>: the model writes <think> itself.
 OPENING = ALWAYS.replace("assistant\n<think>\n{% endif %}", "assistant\n{% endif %}")
 USER = Message(role=Role.USER, content="one")
 NEXT = Message(role=Role.USER, content="two")
