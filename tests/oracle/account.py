@@ -1,7 +1,7 @@
 """The account of the tokens that an engine has processed, to find tokens that it feeds twice.
 
 The redo of a prompt is the number of tokens that the engine feeds again. A token counts if the
-engine has processed the sequence from token 0 up to this token before, as prompt or as output. The
+engine has already processed it after the same preceding tokens, in a prompt or in an output. The
 engine promises a redo of 0. The harness (harness.py) adds every prompt and every answer to an
 `Account`. It lets the account judge each new prompt: the number of tokens that the engine restored
 must agree with what the engine had processed. After an eviction the harness clears the account,

@@ -1,10 +1,10 @@
 """Faults to plant in an engine. The check of an answer must report each of them.
 
-A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant
-a fault and play the second turn with the check on. A planted fault is a zeroed state, the state
-after one more token, the state of another chat, or a prompt that lacks a turn. In a model without
+A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant a
+fault and play the second turn with the check on. A planted fault is a zeroed state, the state after
+one more token, the state of another chat, or a prompt that lacks a turn. In a model without
 recurrent layers, the K/V get these faults instead of the recurrent state. The check compares logits
-with those of the bare model. A fault must make a difference above `VISIBLE`.
+with the logits of the bare model. A fault must make a difference above `VISIBLE`.
 """
 
 from __future__ import annotations

@@ -326,7 +326,7 @@ class Harness:
         return is_lost
 
     def _note_loss(self) -> None:
-        """Forget what must be cached: from now on, evicted tokens may be fed again."""
+        """Forget which tokens must be cached, because evicted tokens may be fed again."""
         self.account.clear()
         self._read_ahead.clear()
 

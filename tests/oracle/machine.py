@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
 def subjects_of(
     names: Iterable[str], get_model: Callable[[str, Template], Path]
 ) -> dict[str, Subject]:
-    """Return a Subject for each pair of a tiny model and a template, by title."""
+    """Return a Subject for each pair of a tiny model and a template. The key is a title."""
     subjects: dict[str, Subject] = {}
     for name in names:
         other = get_model("lfm2" if name == "llama" else "llama", Template.KEEPING)
@@ -343,7 +343,7 @@ def run_machine(
     """Run the machine and return its counts, or raise the first failure and print its steps.
 
     Args:
-        subjects: The models to choose from, by title.
+        subjects: The models to choose from. Key: title.
         examples: The number of sequences of actions, each with an engine of its own.
         steps: The largest number of actions in a sequence.
         seeded: True to run the same sequences each time.
