@@ -2,8 +2,8 @@
 
 telling_colors() gives each colour token of the theme a different value, so a painted colour
 identifies its token. The device finds pairs of tokens in the widgets that it paints.
-tests/app/theme/test_painted_pairs.py compares them with the pairs whose contrast is guaranteed
-(app/theme/contrast.py).
+tests/app/theme/test_painted_pairs.py compares these pairs with the pairs in app/theme/contrast.py,
+which have a guaranteed contrast.
 """
 
 from __future__ import annotations

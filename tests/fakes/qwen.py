@@ -121,8 +121,8 @@ def _tokenizer(vocabulary: str) -> Tokenizer:
 def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
     """Return the byte offset between the two parts that a token's last BPE merge joins.
 
-    The bytes of the token are merged as BPE does, but only to tokens of lower rank, until two parts
-    are left. Return 0 for the few tokens that no merges produce.
+    The function repeats those merges of BPE that give tokens of lower rank, until two parts are
+    left. Return 0 for the few tokens that no merges produce.
     """
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
@@ -140,7 +140,7 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
 def _letters() -> dict[int, str]:
     """Return the character that byte-level BPE writes for each byte.
 
-    Visible bytes keep their character; the others get characters from U+0100 on.
+    Bytes of visible characters keep their character. All other bytes get characters from U+0100 on.
     """
     visible = {*range(33, 127), *range(161, 173), *range(174, 256)}
     hidden = [byte for byte in range(256) if byte not in visible]
