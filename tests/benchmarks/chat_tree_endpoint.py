@@ -21,8 +21,8 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# Token limit of a reply whose text is ignored. Some servers hold back the text of longer replies:
-# their first token would seem late.
+# Token limit of a reply whose text is ignored. If a reply may be longer, some servers hold back its
+# first text, so the first token would seem late.
 _THROWN_AWAY_TOKENS = 1
 # Token limit of a reply that the client stops. The reply must not end before the stop.
 _STOPPED_TOKENS = 256

@@ -6,8 +6,9 @@ Twenty chats have the same system prompt of 2,000 tokens and three turns. A turn
 tokens and a reply of 200. Two of the chats are hot: their live caches stay in memory. Then one chat
 gets ten versions of its last message. The model has the proportions of Qwen3.5-4B, with 64 bytes of
 K/V per token instead of 32 KiB, and computes nothing. For comparison, mlx_lm's LRUPromptCache is
-filled as its server does it: after the system prompt, each user message and each reply. The unit of
-all figures is the K/V of one token. "active" is the memory that MLX's allocator reports.
+filled as mlx_lm.server fills it: after the system prompt, after each user message and after each
+reply. The unit of all figures is the K/V of one token. "active" is the memory that MLX's allocator
+reports.
 """
 
 # mlx-lm is untyped.
