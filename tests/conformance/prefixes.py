@@ -9,7 +9,7 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-# Size limits of a piece in characters, from the size of a token to that of a stored answer.
+# Size limits of a piece in characters. The smallest is about a token, the largest a whole answer.
 LONGEST_PIECES = (5, 60, 400, 3000)
 
 
