@@ -22,8 +22,8 @@ from engine.cache.trees import evaluate, tree_bytes
 from tests.fakes.cache_feeder import CacheFeeder
 
 TAIL = PointKind.TAIL
-# Bytes allowed for scalars and index arrays. The K/V of a token are 64 bytes; those of a
-# conversation in these tests are a megabyte.
+# Bytes allowed for scalars and index arrays. In these tests the K/V of a token take 64 bytes, the
+# K/V of a conversation a megabyte.
 SMALL = 4096
 
 

@@ -27,7 +27,7 @@ NEXT = Message(role=Role.USER, content="two")
 TOKENIZER = chat_tokenizer()
 BUILDERS = {name: PromptBuilder(TOKENIZER, StringRenderer(name)) for name in (ALWAYS, OPENING)}
 
-# Texts to encode letter by letter. For a whole text the tokenizer would give other ids.
+# Texts to encode letter by letter. The tokenizer would encode a whole text to other ids.
 letters = st.text("abcdefghij ", min_size=1, max_size=12).filter(lambda t: t == t.strip())
 
 
