@@ -43,7 +43,8 @@ READ = {
 # and constants that contain such strings. "*" stands for the whole file.
 EXEMPT = {
     "bridge/display.py": {
-        "MISSING_LIBRARY",  # part of an error message of the system, by which the app recognises it
+        # Part of a system error message, by which the app recognises the message.
+        "MISSING_LIBRARY",
         "missing_display",  # names of environment variables
     },
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
