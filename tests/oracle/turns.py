@@ -50,7 +50,7 @@ class TurnsReport:
     evictions: int
     budget: int
     last: Sample
-    # Largest number of bytes in MLX's arrays that are not weights and not in the ledger.
+    # Largest number of bytes held by MLX that are neither weights nor in the ledger.
     unaccounted: int
     device_slope: float
     process_slope: float
