@@ -37,7 +37,7 @@ Place = Callable[[ast.FunctionDef], Iterator[ast.expr]]
 
 
 def each(kind: type[N], part: Callable[[N], ast.expr | None]) -> Place:
-    """Return a Place that yields part(node), unless None, for each node of type `kind`."""
+    """Return a Place that yields part(node) for each node of type `kind`. Skip the value None."""
 
     def find(function: ast.FunctionDef) -> Iterator[ast.expr]:
         for node in ast.walk(function):

@@ -150,7 +150,8 @@ def kills(folder: Path, number: int) -> bool:
 class SoakRun:
     """A long run with its name.
 
-    `play` makes the run in a folder, with a fixed number of rounds. It returns True if all passed.
+    `play` makes the run in a folder, with a fixed number of rounds. It returns True if all rounds
+    passed.
     """
 
     name: str

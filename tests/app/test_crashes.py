@@ -27,7 +27,7 @@ except DiskError as error:
 
 
 def run(folder: Path, what: str) -> tuple[int, str]:
-    """Run code under a CrashLog in a new process.
+    """Run code with a CrashLog in a new process.
 
     Return the exit status and the output of the process. The output contains the path of the crash
     report that the previous run left, or None.

@@ -37,7 +37,7 @@ class TrialOutcome:
     caches: tuple[str, ...] = ()  # class name of each layer's cache
     # Difference between the engine and a bare model that reads the prompt in one go.
     difference: float = 0.0
-    # Difference between two runs of the bare model, which cut the prompt into different passes.
+    # Difference between two runs of the bare model: the prompt in one pass, and in several.
     cut_difference: float = 0.0
     # Difference between two runs of the bare model, with plain and with quantised K/V.
     kv_difference: float = 0.0
@@ -51,7 +51,7 @@ class TrialOutcome:
 
     @property
     def depends_on_cuts(self) -> bool:
-        """True if mlx-lm's own logits depend on how the prompt is cut, by more than rounding."""
+        """True if cutting the prompt elsewhere changes mlx-lm's logits by more than rounding."""
         return self.cut_difference > 1e-4
 
     def as_json(self) -> str:

@@ -3,8 +3,8 @@
 `run_trial` builds the type as a tiny model with random weights and runs four parts:
 
 1. mlx-lm's own generation. If it fails, the verdict is "not run".
-2. The bare model with the prompt cut into other passes, and with quantised K/V. The differences
-   that these make in its logits limit what part 3 can demand.
+2. The bare model reads a prompt in one pass, in several passes, and with quantised K/V. If its
+   logits differ between these runs, part 3 accepts such differences.
 3. A script of user actions on the engine, with evictions and a reload. Each answer is compared with
    the bare model, and no known token may be fed again.
 4. Planted faults (tests/oracle/faults.py). The comparison must report each of them.
@@ -218,7 +218,7 @@ def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
         return check.detail
     if check.replay_difference:
         return f"{check.replay_difference:.1e} from the same passes on empty caches"
-    # Quantised K/V can enlarge a rounding difference to a whole quantisation step.
+    # With quantised K/V, a rounding difference can become a whole quantisation step.
     is_rounding = check.max_difference < outcome.kv_difference
     if not (check.equal or is_rounding or outcome.depends_on_cuts):
         return f"{check.max_difference:.1e} from reading in one go"

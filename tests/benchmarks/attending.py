@@ -66,7 +66,7 @@ def held(caches: Sequence[object]) -> list[mx.array]:
 
 
 def passes_a_second(adapter: ModelAdapter, forward: Forward, num_rows: int) -> float:
-    """Return the decode passes per second. Start a pass before the last one's tokens are read."""
+    """Return the decode passes per second. Start each pass before the previous pass has ended."""
     token_ids = [mx.array(row) for row in range(num_rows)]
     start = 0.0
     for step in range(NUM_TOKENS + WARM_UPS):

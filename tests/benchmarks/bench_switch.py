@@ -6,12 +6,12 @@ Prints one JSON line per measurement. The engine is a fake; store, controllers a
 A time runs from the selection in the list until the chat is painted, in three cases:
 
 first       the chat was never shown and is read from the store after the selection
-pointed at  the pointer rested on the chat, as before a click, so it was read before the selection
+pointed at  the mouse pointer rested on the chat, so the chat was read before the selection
 again       the chat was shown before
 
-For each chat of 1,000 messages or more, a process of its own measures memory. The figures are the
-growth of this process after the chat is opened at its end, and after it is scrolled from its start
-to its end.
+For each chat of 1,000 messages or more, a new process measures its own memory. Two figures show how
+much this memory has grown: after the chat is opened at its end, and after the chat is scrolled from
+its start to its end.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class TimedView(TranscriptView):
         self.paints: list[float] = []  # duration of each paint event in seconds
         self._key = key
         self._appended = 0
-        # Deltas that are not painted yet: length of the text with the delta, time of the delta.
+        # Deltas that are not painted yet: (length of the text after the delta, time of the delta).
         self._waiting: deque[tuple[int, float]] = deque()
 
     @override
@@ -278,7 +278,7 @@ class Gaps(QObject):
 
 
 def play(source: AnswerSource, take: Callable[[str], None], finish: Callable[[], None]) -> Gaps:
-    """Stream an answer and wait 200 ms. Return the timer that measured the main thread."""
+    """Stream an answer and wait 200 ms. Return the timer (see Gaps) that ran at the same time."""
     loop = QEventLoop()
     source.token.connect(take)
     source.done.connect(loop.quit)
@@ -455,7 +455,8 @@ def main() -> None:
     switch_threads_often()
     app = QApplication([])
     theme = Theme(app, Appearance.LIGHT)
-    GarbageSearch(app).spare_all()  # exclude them from garbage collection, as app.main does
+    # Exclude all present objects from garbage collection, as app.main does.
+    GarbageSearch(app).spare_all()
     if args.only == "find":
         bench_find(theme, 4000)
         return

@@ -4,11 +4,12 @@
 
 turns    time spent on capturing and publishing, divided by the time of the turn, in conversations
          of 200 and of 8,000 tokens
-decode   time of a 2,000-token answer with captures, divided by its time without captures. To show
-         the noise, the times of two runs with captures are divided, too.
+decode   time of a 2,000-token answer with captures, divided by its time without captures. A second
+         figure shows the noise: the time of one run with captures, divided by that of another.
 restore  time to restore 4,000 tokens with the layout of Qwen3.5-4B (8 attention layers, 32 KiB of
-         K/V per token). The first row restores from the live cache. The second row restores from
-         the radix tree and divides by the time to concatenate the same K/V with mx.concatenate.
+         K/V per token). In the first row, tokens are restored from the live cache. In the second
+         row, they are restored from the radix tree; this time is divided by the time that
+         mx.concatenate takes to concatenate the same K/V.
 
 Prints one JSON line of medians per measurement. "held" is true if the first figure is within
 "limit". Exit status 0 if all limits are held.
@@ -252,7 +253,7 @@ def _time_acquire(cache: PrefixCache, acquire: Callable[[], Lease]) -> float:
 
 
 def _time_concatenating(spans: Sequence[KvArrays], room: int) -> float:
-    """Return the seconds to concatenate the arrays of all spans: a restore can't be faster."""
+    """Return the seconds to concatenate the arrays of all spans. No restore can be faster."""
     columns = list(zip(*(arrays_in(span.leaves) for span in spans), strict=True))
     missing = -(-room // kv.STEP) * kv.STEP - RESTORED_LEN
     start = time.perf_counter()

@@ -24,7 +24,8 @@ class EndpointError(Exception):
 class EndpointUsage:
     """The token counts that a server reports for one answer.
 
-    `cached_tokens` is 0 if the server does not report it. Many servers do not report a 0.
+    If the server does not report `cached_tokens`, it is 0: many servers leave out this count if it
+    is 0.
     """
 
     prompt_tokens: int

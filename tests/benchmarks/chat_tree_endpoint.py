@@ -21,8 +21,8 @@ from app.cli.tree.scenario import (
 from tests.benchmarks.chat_tree_client import Endpoint, EndpointError, ServerAnswer
 from tests.benchmarks.chat_tree_tokens import PromptTokens
 
-# Token limit of a reply whose text is ignored. Some servers hold back the text of longer replies:
-# their first token would seem late.
+# Token limit of a reply whose text is ignored. If a reply may be longer, some servers hold back its
+# first text, so the first token would seem late.
 _THROWN_AWAY_TOKENS = 1
 # Token limit of a reply that the client stops. The reply must not end before the stop.
 _STOPPED_TOKENS = 256
@@ -52,7 +52,8 @@ class EndpointEngine:
         self._peak_bytes: int | None = None
         self._prompts: dict[str, tuple[ChatMessage, ...]] = {}
         self._replies: dict[str, str] = {}
-        # Names of the steps whose reply the server has generated, or has read in a prompt.
+        # Names of steps. The server has generated the reply of each step, or has read it in a
+        # prompt.
         self._sent_replies: set[str] = set()
         self._processed = ProcessedTokens()
 

@@ -4,8 +4,8 @@
         [--prompt 4000] [--gap 0.2]
 
 single  speed of the engine including its events, divided by the speed of mlx_lm.stream_generate on
-        the same weights. To show the noise, the speeds of two runs of the engine are divided, too.
-        One row is for decoding, one for prefill.
+        the same weights. A second figure shows the noise: the speed of one run of the engine,
+        divided by that of another. One row is for decoding, one for prefill.
 rows    speed of four answers together, divided by the speed of one answer, and divided by the speed
         of four answers in mlx-lm's BatchGenerator
 ahead   speed of an answer with look-ahead (step n+1 starts before step n is read), divided by the
@@ -149,7 +149,11 @@ class _Speed:
 
 
 def _generate(bench: Bench, token_ids: list[int]) -> _Speed:
-    """Measure mlx-lm's answer. Its own figure counts the first token but not that token's time."""
+    """Measure mlx-lm's answer.
+
+    The speed that mlx-lm itself reports is too high: it counts the first token, but leaves out the
+    time of this token.
+    """
     start = time.perf_counter()
     generated = stream_generate(bench.model, bench.tokenizer, token_ids, max_tokens=NUM_TOKENS)
     times = [time.perf_counter() for _ in generated]
@@ -257,7 +261,10 @@ def time_gap(bench: Bench, num_prompt: int, reps: int) -> Iterator[Row]:
 
 
 def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> list[float]:
-    """Return the seconds between deltas: of `num_tokens` deltas, or until request `until` ends."""
+    """Return the seconds between deltas.
+
+    Stop after `num_tokens` deltas, or when the request `until` ends.
+    """
     times: list[float] = []
     while len(times) <= num_tokens:
         at, event = bench.client.next_timed()

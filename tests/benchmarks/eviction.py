@@ -68,7 +68,7 @@ MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 SCALE = 4  # token counts of real conversations are divided by SCALE
 STATE_TOKENS = 1600 // SCALE
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
-# Limit of a reply in tokens. The cache reserves room for as many before the reply starts.
+# Token limit of a reply. Before a reply starts, the cache reserves room for this number of tokens.
 MAX_TOKENS = 512 // SCALE
 
 NUM_STEPS = 240
@@ -159,7 +159,7 @@ class TraceWriter:
         self.steps.append({"op": op, "chat": chat, **values, **reply})
 
     def _message(self) -> int:
-        """Return a message's number of words: a few lines, or in 6 % of cases a pasted text."""
+        """Return a message's number of words. In 6 % of cases the message is a long, pasted text."""
         return self._words(1500, 0.4) if self._rng.random() < 0.06 else self._words(80, 0.8)
 
     def _words(self, tokens: int, spread: float) -> int:
@@ -175,7 +175,7 @@ VOCABULARY = (
 
 
 def with_texts(name: str, steps: list[Step]) -> Iterator[Step]:
-    """Yield the steps. Replace each number of words with a text of so many words.
+    """Yield the steps. Replace each number of words by a text with this number of words.
 
     A step has the same text in every run, and a system prompt has the same text in every chat.
     """
@@ -308,7 +308,7 @@ def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
 
 
 def main() -> int:
-    """Return 0 if our policy feeds clearly fewer tokens than LRU, and in no trace more."""
+    """Return 0 if our policy feeds clearly fewer tokens than LRU, and in no trace more than LRU."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--share", type=float, default=0.5, help="of the working set")
     parser.add_argument("--seeds", type=int, nargs="*", help="of other traces than the kept ones")

@@ -6,8 +6,9 @@ Twenty chats have the same system prompt of 2,000 tokens and three turns. A turn
 tokens and a reply of 200. Two of the chats are hot: their live caches stay in memory. Then one chat
 gets ten versions of its last message. The model has the proportions of Qwen3.5-4B, with 64 bytes of
 K/V per token instead of 32 KiB, and computes nothing. For comparison, mlx_lm's LRUPromptCache is
-filled as its server does it: after the system prompt, each user message and each reply. The unit of
-all figures is the K/V of one token. "active" is the memory that MLX's allocator reports.
+filled as mlx_lm.server fills it: after the system prompt, after each user message and after each
+reply. The unit of all figures is the K/V of one token. "active" is the memory that MLX's allocator
+reports.
 """
 
 # mlx-lm is untyped.
@@ -93,8 +94,9 @@ class Server:
 def main() -> int:
     """Return 0 if Rejoinder is within both limits.
 
-    First, Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second, if it has
-    only as much memory as the newest entry of each chat needs, it still reads no token again.
+    First: Rejoinder needs at most half of the memory of mlx_lm.server's entries. Second: if the
+    budget is only as large as mlx_lm.server's newest entries, one per chat, Rejoinder still reads
+    no token again.
     """
     before = active()
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]
@@ -186,9 +188,10 @@ def report_branches(feeder: CacheFeeder, chat: MeasuredChat) -> None:
 
 
 def report_budgets(newest_bytes: int) -> dict[int, int]:
-    """Return the number of tokens that all chats have to read again, by budget in percent.
+    """Return how many tokens all chats have to read again with budgets of different sizes.
 
-    The budget is a share of `newest_bytes`. The twenty chats have 58,000 tokens.
+    Key: budget in percent of `newest_bytes`. Value: number of tokens that are read again. The
+    twenty chats have 58,000 tokens.
     """
     missing: dict[int, int] = {}
     chats = [MeasuredChat(f"c{number}") for number in range(NUM_CHATS)]

@@ -3,10 +3,10 @@
     python -m tests.benchmarks.ttft [--model DIR] [--reps 15] [--history 200 4000 16000]
 
 For each history length, two measurements alternate. First the engine answers one more message. The
-time includes queue, template, tokenising and restoring. Then the bare model feeds the tokens that
-the engine has fed. It has a cache of its own, which already holds all tokens before them. Each row
-is one JSON line with medians in milliseconds and the median ratio. In rows "hot" the engine
-continues a live cache; in rows "tree" it restores the cache from the radix tree.
+time includes queue, template, tokenising and restoring. Then the bare model reads the tokens that
+the engine has fed. All earlier tokens are already in the bare model's own cache. Each row is one
+JSON line with medians in milliseconds and the median ratio. In rows "hot" the engine continues a
+live cache; in rows "tree" it restores the cache from the radix tree.
 """
 
 from __future__ import annotations
@@ -126,7 +126,8 @@ def measure(
     chat: TimedChat | None = None
     for rep in range(reps + 1):
         if chat is None or history < 1000:
-            # A repetition makes a short history much longer, so each one gets a new conversation.
+            # A repetition makes a short history much longer, so each repetition gets a new
+            # conversation.
             chat = TimedChat(client, bare, f"{history} {evict} {rep}")
             grow(chat, history)
         sample = chat.send(QUESTION.format(rep), evict=evict)

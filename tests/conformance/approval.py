@@ -16,11 +16,11 @@ from tests.conformance.painting import argb, channels
 APPROVED = Path(__file__).parent / "approved"
 PAINTED_WITH = APPROVED / "painted_with.txt"
 
-# Pictures are compared in square tiles. Side of a tile in pixels, so small that a bullet or a caret
-# fills much of a tile.
+# Side of a tile in pixels. Pictures are compared in square tiles. The tiles are so small that a
+# bullet or a caret fills much of a tile.
 TILE = 12
-# Largest allowed mean difference of a tile, on the scale 0 to 255. Differently smoothed text stays
-# below it, a missing shape does not.
+# Largest allowed mean difference of a tile, on the scale 0 to 255. The difference of text that is
+# smoothed differently is smaller; the difference of a missing shape is larger.
 TOLERANCE = 10.0
 
 

@@ -26,7 +26,10 @@ _BLANKS = re.compile(r"[ \t\n\r\f]+")
 
 
 def shape_of_html(html: str) -> ShapeNode:
-    """Return the tree of blocks of an HTML text. Raise ValueError if Markdown lacks an element."""
+    """Return the tree of blocks of an HTML text.
+
+    Raise ValueError if the text has an element that Markdown never produces.
+    """
     reader = _HtmlReader()
     reader.feed(html)
     reader.close()

@@ -1,4 +1,4 @@
-"""Checks that a streamed answer gives the right blocks, even if it ends after any prefix. No Qt."""
+"""Checks that a streamed answer gives the right blocks, at whichever character it ends. No Qt."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.viewmodels.blocks import Block
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 
-# Size limits of a piece in characters, from the size of a token to that of a stored answer.
+# Size limits of a piece in characters. The smallest is about a token, the largest a whole answer.
 LONGEST_PIECES = (5, 60, 400, 3000)
 
 
@@ -21,8 +21,8 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     """Stream a text character by character and check the blocks after each character.
 
     Blocks that the stream has frozen must never change. A stream that ends after a prefix must have
-    the same blocks as the prefix parsed as a whole. To parse every prefix takes long, so the stream
-    is ended only after every `finish_every`-th character and after the last one.
+    the same blocks as the prefix parsed as a whole. Parsing every prefix takes long, so the stream
+    is ended only after every `finish_every`-th character and after the last character.
 
     Returns:
         The number of prefixes after which the stream was ended.
@@ -36,7 +36,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        # To read this property parses the tail. The view reads it after every change.
+        # Reading this property parses the tail. The view reads it after every change.
         _ = stream.blocks
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")

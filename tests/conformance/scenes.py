@@ -119,7 +119,8 @@ class Scene:
 def click(view: TranscriptView, action: RowAction) -> None:
     """Click the first button or link with the given action."""
     viewport, at = view.viewport(), next(targets(view, action))
-    # QTest.mouseClick does not move the pointer: move it before the click, and away after it.
+    # QTest.mouseClick does not move the pointer. Move the pointer before the click, and away after
+    # the click.
     QTest.mouseMove(viewport, at)
     QTest.mouseClick(viewport, LEFT, pos=at)
     QTest.mouseMove(viewport, QPoint(1, 1))

@@ -80,7 +80,7 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
 
 
 def check_answer(task: Task) -> StreamOutcome:
-    """Run all checks of an answer. Save the pictures if they differ.
+    """Run all checks of an answer. Save pictures that differ.
 
     Raises:
         PrefixError: the view model has wrong blocks. Exceptions of the app also pass through.

@@ -35,7 +35,7 @@ def docstrings(source: str) -> Iterator[str]:
 
 
 def comments(source: str) -> Iterator[str]:
-    """Yield each comment; whole lines of comment that follow each other are one."""
+    """Yield each comment. Adjacent comment lines without code beside them are one comment."""
     lines: list[str] = []
     last = -1  # line of the last comment without code beside it
     for token in tokenize.generate_tokens(io.StringIO(source).readline):

@@ -39,11 +39,12 @@ READ = {
     *("addAction", "addMenu", "addButton", "QAction", "QLabel", "QPushButton", "IconButton"),
     *("say", "offer", "Problem"),
 }
-# Strings that look like user-visible texts, but are not. The set of a file has the names of the
-# functions and constants that contain the strings. "*" stands for all names of the file.
+# Strings that look like user-visible texts, but are not. Key: file. Value: names of the functions
+# and constants that contain such strings. "*" stands for the whole file.
 EXEMPT = {
     "bridge/display.py": {
-        "MISSING_LIBRARY",  # part of an error message of the system, by which the app recognises it
+        # Part of a system error message, by which the app recognises the message.
+        "MISSING_LIBRARY",
         "missing_display",  # names of environment variables
     },
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
@@ -127,7 +128,10 @@ def holder(statement: ast.stmt) -> str:
 
 
 def found_in(file: Path) -> dict[str, list[str]]:
-    """Return the user-visible texts in a file, by name of the function or constant around them."""
+    """Return the user-visible texts in a file.
+
+    Key: name of a function or constant. Value: the texts in it.
+    """
     found: dict[str, list[str]] = {}
     for statement in parsed(file).body:
         for line, text in texts(statement):

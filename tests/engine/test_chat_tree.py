@@ -17,7 +17,7 @@ from tests.fakes.texts import chat_tokenizer
 from tests.fakes.tiny_model import Template
 
 SCENARIO = chat_tree("x", turns=4, size=0.01)
-# Maximum number of template tokens between the text of a reply and that of the next message.
+# Maximum number of template tokens between the text of a reply and the text of the next message.
 TEMPLATE_TOKENS = 8
 
 
@@ -33,9 +33,9 @@ def play(open_tiny: OpenTiny, *, idle: bool) -> list[StepCost]:
 
 
 def stripped_replies() -> dict[str, int]:
-    """Return the largest number of tokens that each step may replay, by step name.
+    """Return the largest number of tokens that each step may replay. The key is the step's name.
 
-    This is the length of the visible reply before the step's message, with template tokens.
+    The number is the length of the visible reply before the step's message, plus template tokens.
     """
     encode = chat_tokenizer().encode_text
     return {

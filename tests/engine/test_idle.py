@@ -40,7 +40,7 @@ class CountingJob:
 
     conversation_id: ConversationId | None
     kind: IdleKind
-    total: int  # number of steps
+    total: int  # number of steps until the job is done
     done: int = 0
     is_stopped: bool = False
     fails: bool = False
@@ -446,7 +446,7 @@ def test_audit_does_not_run_on_battery_or_while_disabled(spared: str) -> None:
 def test_read_ahead_interrupts_an_audit() -> None:
     rig = IdlerRig(num_pieces=3)
     rig.now = 61.0
-    rig.idler.pause()  # as when a request arrives
+    rig.idler.pause()  # the engine pauses the idler like this when a request arrives
     assert rig.idler.step()
     rig.idler.queue_read_ahead(task(A))
     rig.run()

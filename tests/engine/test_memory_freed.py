@@ -1,4 +1,4 @@
-"""State is freed as soon as it is evicted: no reference cycle keeps arrays until a collection."""
+"""State is freed as soon as it is evicted, because no reference cycle contains its arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading ahead in idle time: the next turn reads only its message, and no state is evicted."""
+"""Reading ahead in idle time: the next turn reads only the new message. No state is evicted."""
 
 from __future__ import annotations
 

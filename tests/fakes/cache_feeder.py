@@ -21,7 +21,7 @@ from tests.fakes.sized_model import SizedAdapter
 # With this size the logits of one position take as much memory as the K/V of 30 tokens, as in
 # Qwen3.5-4B.
 VOCAB_SIZE = 480
-# The resume points to keep: kind by number of tokens.
+# The resume points to keep. Key: number of tokens before the point. Value: kind of the point.
 Points = dict[int, PointKind]
 
 

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 
 class Memory(Enum):
-    """The earlier prompts whose tokens the server keeps and need not process again."""
+    """The earlier prompts that the server remembers. It need not process their tokens again."""
 
     EVERYTHING = auto()  # restores the longest prefix shared with any earlier prompt and its reply
     LAST_PROMPT = auto()  # restores the prefix shared with the previous prompt

@@ -1,4 +1,4 @@
-"""A conversation that tests change by user actions. Ids are counted, replies are made up."""
+"""A conversation that tests change by user actions. Ids are consecutive numbers."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ class FakeEngine(EngineCommands):
 
 
 def _plan_of(request: Request) -> PromptPlan:
-    """Estimate a plan: one token for four characters, and all messages restored except new ones."""
+    """Estimate a plan: four characters are one token, and only new messages are read."""
     costs = [len(message.content) // 4 + 4 for message in request.messages]
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
     restored = sum(costs) - read

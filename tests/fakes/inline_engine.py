@@ -32,7 +32,7 @@ class InlineClient(EngineCommands):
         return self.next_timed()[1]
 
     def next_timed(self) -> tuple[float, Event]:
-        """Return the time.perf_counter() of the next event's emission, and the event."""
+        """Return the next event, and before it the time.perf_counter() at which it was emitted."""
         while not self._events:
             assert self.core.step(wait=False), "the engine has no work left and emitted no event"
         return self._events.popleft()

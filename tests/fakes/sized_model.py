@@ -39,7 +39,8 @@ class SizedAdapter(ModelAdapter):
     def __init__(self, vocab_size: int, state_tokens: int) -> None:
         super().__init__(nn.Module())
         self._state_tokens = state_tokens
-        # All passes return this evaluated array, so reading the logits never waits for the device.
+        # All passes return this array. It is already evaluated, so its reader never waits for the
+        # device.
         self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
 

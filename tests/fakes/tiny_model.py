@@ -3,11 +3,11 @@
     python -m tests.fakes.tiny_model OUT [--names NAME ...]
 
 A folder takes a few hundred kB. CONFIGS has a shrunken configuration for each kind of layer state:
-attention, recurrent, convolution, sliding window. The weights depend on the configuration only, and
-are wide enough that rounding never decides which token is likeliest. All models share one small BPE
-tokenizer, trained here, and get one of two chat templates: `keeping` renders replies unchanged;
-`thinking` opens a reasoning block in the prompt and drops the thoughts of earlier turns, as
-Qwen3.5's template does.
+attention, recurrent, convolution, sliding window. The weights depend on the configuration only.
+They are spread so widely that rounding never decides which token is likeliest. All models share one
+small BPE tokenizer, trained here, and get one of two chat templates: `keeping` renders replies
+unchanged; `thinking` opens a reasoning block in the prompt and drops the thoughts of earlier turns,
+as Qwen3.5's template does.
 """
 
 # mlx.utils and tokenizers are partly typed.

@@ -1,7 +1,7 @@
 """The main window in this process, and the actions of a user on it.
 
 A test opens a WindowDriver, types and runs menu commands, waits with `settle` or `wait_until` until
-the store's and the engine's threads have done their part, and reads the shown messages (`items`,
+the threads of the store and the engine have finished, and reads the shown messages (`items`,
 `texts`). No other code in tests/ makes a MainWindow. The two subclasses differ in the engine:
 
     Stage       stage.py        a fake engine, played by a test  widgets, screenshots, bench_switch

@@ -1,10 +1,11 @@
 """The account of the tokens that an engine has processed, to find tokens that it feeds twice.
 
-A redo is a fed token whose whole prefix, from token 0 on, the engine had processed before, as
-prompt or as output. The engine promises a redo of 0. The harness (harness.py) adds every prompt
-and every answer to an `Account`. It lets the account judge each new prompt: the number of tokens
-that the engine restored must agree with what the engine had processed. After an eviction the
-harness clears the account, because evicted tokens may be fed again.
+The redo of a prompt is the number of tokens that the engine feeds again. A token counts if the
+engine has already processed it after the same preceding tokens, in a prompt or in an output. The
+engine promises a redo of 0. The harness (harness.py) adds every prompt and every answer to an
+`Account`. It lets the account judge each new prompt: the number of tokens that the engine restored
+must agree with what the engine had processed. After an eviction the harness clears the account,
+because evicted tokens may be fed again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class Processed:
     prompts: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
     # Token ids of the prompts in `prompts`, without their generation tails.
     questions: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
-    # For each prompt: its leading tokens that were processed or cached before its request started.
+    # One entry per prompt: the leading tokens that were processed or cached before its request.
     forks: set[tuple[int, ...]] = field(default_factory=set[tuple[int, ...]])
     # Keys (see ahead_of) of the prompts that idle work has read ahead.
     read_ahead: set[object] = field(default_factory=set[object])
@@ -71,16 +72,16 @@ class Account:
     ) -> None:
         """Assert that the engine restored as much of a prompt as it promises.
 
-        A prompt that was read to its end before must be restored whole. If a prompt differs from
-        earlier ones only in a fresh newest message, no known token may be fed again. In all other
-        cases the engine may feed known tokens again once, from the start of the message in which
-        the prompt differs.
+        A prompt that was read to its end before must be restored whole. A known token is one that
+        the engine has processed. If a prompt differs from earlier prompts only in its newest
+        message, and `is_fresh` is True, no known token may be fed again. In all other cases the
+        engine may feed known tokens again once, from the start of the first message that differs.
 
         Args:
             request: The request that the prompt was built for.
             plan: The engine's report of restored, replayed and read tokens.
             prompt_ids: The token ids of the prompt.
-            message_starts: The index of each message's first token, then that of the tail.
+            message_starts: The index of each message's first token, then of the tail's first token.
             is_fresh: True if the newest message begins differently from every earlier message.
         """
         known = self.known_len(prompt_ids)
@@ -99,11 +100,11 @@ class Account:
             self.num_strict += 1
             assert redo == 0, f"{redo} of {known} known tokens are fed again: {plan}"
         elif redo:
-            # If a message begins like an earlier one, the engine feeds it from its start, but only
-            # once. Afterwards the engine has a resume point where the two messages differ.
+            # If a message begins like an earlier message, the engine may feed it from its start,
+            # but only once. Afterwards there is a resume point at the first token that differs.
             assert prompt_ids[:known] not in self._forks(), f"second redo at token {known}: {plan}"
-            # There is a resume point before the reply only if an earlier request ended with this
-            # message.
+            # There is a resume point at the start of the tail only if an earlier prompt had the
+            # same messages.
             within = (
                 message_starts
                 if self._was_asked(prompt_ids[: message_starts[-1]])

@@ -1,10 +1,10 @@
 """Faults to plant in an engine. The check of an answer must report each of them.
 
-A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant
-a fault and play the second turn with the check on. A planted fault is a zeroed state, the state
-after one more token, the state of another chat, or a prompt that lacks a turn. In a model without
+A check that never fails proves nothing. Therefore the tests play the first turn of chat A, plant a
+fault and play the second turn with the check on. A planted fault is a zeroed state, the state after
+one more token, the state of another chat, or a prompt that lacks a turn. In a model without
 recurrent layers, the K/V get these faults instead of the recurrent state. The check compares logits
-with those of the bare model. A fault must make a difference above `VISIBLE`.
+with the logits of the bare model. A fault must make a difference above `VISIBLE`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ Step = dict[str, object]
 
 FIRST: Step = {"op": "send", "chat": "A", "text": "Please write a short story.", "max_tokens": 4}
 OTHER: Step = {"op": "send", "chat": "B", "text": "What is the list of numbers?", "max_tokens": 4}
-# The message is short, because a layer that forgets fast would lose the fault before the reply.
+# The message is short. While the engine reads a long message, a layer that forgets fast could lose
+# the fault.
 SECOND: Step = {"op": "send", "chat": "A", "text": "And?", "max_tokens": 4}
 A, B = ConversationId("A"), ConversationId("B")
 
@@ -198,7 +199,7 @@ def _grafted(own: object, other: object) -> object:
 def _fitted(own: mx.array, other: mx.array) -> mx.array:
     """Return `other`, cut or zero-padded at its front to the number of rows in `own`.
 
-    A row lies along the second-last axis. If any other axis differs in size, return `own`.
+    Rows are counted along the second-last axis. If any other axis differs in size, return `own`.
     """
     if own.ndim < 2 or (own.shape[:-2], own.shape[-1]) != (other.shape[:-2], other.shape[-1]):
         return own

@@ -1,4 +1,4 @@
-"""A request in progress, and the checks of its end.
+"""A request in progress, and the checks that are made when it finishes.
 
 The harness (harness.py) keeps a `Flight` for each request that it submits, and adds the
 streamed text to it. When the request finishes, `Flight.check` asserts that the final text is the
@@ -35,7 +35,7 @@ class How:
     keep_thinking: bool = False
     forced: ForcedReply | None = None  # a given reply in place of drawn tokens
     stop_after: int | None = None  # stop the reply after this many tokens
-    is_checked: bool = True  # True if the answer is compared with the bare model's
+    is_checked: bool = True  # True if the answer is compared with the bare model's answer
 
     def ask(
         self,
@@ -77,9 +77,9 @@ class Flight:
     # Number of leading prompt tokens that were processed or cached before the request started.
     fork: int = 0
     tail: int = 0  # index of the first token of the prompt's generation tail
-    # True if state was evicted after the start. It may have been state of this request.
+    # True if the cache evicted state after the request started. It may be state of this request.
     has_lost: bool = False
-    # Number of tokens fed before the start, by the id() of the list of caches that got them.
+    # Key: id() of a list of caches. Value: number of tokens fed into it before the request started.
     fed_before: Counter[int] = field(default_factory=Counter[int])
     streamed: dict[Channel, str] = field(default_factory=lambda: dict.fromkeys(Channel, ""))
 
@@ -93,7 +93,7 @@ class Flight:
 
     @property
     def begun(self) -> Message | None:
-        """The reply that this request continues, as it was before. None for a new reply."""
+        """The reply that this request continues, without the new text. None for a new reply."""
         last = self.visible[-1]
         return last if last.role is Role.ASSISTANT else None
 

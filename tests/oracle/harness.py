@@ -89,9 +89,9 @@ class Harness:
         self.people = People()
         self.flights: dict[RequestId, Flight] = {}
         self.account = Account()
-        # While a test plants faults: the problems of the requests that failed. In this time answers
-        # are not verified, because a planted fault would also hit the calls of the verification.
-        # None at all other times: no request may fail, and answers are verified.
+        # None in most tests: no request may fail, and all answers are verified. While a test plants
+        # faults, this is the list of the problems of failed requests. Answers are then not
+        # verified, because the verification would call the faulty code too.
         self.problems: list[Problem] | None = None
         self.num_planted = 0  # number of planted wrong states; the cache must detect each one
         self.num_checked = 0  # number of verified answers
@@ -99,11 +99,12 @@ class Harness:
         # The cache and its number of evictions, as found by the last call of _is_anything_lost.
         self._known_cache: PrefixCache | None = None
         self._known_evictions = 0
-        # Number of tokens fed as prompts, by the id() of the list of caches that got them.
+        # Key: id() of a list of caches. Value: number of prompt tokens fed into it.
         self._fed: Counter[int] = Counter()
-        # By conversation: the key (see ahead_of) of the prompt that idle work should read ahead.
+        # Key: conversation. Value: key (see ahead_of) of the prompt that idle work should read
+        # ahead.
         self._read_ahead: dict[str, object] = {}
-        self._to_verify: list[Verify] = []  # commands that are not sent yet
+        self._to_verify: list[Verify] = []  # Verify commands that are not sent yet
         self._unverified: set[RequestId] = set()  # requests whose answers are being verified
         self._cancelled: set[RequestId] = set()
         self._is_idle_work_on = config.idle_work
@@ -325,7 +326,7 @@ class Harness:
         return is_lost
 
     def _note_loss(self) -> None:
-        """Drop all expectations: evicted tokens are fed again, and are not read ahead again."""
+        """Forget which tokens must be cached, because evicted tokens may be fed again."""
         self.account.clear()
         self._read_ahead.clear()
 
@@ -413,7 +414,8 @@ class Harness:
         parked = self.cache.parked_cache(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.num_tokens - finished.usage.plan.restored
-            # All drawn tokens except the last were fed as rows of a batch, and _fed omits rows.
+            # _fed counts only tokens of prompts. The drawn tokens except the last were fed in a
+            # batch.
             num_drawn = finished.usage.output_tokens + (finished.reason is FinishReason.STOP)
             fed -= max(0, num_drawn - 1)
             name = id(parked.caches)

@@ -136,11 +136,11 @@ setups = st.builds(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The folders of a model and of another model, and the size of a short conversation."""
+    """A model to test, another model to switch to, and the size of a short conversation."""
 
     model: Path
     other: Path
-    conversation_bytes: int  # size of the K/V of 512 tokens, and of eight snapshots
+    conversation_bytes: int  # bytes of the K/V of 512 tokens plus eight snapshots
 
 
 class Machine(RuleBasedStateMachine):
@@ -324,7 +324,7 @@ class Machine(RuleBasedStateMachine):
 def subjects_of(
     names: Iterable[str], get_model: Callable[[str, Template], Path]
 ) -> dict[str, Subject]:
-    """Return a Subject for each pair of a tiny model and a template, by title."""
+    """Return a Subject for each pair of a tiny model and a template. The key is a title."""
     subjects: dict[str, Subject] = {}
     for name in names:
         other = get_model("lfm2" if name == "llama" else "llama", Template.KEEPING)
@@ -343,7 +343,7 @@ def run_machine(
     """Run the machine and return its counts, or raise the first failure and print its steps.
 
     Args:
-        subjects: The models to choose from, by title.
+        subjects: The models to choose from. Key: title.
         examples: The number of sequences of actions, each with an engine of its own.
         steps: The largest number of actions in a sequence.
         seeded: True to run the same sequences each time.

@@ -146,7 +146,7 @@ class RealChats:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RealChatsTally:
-    """Counts of turns, and of turns that met their limits, without first turns of conversations."""
+    """Counts of turns, and of the turns that met a limit. First turns are not counted."""
 
     num_turns: int
     # Number of turns that replayed nothing, and read only the new message and the template text

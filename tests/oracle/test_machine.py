@@ -1,4 +1,4 @@
-"""Random user actions in any order: every answer is the bare model's, and no token is fed twice.
+"""Random user actions in any order: answers equal the bare model's, and no token is fed twice.
 
 `python -m tests.soak machine` runs more and longer sequences.
 """

@@ -116,7 +116,7 @@ def test_reply_with_kept_thoughts_is_never_replayed(open_qwen: OpenQwen) -> None
 
 
 class Agent:
-    """A conversation that calls tools. Each tool result is a request of its own."""
+    """A conversation that calls tools. Each tool result is sent in a separate request."""
 
     def __init__(self, client: InlineClient, *, keep_thinking: bool) -> None:
         self._client = client

@@ -50,7 +50,8 @@ class TurnsReport:
     evictions: int
     budget: int
     last: Sample
-    unaccounted: int  # largest number of MLX's bytes that are neither weights nor in the ledger
+    # Largest number of bytes held by MLX that are neither weights nor in the ledger.
+    unaccounted: int
     device_slope: float
     process_slope: float
     ledger_slope: float

@@ -13,8 +13,9 @@ from tests.oracle.harness import BITWISE
 def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Request]) -> None:
     """Assert that each request's answer is exact.
 
-    The bare model must give the same bits for the same passes on empty caches, without other
-    requests. For models in BITWISE, a prompt that is read in one go must also give these bits.
+    The bare model starts with empty caches and repeats the passes of the request. Its logits must
+    have the same bits. For models in BITWISE, the bare model must also give these bits if it reads
+    the prompt in one go.
     """
     for request in requests:
         client.send(Verify(request.request_id, request.messages))

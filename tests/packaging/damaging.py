@@ -134,7 +134,7 @@ def flipped_in_the_middle(data: bytes) -> bytes:
 
 
 def flipped_at_the_end_of(slot: int) -> Change:
-    """Return a change that inverts the last byte of a signature blob. Its stored hash is kept."""
+    """Return a change that inverts the last byte of a signature blob, but not its stored hash."""
 
     def change(data: bytes) -> bytes:
         start = _blob(data, slot)

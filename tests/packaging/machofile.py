@@ -39,8 +39,8 @@ class MachO:
     rpaths: tuple[str, ...] = ()
     platform: int = 1  # number of the platform; 1 is macOS
     oldest: tuple[int, int] = (11, 0)  # minimum version of macOS
-    identifier: str = "library"  # in the signature; empty for an unsigned file
-    flags: int = 2  # in the signature; 2 marks it as ad hoc
+    identifier: str = "library"  # identifier in the signature; empty for an unsigned file
+    flags: int = 2  # flags in the signature; 2 means an ad hoc signature
 
     def unsigned(self) -> MachO:
         return replace(self, identifier="")

@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage
 from appbundle.icon import write_icns
 
 ROOT = Path(__file__).parents[2]
-# Width of the picture in pixels, by the type of its entry in the icon file.
+# Key: type of an entry in the icon file. Value: width of its picture in pixels.
 PIXELS = {
     "ic11": 32,
     "ic12": 64,
@@ -44,7 +44,7 @@ def test_icon_file_has_a_picture_of_every_size(tmp_path: Path) -> None:
         size = picture.width()
         assert picture.height() == size
         assert picture.pixelColor(0, 0).alpha() == 0
-        # In the middle the background shows between two paths. A circle is at the right.
+        # The centre of the picture has the background's colour. A circle lies to its right.
         assert picture.pixelColor(size // 2, size // 2).name() == "#1b1b1d"
         assert picture.pixelColor(size * 3 // 4, size // 2).name() == "#4cc9a0"
 

@@ -33,7 +33,7 @@ def add_library(layout: BundleLayout, name: str, *facts: str, **files: str) -> N
 
 
 def index(layout: BundleLayout) -> dict[str, str]:
-    """Read the table in INDEX.txt. Return the licence of each part, by name of the part."""
+    """Return the table in INDEX.txt. Key: name of a part. Value: licence of the part."""
     lines = (layout.licences / "INDEX.txt").read_text().splitlines()[2:]
     return {line.split()[0]: line.split("  ")[-1] for line in lines}
 

@@ -1,4 +1,4 @@
-"""Tests of signatures and seals that do not occur in the crafted bundle."""
+"""Tests of signatures and seals of kinds that the crafted bundle does not have."""
 
 from __future__ import annotations
 

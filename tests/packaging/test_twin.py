@@ -102,4 +102,4 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
 
     assert contents(app) == before
     for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
-        folder.chmod(0o755)  # so that pytest can remove the folder
+        folder.chmod(0o755)  # let pytest remove the folder

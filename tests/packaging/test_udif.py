@@ -19,7 +19,7 @@ MB = 1 << 20
 
 
 def raw_volume() -> bytes:
-    """Return noise (which does not compress), zeros and text. The last chunk is a short one."""
+    """Return noise, which does not compress, then zeros and text. The last chunk is short."""
     return os.urandom(MB + MB // 2) + bytes(2 * MB) + b"words, words. " * 512 * 9 + bytes(512)
 
 

@@ -78,7 +78,7 @@ class Tree:
 
 
 def contents(app: Path) -> dict[str, str]:
-    """Return the mode and digest of each file, or the target of each link, by file name."""
+    """Return a dict. Key: file name. Value: mode and digest of a file, or target of a link."""
     found: dict[str, str] = {}
     for path in sorted(app.rglob("*")):
         name = str(path.relative_to(app))

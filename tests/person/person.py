@@ -44,7 +44,7 @@ class Person(RealWindow):
         super().__init__(data_dir, FakeCatalog(cards))
         self.random = random
         self.cards = cards
-        # chat in which a message was sent, by marker
+        # key: marker of a message; value: chat in which it was sent
         self.entrusted: dict[str, ConversationId] = {}
         self._numbers = count(1)
 

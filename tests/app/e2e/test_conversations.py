@@ -313,7 +313,7 @@ def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None
     stage.send("One")
     stage.engine.write("1")
     stage.type("Two")
-    stage.pane.flush()  # stores the draft at once, not after a pause in typing
+    stage.pane.flush()  # store the draft now, not only after a pause in typing
     stage.settle()
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.settle()

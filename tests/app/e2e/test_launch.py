@@ -88,7 +88,7 @@ def test_second_start_hands_its_files_over(
 @pytest.mark.slow
 def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    # A first app that listens but never accepts a connection.
+    # This stands for a first app that listens but never accepts a connection.
     with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):
         process = run_app(tmp_path)
         _out, errors = process.communicate(timeout=30)

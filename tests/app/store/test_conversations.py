@@ -331,7 +331,7 @@ def test_unreadable_reasons_are_left_out(
         connection.execute("UPDATE messages SET reasons = replace(reasons, 'fault', 'from_later')")
         connection.commit()
 
-    with caplog.at_level(logging.ERROR):  # hides the expected warning
+    with caplog.at_level(logging.ERROR):  # hide the expected warning
         loaded = store.load(conv.conversation_id).nodes[turn.reply_id]
 
     assert loaded.generation is not None

@@ -58,7 +58,7 @@ def _write_until_killed(path: Path, seed: int) -> tuple[int, int]:
     ) as writer:
         assert writer.stdout is not None
         reports = [writer.stdout.readline() for _ in range(num_saves)]
-        writer.kill()  # the writer is busy with a later save: it never waits
+        writer.kill()  # the writer never pauses, so this interrupts a later save
         reports += writer.stdout.readlines()
     whole = [line for line in reports if line.endswith("\n")]
     turn, length = whole[-1].split()

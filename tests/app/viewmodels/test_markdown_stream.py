@@ -63,7 +63,7 @@ def test_stream_by_characters_equals_parse_markdown(name: str) -> None:
     stream = MarkdownStream(PARSER)
     for character in ANSWERS[name]:
         stream.append_text(character)
-        assert stream.blocks is not None  # like the view, parses the text after every character
+        assert stream.blocks is not None  # parse the text after every character, as the view does
     stream.finish()
     assert stream.blocks == parse_markdown(ANSWERS[name])
     assert stream.text == normalized(ANSWERS[name])

@@ -1,4 +1,4 @@
-"""The tiny configurations of all families, by the names of mlx-lm's modules."""
+"""The tiny configurations of all families. Key: name of mlx-lm's module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiny configurations of multimodal model types, made from those of their text models."""
+"""Tiny configurations of multimodal model types. Each contains a text model's configuration."""
 
 from __future__ import annotations
 

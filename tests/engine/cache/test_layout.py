@@ -15,7 +15,7 @@ from mlx_lm.models.cache import (
 from engine.cache.layout import Leaves, is_kv
 from tests.fakes.engine_fixtures import OpenTiny
 
-# Number of K/V caches and number of auxiliary caches, by model.
+# Key: model. Value: number of K/V caches, number of auxiliary caches.
 EXPECTED = {
     "qwen3_5": (2, 6),
     "qwen3_5_moe": (1, 3),

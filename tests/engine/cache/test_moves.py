@@ -1,7 +1,7 @@
 """Copies of K/V, measured with MLX's allocator.
 
-Finishing a turn copies nothing, nor does switching to another chat. A prompt that forks off copies
-only the K/V that it abandons.
+To finish a turn, or to switch to another chat, copies nothing. If a prompt differs from the
+conversation's earlier tokens, only the K/V after the first different token are copied.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from engine.cache.trees import evaluate, tree_bytes
 from tests.fakes.cache_feeder import CacheFeeder
 
 TAIL = PointKind.TAIL
-# Bytes allowed for scalars and index arrays. The K/V of a token are 64 bytes; those of a
-# conversation in these tests are a megabyte.
+# Bytes allowed for scalars and index arrays. In these tests the K/V of a token take 64 bytes, the
+# K/V of a conversation a megabyte.
 SMALL = 4096
 
 

@@ -28,8 +28,8 @@ ALL: int | None = None  # no loss: the next prompt repeats the prompt and the re
 MODES = [None, True, False]
 KEEPING = [Qwen.QWEN3_6, Qwen.QWEN3_8]
 
-# By template and by the option `thinking`: the number of tokens at the end of a prompt that the
-# next turn's prompt does not repeat.
+# Keys: template; option `thinking`. Value: number of tokens at the end of a prompt that the next
+# turn's prompt does not repeat.
 TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3: {None: 0, True: 0, False: 4},
     Qwen.QWEN3_5: {None: 2, True: 2, False: 4},
@@ -37,8 +37,8 @@ TURN_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     Qwen.QWEN3_6: {None: 2, True: 2, False: 4},
     Qwen.QWEN3_8: {None: ALL, True: ALL, False: ALL},
 }
-# The same numbers for a next prompt that ends with a tool's result. With thinking off, Qwen3 does
-# not repeat the empty thought of 4 tokens.
+# Like TURN_LOSS, but the next prompt is not a new turn: it ends with a tool's result. With thinking
+# off, Qwen3 does not repeat the empty thought, which has 4 tokens.
 LOOP_LOSS: dict[Qwen, dict[bool | None, int | None]] = {
     qwen: dict.fromkeys(MODES, ALL) for qwen in Qwen
 }
@@ -60,8 +60,8 @@ ANSWERS = [
     "1. Äpfel\n2. Birnen\n3. Mehl (3,5 kg)",
     "この関数は `x` をそのまま返します。🙂",
 ]
-# A reply is stopped after this number of tokens. They end inside the first thought, and not with a
-# blank, because templates trim blanks.
+# A reply is stopped after this number of tokens, inside the first thought. The last token must not
+# end with a blank, because templates trim blanks.
 STOPPED_AFTER = 10
 TOOL_CALL = "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n</function>\n</tool_call>"
 TOOL_ANSWER = '{"city": "Oslo", "celsius": -3.5, "note": "</tool_response><|im_end|>"}'
@@ -215,9 +215,9 @@ def test_prompts_of_a_tool_loop_repeat_earlier_ones_up_to_a_point(
     if qwen is Qwen.QWEN3_8:
         assert_lost(ALL, second, fed, third)
     elif thoughts_go:
-        # The third prompt omits all thoughts of the loop, so it repeats only a part of the loop's
-        # first prompt. The second prompt also has a resume point at the end of this part, because
-        # the engine may read the second prompt in one go.
+        # The third prompt omits all thoughts of the tool loop. So it repeats only the beginning of
+        # the loop's first prompt. The second prompt must also have a resume point at the end of
+        # this beginning, because the engine may read the second prompt in one go.
         common = common_prefix_len(fed, third.token_ids)
         assert_lost(TURN_LOSS[qwen][thinking], first, fed, third)
         assert common in {point.num_tokens for point in second.points}

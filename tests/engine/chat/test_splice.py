@@ -20,14 +20,14 @@ ALWAYS = (
     "{{ m.content | trim }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
-# The same template, but its prompt does not end with <think>: the model writes <think> itself.
+# Like ALWAYS, but the prompt does not end with <think>: the model writes <think> itself.
 OPENING = ALWAYS.replace("assistant\n<think>\n{% endif %}", "assistant\n{% endif %}")
 USER = Message(role=Role.USER, content="one")
 NEXT = Message(role=Role.USER, content="two")
 TOKENIZER = chat_tokenizer()
 BUILDERS = {name: PromptBuilder(TOKENIZER, StringRenderer(name)) for name in (ALWAYS, OPENING)}
 
-# Texts to encode letter by letter. For a whole text the tokenizer would give other ids.
+# Texts to encode letter by letter. The tokenizer would encode a whole text to other ids.
 letters = st.text("abcdefghij ", min_size=1, max_size=12).filter(lambda t: t == t.strip())
 
 

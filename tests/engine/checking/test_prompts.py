@@ -17,7 +17,10 @@ TOKENIZER = THINKING.tokenizer
 
 
 def conversation(template: Template, typed: str) -> list[Message]:
-    """Return two turns and a tool's result. Some reply ids are not the tokenizer's own."""
+    """Return two turns and a tool's result.
+
+    Some replies have other token ids than the tokenizer would give to their text.
+    """
     builder = BUILDERS[template]
     messages = [
         Message(role=Role.SYSTEM, content="Be brief."),

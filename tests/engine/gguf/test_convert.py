@@ -126,7 +126,8 @@ def test_config_is_made_from_the_files_metadata(tmp_path: Path):
     quantisation = config["quantization"]
     assert (quantisation["group_size"], quantisation["bits"]) == (32, 4)
     assert quantisation["model.embed_tokens"] == {"group_size": 32, "bits": 8}
-    assert "model.layers.0.self_attn.v_proj" not in quantisation  # stays in float16
+    # The value projection stays in float16.
+    assert "model.layers.0.self_attn.v_proj" not in quantisation
     generation = json.loads((tmp_path / "generation_config.json").read_bytes())
     assert generation == {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
 

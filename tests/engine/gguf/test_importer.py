@@ -57,7 +57,10 @@ def nothing(_: float) -> None:
 
 
 def written(folder: Path) -> dict[Path, tuple[int, int, int]]:
-    """Return inode, size and write time of every file except lock files; imports change those."""
+    """Return inode, size and write time of every file, but not of lock files.
+
+    Each import changes the lock files.
+    """
     files = [path for path in folder.rglob("*") if path.suffix != ".lock"]
     stats = {path: path.stat() for path in files}
     return {path: (s.st_ino, s.st_size, s.st_mtime_ns) for path, s in stats.items()}

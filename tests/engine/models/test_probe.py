@@ -167,7 +167,7 @@ def test_snapshot_bytes_count_every_window_as_full() -> None:
     [
         ("llama", (32, 32)),
         ("qwen3_5", (0, 32)),  # a recurrent layer and an attention layer
-        ("afm7", (32, 0)),  # layers without a cache read the last one
+        ("afm7", (32, 0)),  # later layers have no cache: they read the last cache
         ("deepseek_v3", (0, 0)),  # its attention needs K/V as plain arrays
         ("falcon_h1", (0, 32, 0, 32)),  # each layer has a recurrent cache and a K/V cache
         ("minimax_m3_vl", (32, 0, 0, 0, 0)),  # later layers have K/V and an index

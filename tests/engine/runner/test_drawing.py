@@ -1,4 +1,4 @@
-"""Token sources: a sampled token depends on the draw's arguments, a forced one on its index."""
+"""Token sources: a sampled token depends on the draw's arguments, a forced token on its index."""
 
 from __future__ import annotations
 

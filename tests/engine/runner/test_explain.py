@@ -326,7 +326,7 @@ def test_faulty_point_dropped_earlier_is_the_reason_until_fed_again(history: His
     # The fault at token 12 does not explain the loss of tokens 0 to 9: these were evicted.
     edited = ask(SYSTEM, EDITED)
     assert brief(reasons(history, edited, at(0)))[0] == (ReasonKind.STATE_EVICTED, 0, 10)
-    # When the tokens have been fed again, the history forgets the fault.
+    # After the tokens are fed again, the history forgets the fault.
     feed(history, again, None, 10, 23)
     assert brief(reasons(history, again, at(10))) == [(ReasonKind.STATE_EVICTED, 10, 13)]
 

@@ -184,5 +184,5 @@ def select_all_and_copy(person: Person) -> bool:
 
 
 def _is_plain(text: str) -> bool:
-    """Return True if the text is the same after Markdown is rendered."""
+    """Return True if the text looks the same when it is rendered as Markdown."""
     return text.replace(" ", "").isalnum() and "  " not in text and text == text.strip()

@@ -35,8 +35,8 @@ def find_next(person: Person) -> bool:
     if " of " not in bar.count.text():
         return False
     before = bar.count.text()
-    # If nothing is selected, the message with the current match was deleted. Return then selects
-    # the nearest match, and the shown number may stay as it is.
+    # If nothing is selected, the message with the current match was deleted. In this case the
+    # Return key selects the nearest match, which may have the same number.
     moves = person.pane.view.has_selection() and not before.endswith(" of 1")
     bar.field.setFocus()
     person.press(Qt.Key.Key_Return)
