@@ -15,7 +15,7 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.answer import AnswerContent
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
@@ -69,7 +69,7 @@ class TranscriptStatistics:
 class MessageStack:
     """The layouts of all messages of the visible branch, and the position of each message."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: RowKit) -> None:
         self.layouts = MessageLayouts(kit, 0)
         self._kit = kit
         self._tree = HeightTree()

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QRectF, QSizeF
 
-from app.viewmodels.find import ROW_END, Searched, folded
+from app.viewmodels.find import ROW_END, SearchText, case_folded
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.content import MessageContent
 from app.widgets.transcript.messages.estimates import estimate_height
 from app.widgets.transcript.messages.pile import RowPile
@@ -42,7 +42,7 @@ class MessageLayout:
     only if the layout is settled.
     """
 
-    def __init__(self, kit: Kit, content: MessageContent) -> None:
+    def __init__(self, kit: RowKit, content: MessageContent) -> None:
         self.content = content
         self.is_newest = False  # True for the last message; its buttons are always visible
         self._kit = kit
@@ -51,7 +51,7 @@ class MessageLayout:
         # Size of the message when release() dropped its rows; None if the rows were not dropped.
         self._released: Released | None = None
         # Cached text for the find bar; None after the rows have changed.
-        self._searched: Searched | None = None
+        self._search_text: SearchText | None = None
 
     @property
     def item(self) -> TranscriptItem:
@@ -130,10 +130,10 @@ class MessageLayout:
         if self._released is not None or not self.is_settled:
             return
         if not any(row.is_waiting for row in self.rows):
-            released, searched = Released(self.width, self.height), self.searched
+            released, search_text = Released(self.width, self.height), self.search_text
             if self.content.release():
                 self._pile.clear()
-                self._released, self._searched = released, searched
+                self._released, self._search_text = released, search_text
 
     # Layout.
 
@@ -202,7 +202,7 @@ class MessageLayout:
         return self._pile.replace(self.content.make_rows(self.rows, self.width))
 
     def _invalidate(self) -> None:
-        self._released = self._searched = None
+        self._released = self._search_text = None
 
     # Painting.
 
@@ -236,7 +236,7 @@ class MessageLayout:
                 bottom=paint.bottom - corner.y(),
                 ground=colors.canvas if shape.bubble is None else colors.user_bubble,
                 selected=paint.selected_in(row, shape.text.ordinal(number)) if has_text else None,
-                found=self._kit.hits.within(row) if has_text else (),
+                found=self._kit.matches.within(row) if has_text else (),
                 hovered=target_in(row, paint.hovered),
                 confirmed=target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.is_newest or self.item.version.count > 1,
@@ -286,16 +286,16 @@ class MessageLayout:
         return self._pile.top(len(self.rows) - 1) if self.rows else 0
 
     @property
-    def searched(self) -> Searched:
+    def search_text(self) -> SearchText:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
-        known = self._searched
+        known = self._search_text
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:
-                known = Searched(folded(read), is_read=True)
+                known = SearchText(case_folded(read), is_read=True)
             elif known is None:
-                known = Searched(folded(self.text), is_read=False)
-            self._searched = known
+                known = SearchText(case_folded(self.text), is_read=False)
+            self._search_text = known
         return known
 
     def _read_text(self) -> str | None:
