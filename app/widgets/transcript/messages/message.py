@@ -13,9 +13,9 @@ most one MessageLayout per message and moves it through these states:
 | settled | more calls of lay_out_between(), or of advance() in idle time | all, measured | exact |
 | released | release(), when the message is far from the view | none | exact for its width |
 
-The content sets content.is_changed when its rows are out of date, and make_rows() clears it. While
-it is set, or while there are no rows, the next layout calls make_rows(), which always returns at
-least one row. A change of the message or of the column width makes the height an estimate again.
+The content sets content.is_changed when its rows are out of date, and make_rows() clears it. For a
+folded message, resize() sets it, too. If it is set, or if there are no rows, the next layout calls
+make_rows(), which always returns at least one row. A change of the message or of the column width makes the height an estimate again.
 Coordinates are relative to the top left corner of the message.
 """
 

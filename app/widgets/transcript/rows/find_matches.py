@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
 from app.viewmodels.find import Query, case_folded
-from app.widgets.transcript.rows.flow import Range
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import TranscriptRow
 
 

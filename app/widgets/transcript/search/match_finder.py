@@ -24,7 +24,7 @@ from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
 from app.widgets.transcript.rows.find_matches import FindMatches
-from app.widgets.transcript.rows.flow import Range
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.search.marks import Marks
 
