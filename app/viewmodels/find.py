@@ -2,12 +2,13 @@
 
 The find bar counts the matches in all messages. If a message is laid out, the search uses the text
 of its rows. Otherwise it uses the Markdown source, because parsing would take about 0.5 ms per
-message. The text of each message is folded once: it is converted to lower case of the same length.
-A search in folded text takes a tenth of the time of a regular expression that ignores case.
+message. The text of each message is case-folded once: it is converted to lower case of the same
+length. A search in case-folded text takes a tenth of the time of a regular expression that ignores
+case.
 
 Counts stores the number of matches in each message and numbers all matches of the conversation
-from first to last. app/widgets/transcript/find.py calls this module. It lays out the message of the
-chosen match and selects the match.
+from first to last. app/widgets/transcript/search/match_finder.py calls this module. It lays out
+the message of the chosen match and selects the match.
 """
 
 from __future__ import annotations
@@ -45,16 +46,16 @@ class FindPosition:
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
-    """The searchable text of one message. It is folded: see folded()."""
+class SearchText:
+    """The searchable text of one message. It is case-folded: see case_folded()."""
 
-    text: str  # folded text of the rows, joined by ROW_END, or folded Markdown source
+    text: str  # case-folded text: rows joined by ROW_END, or Markdown source
     is_read: bool  # True if `text` comes from the rows, False if it is Markdown source
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A compiled query. It works on folded text only: see folded()."""
+class Query:
+    """A compiled query. It works on case-folded text only: see case_folded()."""
 
     in_read: re.Pattern[str]  # pattern for the text of rows
     in_markdown: re.Pattern[str]  # pattern for Markdown source: allows markup between words
@@ -62,19 +63,20 @@ class Wanted:
     # words.
     word: str | None
 
-    def pattern(self, searched: Searched) -> re.Pattern[str]:
-        return self.in_read if searched.is_read else self.in_markdown
+    def pattern(self, search_text: SearchText) -> re.Pattern[str]:
+        return self.in_read if search_text.is_read else self.in_markdown
 
-    def count(self, searched: Searched) -> int:
+    def count(self, search_text: SearchText) -> int:
         if self.word is not None:
-            return searched.text.count(self.word)
-        return len(self.pattern(searched).findall(searched.text))
+            return search_text.text.count(self.word)
+        return len(self.pattern(search_text).findall(search_text.text))
 
 
-def folded(text: str) -> str:
+def case_folded(text: str) -> str:
     """Convert text to lower case without changing its length, so that all offsets stay valid.
 
-    A search in folded text takes a tenth of the time of a regular expression that ignores case.
+    A search in case-folded text takes a tenth of the time of a regular expression that ignores
+    case.
     """
     lower = text.lower()
     if lower.isascii():
@@ -84,16 +86,16 @@ def folded(text: str) -> str:
     return lower.replace("ς", "σ")  # noqa: RUF001 - a Greek sigma at the end of a word
 
 
-def wanted(text: str) -> Wanted | None:
+def compile_query(text: str) -> Query | None:
     """Compile a query. Matches may differ from it in case and in the white space between words.
 
     Return None if the query has no words.
     """
-    words = folded(text).split()
+    words = case_folded(text).split()
     if not words:
         return None
     escaped = [re.escape(word) for word in words]
-    return Wanted(
+    return Query(
         in_read=re.compile(_WHITE.join(escaped)),
         in_markdown=re.compile(_MARKUP.join(escaped)),
         word=words[0] if len(words) == 1 else None,
@@ -107,16 +109,16 @@ class Counts:
     numbered from 0, in the order of the messages.
     """
 
-    def __init__(self, wanted: Wanted | None = None) -> None:
-        self._wanted = wanted
+    def __init__(self, query: Query | None = None) -> None:
+        self._query = query
         # Key: text of a message. Value: its number of matches, from the last count().
-        self._known: dict[Searched, int] = {}
+        self._known: dict[SearchText, int] = {}
         # For each message: number of matches in all messages from the first one to this one.
         self._ends: list[int] = []
 
-    def count(self, messages: Sequence[Searched]) -> None:
+    def count(self, messages: Sequence[SearchText]) -> None:
         """Count the matches in all messages. Replace the counts of the last call."""
-        counts = [self._count(searched) for searched in messages]
+        counts = [self._count(search_text) for search_text in messages]
         # drops the counts of texts that no longer exist
         self._known = dict(zip(messages, counts, strict=True))
         self._ends = list(accumulate(counts))
@@ -153,8 +155,8 @@ class Counts:
     def _start(self, message: int) -> int:
         return self._ends[message - 1] if message else 0
 
-    def _count(self, searched: Searched) -> int:
-        if self._wanted is None:
+    def _count(self, search_text: SearchText) -> int:
+        if self._query is None:
             return 0
-        known = self._known.get(searched)
-        return self._wanted.count(searched) if known is None else known
+        known = self._known.get(search_text)
+        return self._query.count(search_text) if known is None else known

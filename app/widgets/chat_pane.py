@@ -58,7 +58,7 @@ class ChatPane(QWidget):
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
         self.view = TranscriptView(theme, self)
-        self.view.walked.connect(FocusRing(theme, self.view).setHidden)
+        self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(theme, self)

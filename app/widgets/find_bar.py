@@ -76,7 +76,7 @@ class FindBar(QWidget):
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) match. If the bar is hidden, only open it."""
         if self.isVisible():
-            self._show(self._view.finding.go(step))
+            self._show(self._view.find_controller.go(step))
             self.announcer.say(self.count.text())
         else:
             self.begin_search()
@@ -87,7 +87,7 @@ class FindBar(QWidget):
             return
         had_focus = self.isAncestorOf(QApplication.focusWidget() or self._view)
         self.hide()
-        self._view.finding.look_for("")
+        self._view.find_controller.look_for("")
         self.announcer.say("")
         if had_focus:
             self.left.emit()
@@ -109,11 +109,11 @@ class FindBar(QWidget):
         self.field.textChanged.connect(self._look)
         self.field.stepped.connect(self.step)
         self.field.ended.connect(self.end)
-        self._view.finding.counted.connect(self._show)
+        self._view.find_controller.counted.connect(self._show)
         self._close.clicked.connect(self.end)
 
     def _look(self) -> None:
-        self._show(self._view.finding.look_for(self.field.text()))
+        self._show(self._view.find_controller.look_for(self.field.text()))
         self.announcer.say(self.count.text())
 
     def _show(self, found: FindPosition) -> None:

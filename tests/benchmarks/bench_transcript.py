@@ -235,9 +235,9 @@ def bench_find(theme: Theme, num_messages: int) -> None:
             wait_ms(100)
         for word in ("folded", "e", "token would need", "nowhere"):
             started = perf_counter()
-            found = view.finding.look_for(word)
+            found = view.find_controller.look_for(word)
             looked = perf_counter()
-            view.finding.go(1)
+            view.find_controller.go(1)
             stepped = perf_counter()
             report(
                 "transcript.find",
@@ -248,7 +248,7 @@ def bench_find(theme: Theme, num_messages: int) -> None:
                 new_word_ms=ms(looked - started),
                 step_ms=ms(stepped - looked),
             )
-        view.finding.look_for("")
+        view.find_controller.look_for("")
     view.close()
     view.deleteLater()
 

@@ -152,8 +152,8 @@ def _select(view: TranscriptView) -> None:
 
 
 def _look_for(view: TranscriptView) -> None:
-    view.finding.look_for("a")
-    view.finding.go(1)
+    view.find_controller.look_for("a")
+    view.find_controller.go(1)
 
 
 _WRITING = replace(answer(0, ""), status=ItemStatus.STREAMING, figures=None)

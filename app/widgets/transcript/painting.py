@@ -6,7 +6,7 @@ from PySide6.QtCore import QRect
 from PySide6.QtGui import QColor, QPainter
 
 from app.widgets.transcript.input.pointer import Pointer
-from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.layout.placement import Placement
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessagePaint
@@ -18,12 +18,12 @@ class TranscriptPainter:
     """Paints the viewport: background, visible messages and focus ring."""
 
     def __init__(
-        self, stack: MessageStack, placement: Placement, pointer: Pointer, walk: Walk
+        self, stack: MessageStack, placement: Placement, pointer: Pointer, focus: TargetFocus
     ) -> None:
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        self._walk = walk
+        self._focus = focus
 
     def paint(
         self, painter: QPainter, area: QRect, look: Look, unfinished: dict[TranscriptRow, None]
@@ -48,9 +48,9 @@ class TranscriptPainter:
                     selected=None if selection is None else selection.within(index),
                     hovered=pointer.hovered,
                     confirmed=pointer.confirmed,
-                    pointed_at=index in (pointer.message, self._walk.message),
+                    pointed_at=index in (pointer.message, self._focus.message),
                     unfinished=unfinished,
                 )
             )
             painter.translate(-left, -y)
-        self._walk.paint(painter, look)
+        self._focus.paint(painter, look)

@@ -30,13 +30,13 @@ from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
-from app.widgets.transcript.editor.place import EditorPlace
+from app.widgets.transcript.editor.host import EditorHost
 from app.widgets.transcript.flush import Delta, DeltaBuffer
-from app.widgets.transcript.input.clicks import Clicks
+from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.keys import Keys, is_typing
 from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
-from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.jump import JumpPlace
 from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
 from app.widgets.transcript.layout.placement import Placement
@@ -49,20 +49,20 @@ from app.widgets.transcript.layout.selection import (
     selected_text,
 )
 from app.widgets.transcript.layout.stack import MessageStack, TranscriptStatistics
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
+from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
-from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, Target
-from app.widgets.transcript.search.finder import Finder
-from app.widgets.transcript.search.finding import Finding
+from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
+from app.widgets.transcript.search.match_finder import MatchFinder
 from app.words import transcript as words
 from engine.types import Channel
 
 # Reasons for losing the focus after which the focused link or button stays marked.
-WALK_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
+FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
@@ -74,7 +74,7 @@ class TranscriptView(QAbstractScrollArea):
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     selection_changed = Signal(bool)  # argument: True if text is selected
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
-    walked = Signal(bool)  # a key moved the focus; argument: True if it moved to a link or button
+    focus_moved = Signal(bool)  # by a key; argument: True if a link or button has the focus now
 
     def __init__(
         self,
@@ -93,23 +93,23 @@ class TranscriptView(QAbstractScrollArea):
         self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
-        self._kit = Kit(look, LexerShelf(), LayoutCache(), make_parser(), Hits(), clock)
+        self._kit = RowKit(look, LexerShelf(), LayoutCache(), make_parser(), FindMatches(), clock)
         self._stack = MessageStack(self._kit)
         self._placement = Placement(self, self._stack, self._kit)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
-        self.finding = Finding(
+        self.find_controller = FindController(
             self._stack,
-            Finder(self._stack, self._kit.hits),
+            MatchFinder(self._stack, self._kit.matches),
             self._placement,
             self._pointer,
             bar,
         )
-        self._walk = Walk(self._stack, self._placement, self._pointer, self._seen_height)
-        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._walk)
-        self._clicks = Clicks(self._stack, self._placement, self._pointer, open_url)
+        self._focus = TargetFocus(self._stack, self._placement, self._pointer, self._seen_height)
+        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._focus)
+        self._click_actions = ClickActions(self._stack, self._placement, self._pointer, open_url)
         canvas.reader = MessageReader(
-            self._stack, self._placement, canvas, self._clicks, self._walk, self._reveal
+            self._stack, self._placement, canvas, self._click_actions, self._focus, self._reveal
         )
         self._keys = Keys(
             self._placement,
@@ -117,11 +117,11 @@ class TranscriptView(QAbstractScrollArea):
             self.select_all,
             self.jump_to_start,
             self.jump_to_latest,
-            self._walk,
+            self._focus,
         )
         self._mouse = MouseFilter(self._pointer, self)
         self._jump = JumpPlace(theme, canvas)
-        self._editing = EditorPlace(self._stack, self.viewport())
+        self._editor_host = EditorHost(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
         self._build()
@@ -142,7 +142,7 @@ class TranscriptView(QAbstractScrollArea):
         """
         self._buffer.drop()
         self._pointer.select(None)
-        self._walk.drop()
+        self._focus.drop()
         self._stack.open(items, name)
         self._placement.open(position)
         self._show()
@@ -213,11 +213,11 @@ class TranscriptView(QAbstractScrollArea):
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         """Choose the key that submits an edited message: Return, or Ctrl+Return."""
-        self._editing.return_sends = return_sends
+        self._editor_host.return_sends = return_sends
 
     def cancel_edit(self) -> None:
         """Close the editor of a message without submitting the text."""
-        self._editing.cancel()
+        self._editor_host.cancel()
 
     def has_selection(self) -> bool:
         selection = self._pointer.selection
@@ -254,7 +254,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def _show(self) -> None:
         """Update the editor, the layout and the painting after the items have changed."""
-        edited = self._editing.sync(self._kit.look)
+        edited = self._editor_host.sync(self._kit.look)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
             self._placement.reveal(Caret(edited, FIRST_PLACE))
         self._reflow()
@@ -279,14 +279,14 @@ class TranscriptView(QAbstractScrollArea):
         moved = self._placement.lay_out_visible()
         self._place_widgets()
         self._pointer.refresh()
-        self._walk.refresh()
+        self._focus.refresh()
         self._tick.update()
-        self.finding.touch()
+        self.find_controller.touch()
         self._idle.start(self._stack.at(self._placement.top))
         return moved
 
     def _place_widgets(self) -> None:
-        self._editing.place(self._placement.column_left, self._placement.top)
+        self._editor_host.place(self._placement.column_left, self._placement.top)
         self._jump.place(self._placement.column_left, self._placement.column_width)
         self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
 
@@ -304,7 +304,7 @@ class TranscriptView(QAbstractScrollArea):
         else:
             self._placement.update_bar()
             self._place_widgets()
-            self.finding.touch()
+            self.find_controller.touch()
 
     def _seen_height(self) -> int:
         return self.viewport().height() - self._jump.covered
@@ -330,19 +330,19 @@ class TranscriptView(QAbstractScrollArea):
     def _connect(self) -> None:
         self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
-        self.finding.chosen.connect(self._reflow)
-        self._clicks.requested.connect(self.requested)
-        self._clicks.save_requested.connect(self.save_requested)
-        self._clicks.folded.connect(self._reflow)
+        self.find_controller.chosen.connect(self._reflow)
+        self._click_actions.requested.connect(self.requested)
+        self._click_actions.save_requested.connect(self.save_requested)
+        self._click_actions.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)
-        self._walk.moved.connect(self.walked)
-        self._walk.moved.connect(self._canvas.announce_focus)
+        self._focus.moved.connect(self.focus_moved)
+        self._focus.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.button.clicked.connect(self.jump_to_latest)
-        self._editing.submitted.connect(self.edit_submitted)
-        self._editing.cancelled.connect(self.edit_cancelled)
-        self._editing.size_changed.connect(self._reflow)
+        self._editor_host.submitted.connect(self.edit_submitted)
+        self._editor_host.cancelled.connect(self.edit_cancelled)
+        self._editor_host.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
@@ -355,7 +355,7 @@ class TranscriptView(QAbstractScrollArea):
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
-        self._editing.set_look(self._kit.look)
+        self._editor_host.set_look(self._kit.look)
         self._reflow()
 
     # Overridden methods of Qt.
@@ -390,11 +390,11 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:
-        inside = self.hasFocus() and self._walk.step(forward=next)
+        inside = self.hasFocus() and self._focus.step(forward=next)
         return inside or super().focusNextPrevChild(next)
 
     @override
     def focusOutEvent(self, event: QFocusEvent) -> None:
-        if event.reason() not in WALK_SURVIVES:
-            self._walk.drop()
+        if event.reason() not in FOCUS_SURVIVES:
+            self._focus.drop()
         super().focusOutEvent(event)

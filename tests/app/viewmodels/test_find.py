@@ -3,15 +3,15 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.find import ROW_END, Counts, Occurrence, Searched, folded, wanted
+from app.viewmodels.find import ROW_END, Counts, Occurrence, SearchText, case_folded, compile_query
 
 TEXTS = ["aa", "b", "", "a"]
 FOUND = [Occurrence(0, 0), Occurrence(0, 1), Occurrence(3, 0)]
 
 
 def counted(looked_for: str, *texts: str, is_read: bool = True) -> Counts:
-    counts = Counts(wanted(looked_for))
-    counts.count([Searched(folded(text), is_read) for text in texts])
+    counts = Counts(compile_query(looked_for))
+    counts.count([SearchText(case_folded(text), is_read) for text in texts])
     return counts
 
 
@@ -36,8 +36,8 @@ def test_query_ignores_case_and_kind_of_white_space(looked_for: str, text: str, 
 
 @given(st.text())
 def test_folded_text_keeps_its_length(text: str) -> None:
-    assert len(folded(text)) == len(text)
-    assert folded(folded(text)) == folded(text)
+    assert len(case_folded(text)) == len(text)
+    assert case_folded(case_folded(text)) == case_folded(text)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_query_in_markdown_skips_marks_between_words(text: str) -> None:
 
 @pytest.mark.parametrize("looked_for", ["", " ", "\n\t"])
 def test_query_without_words_matches_nothing(looked_for: str) -> None:
-    assert wanted(looked_for) is None
+    assert compile_query(looked_for) is None
     assert counted(looked_for, "a b").total == 0
 
 

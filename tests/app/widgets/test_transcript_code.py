@@ -169,7 +169,7 @@ def test_found_text_in_a_wrapped_line_is_marked(transcript: TranscriptStage) -> 
     transcript.show([answer(0, LONG)])
     transcript.click(RowAction.TOGGLE_WRAP)
     plain = see(transcript)
-    transcript.view.finding.look_for("word59")
+    transcript.view.find_controller.look_for("word59")
     found = see(transcript)
 
     assert not ys_of(plain, LIGHT.accent)

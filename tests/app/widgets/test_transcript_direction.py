@@ -78,7 +78,7 @@ def test_bidirectional_selection_is_marked_in_two_pieces(
 ) -> None:
     text = f"abc {HEBREW} xyz"
     transcript.show([answer(0, text)])
-    transcript.view.finding.look_for("c שלום")
+    transcript.view.find_controller.look_for("c שלום")
     picture, y = transcript.picture(), FIRST_LINE[0]
     marked = [
         picture.pixelColor(x, y) == QColor(LIGHT.accent) for x in range(LEFT_EDGE, RIGHT_EDGE)
@@ -118,10 +118,10 @@ def test_caret_of_right_to_left_text_is_left_of_the_last_letter(
 
 def test_formula_in_right_to_left_text_is_painted_at_its_place(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{HEBREW} $xxxxxxxxxx$ {HEBREW}")])
-    transcript.view.finding.look_for("xxxxxxxxxx")
+    transcript.view.find_controller.look_for("xxxxxxxxxx")
     picture = transcript.picture()
     marked = extent(picture, LIGHT.accent)
-    transcript.view.finding.look_for("")
+    transcript.view.find_controller.look_for("")
     picture = transcript.picture()
     gaps = [
         x

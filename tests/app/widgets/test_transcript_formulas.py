@@ -144,21 +144,21 @@ def test_visible_text_does_not_move_when_formulas_above_arrive(transcript: Trans
     above = "".join(f"$$\n\\frac{{a_{number}}}{{b}}\n$$\n\n" for number in range(30))
     view = transcript.view
     view.show_conversation([answer(0, f"{above}A needle.\n\n" + "word\n\n" * 200)])
-    view.finding.look_for("needle")
+    view.find_controller.look_for("needle")
     before = transcript.top
     transcript.settle()
 
     assert transcript.copied() == "needle"
     assert transcript.top > before, "the formulas above did not become higher"
     shown = transcript.top
-    view.finding.look_for("needle")
+    view.find_controller.look_for("needle")
     assert transcript.top == shown, "the needle was not in view"
 
 
 def test_selection_keeps_its_words_when_formulas_arrive(transcript: TranscriptStage) -> None:
     view = transcript.view
     view.show_conversation([answer(0, r"With $\frac{x_9}{y_9}$ and $\sqrt{z_9}$ the fox jumps.")])
-    view.finding.look_for("the fox")
+    view.find_controller.look_for("the fox")
     transcript.settle()
 
     assert transcript.copied() == "the fox"

@@ -27,13 +27,13 @@ def bar_of(stage: TranscriptStage) -> MarkedBar:
 
 def test_scroll_bar_mark_is_at_the_place_of_its_occurrence(transcript: TranscriptStage) -> None:
     transcript.show(ITEMS)
-    bar, finding = bar_of(transcript), transcript.view.finding
-    finding.look_for("needle")
+    bar, find_controller = bar_of(transcript), transcript.view.find_controller
+    find_controller.look_for("needle")
     first, last = bar.marks.ys
 
     assert first == bar.marks.current or last == bar.marks.current
-    finding.go(1)
-    finding.go(1)
+    find_controller.go(1)
+    find_controller.go(1)
     for y in (first, last):
         transcript.settle()
         transcript.qtbot.wait(150)
@@ -43,15 +43,15 @@ def test_scroll_bar_mark_is_at_the_place_of_its_occurrence(transcript: Transcrip
             transcript.end + transcript.view.viewport().height()
         )
         assert abs(bar.marks.current / bar.height() - place) < 0.05
-        finding.go(1)
+        find_controller.go(1)
 
 
 def test_marks_are_painted_and_disappear_when_finding_ends(transcript: TranscriptStage) -> None:
     transcript.show(ITEMS)
-    bar, finding = bar_of(transcript), transcript.view.finding
+    bar, find_controller = bar_of(transcript), transcript.view.find_controller
     assert bar.marks == Marks()
     plain = bar.grab().toImage()
-    finding.look_for("needle")
+    find_controller.look_for("needle")
     assert len(bar.marks.ys) == 2
     other = next(y for y in bar.marks.ys if y != bar.marks.current)
     picture = bar.grab().toImage()
@@ -59,7 +59,7 @@ def test_marks_are_painted_and_disappear_when_finding_ends(transcript: Transcrip
     assert bar.marks.current is not None
     assert picture.pixelColor(6, bar.marks.current) == QColor(LIGHT.accent)
     assert picture.pixelColor(6, other) == QColor(LIGHT.must_read.ink)
-    finding.look_for("")
+    find_controller.look_for("")
     assert bar.marks == Marks()
     transcript.view.jump_to_latest()
     assert bar.grab().toImage() == plain
@@ -68,7 +68,7 @@ def test_marks_are_painted_and_disappear_when_finding_ends(transcript: Transcrip
 def test_marks_move_when_message_heights_change(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(ITEMS)
     bar = bar_of(transcript)
-    transcript.view.finding.look_for("needle")
+    transcript.view.find_controller.look_for("needle")
     estimated = bar.marks
     transcript.settle()
     transcript.qtbot.waitUntil(lambda: bar.marks != estimated)
@@ -82,7 +82,7 @@ def test_marks_move_when_message_heights_change(transcript: TranscriptStage) -> 
 def test_marks_do_not_parse_messages(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(conversation(300))
     parsed = transcript.view.statistics().num_parsed
-    assert transcript.view.finding.look_for("paragraphs").total == 300
+    assert transcript.view.find_controller.look_for("paragraphs").total == 300
     assert transcript.view.statistics().num_parsed <= parsed + 2
     assert bar_of(transcript).marks.ys
     transcript.qtbot.waitUntil(lambda: len(bar_of(transcript).marks.ys) > 100)
@@ -90,7 +90,7 @@ def test_marks_do_not_parse_messages(transcript: TranscriptStage) -> None:
 
 def test_long_message_has_a_mark_for_each_occurrence(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "\n\n".join(["A fox.", *["Words."] * 40] * 5))])
-    transcript.view.finding.look_for("fox")
+    transcript.view.find_controller.look_for("fox")
     ys, height = bar_of(transcript).marks.ys, bar_of(transcript).height()
 
     assert len(ys) == 5

@@ -14,9 +14,9 @@ from PySide6.QtCore import QPoint, QRect, QRectF, QSize
 from PySide6.QtWidgets import QWidget
 
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.input.clicks import Clicks
+from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.pointer import Click
-from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.layout.placement import Placement
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
@@ -54,13 +54,13 @@ class MessageReader:
         stack: MessageStack,
         placement: Placement,
         viewport: QWidget,
-        clicks: Clicks,
-        walk: Walk,
+        click_actions: ClickActions,
+        focus: TargetFocus,
         reveal: Callable[[int], object],
     ) -> None:
         self.reveal = reveal  # function that scrolls the view to a message
-        self._clicks = clicks
-        self._walk = walk
+        self._click_actions = click_actions
+        self._focus = focus
         self._stack = stack
         self._placement = placement
         self._viewport = viewport
@@ -97,7 +97,7 @@ class MessageReader:
         return _actions(self._stack.items[index])
 
     def act(self, index: int, action: RowAction) -> None:
-        self._clicks.act(index, action)
+        self._click_actions.act(index, action)
 
     def parts(self, index: int) -> list[ReadablePart]:
         """Return the links, buttons and code blocks of a message.
@@ -113,15 +113,15 @@ class MessageReader:
         return parts
 
     def press(self, index: int, hit: MessageHit) -> None:
-        self._clicks.carry_out(Click(index, hit.at))
+        self._click_actions.carry_out(Click(index, hit.at))
 
     @property
     def focused(self) -> int | None:
         """Index of the message that contains the focused link or button, or None."""
-        return self._walk.message
+        return self._focus.message
 
     def is_focused(self, index: int, part: ReadablePart) -> bool:
-        return part.hit is not None and (self._walk.message, self._walk.hit) == (index, part.hit)
+        return part.hit is not None and (self._focus.message, self._focus.hit) == (index, part.hit)
 
     def rect(self, index: int, inner: QRectF | None = None) -> QRect:
         """Return the screen rectangle of a message, or of the rectangle `inner` in the message."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
-from app.widgets.transcript.input.walk import Walk
+from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.layout.placement import Placement
 
 # Keys that click the focused link or button.
@@ -36,7 +36,7 @@ class Keys:
     select_all: Callable[[], None]
     jump_to_start: Callable[[], None]
     jump_to_latest: Callable[[], None]
-    walk: Walk
+    focus: TargetFocus
 
     def press(self, event: QKeyEvent) -> bool:
         """Carry out the command of a key. Return False if the key has no command."""
@@ -55,9 +55,9 @@ class Keys:
         elif key == Qt.Key.Key_Space:
             placement.scroll_page(-1 if back else 1)
         elif key in PRESSING:
-            return self.walk.press()
+            return self.focus.press()
         elif key == Qt.Key.Key_Escape:
-            return self.walk.leave()
+            return self.focus.leave()
         else:
             return False
         return True

@@ -4,7 +4,8 @@ Used on the main thread only. Messages are painted and are not widgets, so they 
 events. `MouseFilter` receives the events of the viewport and calls the methods of `Pointer`.
 A target is a link or a button. `Pointer` finds the target below the mouse and updates the
 selection. The view paints the hovered target and the selection. When the mouse button is pressed
-and released on the same target, `Pointer` emits `clicked`, and `Clicks` carries out the click.
+and released on the same target, `Pointer` emits `clicked`, and `ClickActions` carries out the
+click.
 """
 
 from __future__ import annotations

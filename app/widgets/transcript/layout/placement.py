@@ -20,7 +20,7 @@ from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.layout.scroll import NEAR_END, Follower
 from app.widgets.transcript.layout.selection import Caret
 from app.widgets.transcript.layout.stack import Anchor, MessageStack
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.places import Spot
 from engine.types import Role
 
@@ -30,7 +30,7 @@ LINE_STEP = 40  # pixels to scroll for an arrow key or for one notch of the mous
 class Placement:
     """Moves the scroll bar so that the visible text stays in place when heights change."""
 
-    def __init__(self, area: QAbstractScrollArea, stack: MessageStack, kit: Kit) -> None:
+    def __init__(self, area: QAbstractScrollArea, stack: MessageStack, kit: RowKit) -> None:
         self.moving = False  # True while update_bar(), not the user, moves the scroll bar
         self._area = area
         self._bar = area.verticalScrollBar()

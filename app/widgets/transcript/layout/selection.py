@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import END, Place, PlaceRange
-from app.widgets.transcript.rows.flow import Range
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import TranscriptRow
 
 FIRST_PLACE = Place(0, 0)

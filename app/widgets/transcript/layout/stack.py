@@ -1,9 +1,17 @@
 """All messages of the visible branch, stacked vertically. Main thread only.
 
-A MessageStack has the layout of each message and a HeightTree of their heights, so that finding the
-message at a y coordinate takes O(log n) steps. lay_out_visible() lays out the visible messages and
-makes their heights exact. advance() does the same for the other messages in idle time. An Anchor
-identifies a line of text, so that the line can be found again after heights above it have changed.
+TranscriptView owns one MessageStack. It has the layout of each message and a HeightTree with one
+height per message, so that finding the message at a y coordinate takes O(log n) steps. The height
+of a message in the tree includes the gap above the message. An Anchor identifies a line of text, so
+that the line can be found again after heights above it have changed.
+
+A layout that was never measured has an estimated height. When items, text or the width change,
+TranscriptView calls the methods that change the stack. Then Placement calls lay_out_visible(),
+which measures the rows in view and updates the tree. Later IdleWork calls advance() until all
+messages are measured. Until then, the heights in the tree may be old for messages outside the view.
+
+Code that changes a MessageLayout directly must call mark_unsettled() afterwards, and must then make
+the view lay out again. Otherwise advance() may skip the changed message.
 """
 
 from __future__ import annotations
@@ -15,7 +23,7 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.answer import AnswerContent
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
@@ -35,8 +43,9 @@ MAX_ROUNDS = 20
 class Anchor:
     """A point of a message that must keep its position on the screen.
 
-    The point is the line of text at `place`. Without a place, the point is the buttons or the top
-    of the message: see at_actions.
+    There are three kinds. With at_actions, the point is the buttons of the message: Placement makes
+    such an anchor when the user switches to another version. Otherwise, with a place, the point is
+    the line of text at the place. Otherwise the point is the top of the message.
     """
 
     key: str  # key of the message
@@ -47,12 +56,15 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """The state of a MessageStack for a conversation that is not shown at the moment."""
+    """The state of a MessageStack for a conversation that is not shown at the moment.
+
+    The width may be old. MessageStack.open() sets the current width.
+    """
 
     layouts: MessageLayouts
     tree: HeightTree
-    index: dict[str, int]
-    live: set[MessageLayout]
+    index: dict[str, int]  # index of each message, by message key
+    live: set[MessageLayout]  # layouts that may have rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,15 +81,16 @@ class TranscriptStatistics:
 class MessageStack:
     """The layouts of all messages of the visible branch, and the position of each message."""
 
-    def __init__(self, kit: Kit) -> None:
+    def __init__(self, kit: RowKit) -> None:
         self.layouts = MessageLayouts(kit, 0)
         self._kit = kit
+        # For each message, the height of the gap above it plus the height of its layout.
         self._tree = HeightTree()
         self._index: dict[str, int] = {}  # index of each message, by message key
         self._live: set[MessageLayout] = set()  # layouts that may have rows
         # Layouts of other conversations, by name; the most recent is last.
         self._kept: dict[str, KeptConversation] = {}
-        self._name = ""  # name of the conversation that is shown
+        self._name = ""  # name of the shown conversation; "" if its layouts will not be kept
         self._near = 0  # argument `near` of the last call of advance()
         self._near_settled = 0  # distance from _near in messages; all nearer messages are settled
 
@@ -95,7 +108,11 @@ class MessageStack:
         return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
 
     def open(self, items: Sequence[TranscriptItem], name: str) -> None:
-        """Show another conversation. Reuse layouts that were kept under `name`, if any."""
+        """Show another conversation. Reuse layouts that were kept under `name`, if any.
+
+        `name` is the id of the conversation. If it is "", the layouts are dropped when the next
+        conversation is shown.
+        """
         self._keep_shown()
         self._name = name
         width = self.layouts.width
@@ -104,6 +121,7 @@ class MessageStack:
         self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
         self._live = left.live
         self.resize(width)
+        # Formulas may have been typeset while the kept layouts were not shown.
         self.remeasure()
         if self.items != list(items):
             self.set_items(items)
@@ -132,8 +150,12 @@ class MessageStack:
         return True
 
     def resize(self, width: int) -> None:
-        """Set the width of the column. Messages outside the view keep their old heights for now."""
+        """Set the width of the column. Messages outside the view keep their old heights for now.
+
+        lay_out_visible() and advance() compute the new heights.
+        """
         if width != self.layouts.width:
+            # The heights for the width 0 are useless: replace them with estimates for this width.
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
@@ -157,11 +179,15 @@ class MessageStack:
         return bool(changed)
 
     def open_whole(self, index: int) -> MessageLayout:
-        """Unfold a message, parse its whole text, and return its layout."""
+        """Unfold a message, parse its whole text, and return its layout.
+
+        MatchFinder calls this method before it shows a match. The caller must then make the view
+        lay out again.
+        """
         layout = self.layouts[index]
         self._live.add(layout)
         layout.unfold()
-        self.sync(index)
+        self._sync_height(index)
         self.mark_unsettled()
         return layout
 
@@ -185,17 +211,23 @@ class MessageStack:
         return self._tree.find(int(max(0, y)))
 
     def visible(self, top: int, height: int) -> Iterator[int]:
+        """Yield the indices of the messages between y = top and y = top + height."""
         if self.layouts:
             yield from range(self.at(top), self.at(top + height) + 1)
 
-    def sync(self, index: int) -> bool:
-        """Update the height of a message in the tree; return True if the height has changed."""
+    def _sync_height(self, index: int) -> bool:
+        """Copy the height of a layout to the tree. Return True if the height in the tree changed.
+
+        Call this after each layout step of a message.
+        """
         before, height = self._tree[index], self._gap(index) + self.layouts.height(index)
         self._tree.set(index, height)
         return height != before
 
     def lay_out_visible(self, wanted_top: Callable[[], int], height: int) -> None:
-        """Lay out the messages that are visible at a scroll value.
+        """Lay out the messages that are visible at a scroll value, and update their heights.
+
+        Only the rows in view are measured. Rows of messages far from the view are dropped.
 
         Args:
             wanted_top: Returns the scroll value. It is called again in each round, because a round
@@ -211,6 +243,9 @@ class MessageStack:
     def advance(self, near: int) -> int | None:
         """Do one step of layout for the unsettled message that is nearest to index `near`.
 
+        IdleWork calls this method repeatedly. Messages far from the view are measured too, but
+        their rows are dropped as soon as their heights are exact.
+
         Returns:
             The index of that message, or None if all messages are settled.
         """
@@ -221,7 +256,7 @@ class MessageStack:
                 if 0 <= index < len(self.layouts) and not self.layouts[index].is_settled:
                     self._live.add(self.layouts[index])
                     self.layouts[index].advance()
-                    self.sync(index)
+                    self._sync_height(index)
                     self._near_settled = distance
                     if distance > KEPT:
                         self._release_far_from(near)
@@ -229,7 +264,11 @@ class MessageStack:
         return None
 
     def mark_unsettled(self) -> None:
-        """Make advance() examine all messages again, because a layout has changed."""
+        """Make advance() examine all messages again, because a layout has changed.
+
+        Call this after changing a layout directly. Methods of this class that change layouts call
+        it themselves.
+        """
         self._near_settled = 0
 
     def anchor_at(self, y: int) -> Anchor | None:
@@ -254,7 +293,7 @@ class MessageStack:
         if anchor.place is None:
             return top + anchor.offset
         line = layout.places.line_top(anchor.place)
-        self.sync(index)
+        self._sync_height(index)  # line_top() may have measured the row
         return top + anchor.offset if line is None else top + line + anchor.offset
 
     def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
@@ -283,12 +322,16 @@ class MessageStack:
             del self._kept[next(iter(self._kept))]
 
     def _settle_between(self, top: int, height: int) -> bool:
+        """Lay out the messages between two y coordinates. Return True if a row or height changed.
+
+        After a change, other messages may be visible.
+        """
         changed = False
         for index in self.visible(top, height):
             layout, y = self.layouts[index], self.top(index)
             self._live.add(layout)
             changed |= layout.lay_out_between(top - y, top + height - y)
-            changed |= self.sync(index)
+            changed |= self._sync_height(index)
         return changed
 
     def _release_far_from(self, near: int) -> None:
@@ -301,6 +344,7 @@ class MessageStack:
                     self._live.discard(layout)
 
     def _rebuild_index(self) -> None:
+        """Build the index by key and the tree of heights again from the layouts."""
         self.mark_unsettled()
         self._index = {item.key: at for at, item in enumerate(self.items)}
         self._mark_newest()
@@ -313,6 +357,13 @@ class MessageStack:
             _set_newest(layout, self.layouts[-1])
 
     def _gap(self, index: int) -> int:
+        """Return the height of the gap above a message, as counted in the tree.
+
+        The layout of the message above already ends with space_below() empty pixels or, below a
+        question, with the row of buttons. This method returns the rest of the wanted distance. It
+        depends only on the roles of both messages and on the zoom. If these change, the tree is
+        built again.
+        """
         if index == 0:
             return TOP_MARGIN
         is_turn = self.items[index].role is Role.USER

@@ -14,7 +14,7 @@ from app.theme.tokens import Space, Type
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateKind
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, Tone
+from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom, Tone
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
@@ -32,7 +32,7 @@ _PREVIEW_LEN = 300
 class Thinking:
     """The reasoning of an answer: its text, its duration, and its rows while it is open."""
 
-    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
+    def __init__(self, kit: RowKit, item: TranscriptItem) -> None:
         self.text = item.reasoning
         self.is_open = False
         self._kit = kit
@@ -137,7 +137,7 @@ class AnswerContent:
     text of a streaming item.
     """
 
-    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
+    def __init__(self, kit: RowKit, item: TranscriptItem) -> None:
         self.item = item
         self.is_changed = True
         self._kit = kit

@@ -32,8 +32,8 @@ from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
 from app.widgets.transcript.messages.estimates import estimate_text
 from app.widgets.transcript.rows.code import CodeRow
+from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_row import FormulaRow
-from app.widgets.transcript.rows.hits import Hits
 from app.widgets.transcript.rows.inset import Inset, gap_between
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
@@ -54,14 +54,14 @@ class Tone(Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Kit:
+class RowKit:
     """The objects that all rows of a transcript share."""
 
     look: Look  # replaced when the theme or the zoom changes
     shelf: LexerShelf  # lexers that colour code blocks
     cache: LayoutCache  # cache of line layouts; it drops the least recently used ones
     parser: MarkdownIt  # shared, because making a parser takes 0.3 ms
-    hits: Hits  # matches of the find text in the rows
+    matches: FindMatches  # matches of the find text in the rows
     clock: Callable[[], float]  # returns monotonic time in seconds
 
 
@@ -91,7 +91,7 @@ class MarkdownRows:
             because the message exists longer than this object.
     """
 
-    def __init__(self, kit: Kit, wrapped: set[int], tone: Tone = Tone.ANSWER) -> None:
+    def __init__(self, kit: RowKit, wrapped: set[int], tone: Tone = Tone.ANSWER) -> None:
         self._kit = kit
         self._wrapped = wrapped
         self._tone = tone

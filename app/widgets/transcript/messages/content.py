@@ -45,7 +45,9 @@ class MessageContent(Protocol):
     """The text of one message, and the rows made from it."""
 
     item: TranscriptItem
-    is_changed: bool  # True if the rows are out of date; make_rows() sets it to False
+    # True if the rows are out of date. Each method that changes the rows sets it to True, and
+    # make_rows() sets it to False. The layout sets it to True if a new width changes the rows.
+    is_changed: bool
 
     @property
     def text(self) -> str:
@@ -77,7 +79,11 @@ class MessageContent(Protocol):
         ...
 
     def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:
-        """Make the rows. Return them from the first row that differs from `shown` to the last."""
+        """Make the rows. Return them from the first row that differs from `shown` to the last.
+
+        `shown` are the rows from the last call, or empty if the layout has dropped them. At least
+        one row must remain, because a layout without rows counts as not laid out.
+        """
         ...
 
     def release(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript.messages.answer import AnswerContent
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.content import MessageContent
 from app.widgets.transcript.messages.estimates import estimate_height, space_below
 from app.widgets.transcript.messages.message import MessageLayout
@@ -21,7 +21,7 @@ from engine.types import Role
 class MessageLayouts:
     """The sequence of the message layouts of a conversation. Makes each layout on first access."""
 
-    def __init__(self, kit: Kit, width: int) -> None:
+    def __init__(self, kit: RowKit, width: int) -> None:
         # Current items of all messages; callers must not change the list.
         self.items: list[TranscriptItem] = []
         self.width = width  # width of the column in pixels
@@ -84,5 +84,5 @@ class MessageLayouts:
         return space_below(self.items[index])
 
 
-def _make_content(kit: Kit, item: TranscriptItem) -> MessageContent:
+def _make_content(kit: RowKit, item: TranscriptItem) -> MessageContent:
     return UserContent(kit, item) if item.role is Role.USER else AnswerContent(kit, item)

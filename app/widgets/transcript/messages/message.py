@@ -1,11 +1,22 @@
 """The geometry of one message: size, layout, painting, hit tests. Main thread only.
 
 A message is a column of rows (pile.py): paragraphs, code blocks, buttons. A MessageContent
-(content.py) makes the rows from the message. A MessageLayout measures, paints and hit-tests them. A
-new layout has no rows, and its height is an estimate. lay_out_between() makes the rows and measures
-the visible rows. advance() measures the remaining rows in idle time. release() drops the rows of a
-message far from the view but keeps its height. Coordinates are relative to the top left corner of
-the message.
+(content.py) makes the rows from the message. With the rows, make_rows() returns their shape: which
+rows have text, which are in the bubble, which shows the caret, and if text is hidden. A
+MessageLayout measures, paints and hit-tests the rows. The MessageStack (layout/stack.py) has at
+most one MessageLayout per message and moves it through these states:
+
+| state | reached by | rows | height |
+|---|---|---|---|
+| new | the constructor, rebuild_rows() | none | estimate |
+| partly measured | lay_out_between(), when the message is visible | all or some | estimate |
+| settled | more calls of lay_out_between(), or of advance() in idle time | all, measured | exact |
+| released | release(), when the message is far from the view | none | exact for its width |
+
+The content sets content.is_changed when its rows are out of date, and make_rows() clears it. For a
+folded message, resize() sets it, too. If it is set, or if there are no rows, the next layout calls
+make_rows(), which always returns at least one row. A change of the message or of the column width makes the height an estimate again.
+Coordinates are relative to the top left corner of the message.
 """
 
 from __future__ import annotations
@@ -14,9 +25,9 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QRectF, QSizeF
 
-from app.viewmodels.find import ROW_END, Searched, folded
+from app.viewmodels.find import ROW_END, SearchText, case_folded
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.body import Kit
+from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.content import MessageContent
 from app.widgets.transcript.messages.estimates import estimate_height
 from app.widgets.transcript.messages.pile import RowPile
@@ -32,17 +43,20 @@ from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
 MEASURE_ROWS = 20  # number of rows that one call of advance() measures
-PARSED_AT_ONCE = 40_000  # characters; to parse and lay out this number takes 80 ms
+# Maximum number of characters that lay_out_between() parses. To parse and lay out this number of
+# characters takes 80 ms.
+PARSED_AT_ONCE = 40_000
 
 
 class MessageLayout:
     """The rows of one message with their positions.
 
     The layout is settled when all text is parsed and all rows are measured. The height is exact
-    only if the layout is settled.
+    only if the layout is settled. The layout emits no signal when its height changes: MessageStack
+    reads the height after each layout step.
     """
 
-    def __init__(self, kit: Kit, content: MessageContent) -> None:
+    def __init__(self, kit: RowKit, content: MessageContent) -> None:
         self.content = content
         self.is_newest = False  # True for the last message; its buttons are always visible
         self._kit = kit
@@ -50,8 +64,9 @@ class MessageLayout:
         self.places = TextPlaces(self._pile)
         # Size of the message when release() dropped its rows; None if the rows were not dropped.
         self._released: Released | None = None
-        # Cached text for the find bar; None after the rows have changed.
-        self._searched: Searched | None = None
+        # Cached text for the find bar. None if it must be computed again. release() keeps it,
+        # so that the find bar still searches the displayed text.
+        self._search_text: SearchText | None = None
 
     @property
     def item(self) -> TranscriptItem:
@@ -68,7 +83,7 @@ class MessageLayout:
 
     @property
     def rows(self) -> list[TranscriptRow]:
-        """Rows from top to bottom; empty before the first layout and after release()."""
+        """Rows from top to bottom. Empty before the first layout and after release()."""
         return self._pile.rows
 
     @property
@@ -97,21 +112,26 @@ class MessageLayout:
         """Set the width of the column. Measured heights become estimates."""
         if width != self.width:
             self._pile.resize(width)
+            # A folded message shows a fixed number of lines. The width decides how much text fits
+            # into these lines, so the rows must be made again.
             if self._pile.shape.is_cut_by_width:
                 self.content.is_changed = True
-                self._invalidate()
+                self._forget_size_and_text()
 
     def update(self, item: TranscriptItem) -> None:
-        """Replace the item with a newer state of the same message."""
+        """Replace the item with a newer state of the same message.
+
+        The content decides if its rows are out of date.
+        """
         before = self.item
         self.content.update(item)
         if self.item != before:
-            self._invalidate()
+            self._forget_size_and_text()
 
     def toggle(self, action: RowAction) -> None:
         """Fold or unfold the part of the message that the action refers to."""
         self.content.toggle(action)
-        self._invalidate()
+        self._forget_size_and_text()
 
     def rebuild_rows(self) -> None:
         """Drop all rows, because the theme or zoom has changed. The next layout makes new rows."""
@@ -126,37 +146,52 @@ class MessageLayout:
         return self._pile.unsettle_stale()
 
     def release(self) -> None:
-        """Drop the rows and the parsed text of a settled layout, but keep the height."""
+        """Drop the rows and the parsed text to save memory, but keep the height.
+
+        Do nothing if the layout is not settled, if a row waits for a formula, or if the content
+        cannot drop its text now. MessageStack calls this method for messages far from the view.
+        """
         if self._released is not None or not self.is_settled:
             return
         if not any(row.is_waiting for row in self.rows):
-            released, searched = Released(self.width, self.height), self.searched
+            released, search_text = Released(self.width, self.height), self.search_text
             if self.content.release():
                 self._pile.clear()
-                self._released, self._searched = released, searched
+                self._released, self._search_text = released, search_text
 
     # Layout.
 
     def prepare(self) -> None:
-        """Parse the whole text at once and make its rows. This is slow for a long text."""
+        """Parse the whole text at once and make its rows, without measuring them.
+
+        This is slow for a long text. It is called when selected text is copied.
+        """
         self._refresh()
         while self._num_unparsed:
             self._parse_more()
 
     def unfold(self) -> None:
-        """Unfold the message, parse its whole text and make the rows."""
+        """Unfold the message, parse its whole text and make the rows.
+
+        It is called before the find bar shows a match in the message.
+        """
         self._refresh()
         if self._pile.shape.is_folded:
             self.toggle(RowAction.TOGGLE_FOLD)
         self.prepare()
 
     def lay_out_between(self, top: float, bottom: float) -> bool:
-        """Measure the rows between y = top and y = bottom; return True if any height changed."""
+        """Lay out the part of the message that is between y = top and y = bottom.
+
+        Make rows that are missing or out of date, parse the rest of the text unless it is very
+        long, and measure the rows in that part. MessageStack calls this method for each visible
+        message. Return True if a row or the height of the message changed. The caller must then
+        call it again, because other rows may be visible now.
+        """
         before = self.height
         changed = self._refresh()
-        # Parse a text of normal length completely. Parse only the first slice of a very long text;
-        # advance() parses the rest.
-        while self._num_unparsed and (self._num_unparsed <= PARSED_AT_ONCE or not self.rows):
+        # A rest of more than PARSED_AT_ONCE characters is left to advance().
+        while 0 < self._num_unparsed <= PARSED_AT_ONCE:
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
             changed |= self._pile.measure(number)
@@ -164,7 +199,10 @@ class MessageLayout:
         return changed or self.height != before
 
     def advance(self) -> None:
-        """Do one step towards the exact height: parse a slice of text or measure the next rows."""
+        """Do one step towards the exact height: parse a slice of text or measure the next rows.
+
+        MessageStack calls this method in idle time until the layout is settled.
+        """
         self._refresh()
         if self._num_unparsed:
             self._parse_more()
@@ -176,11 +214,12 @@ class MessageLayout:
 
     @property
     def _is_current(self) -> bool:
+        """True if there are rows and they show the current content."""
         return bool(self.rows) and not self.content.is_changed
 
     @property
     def _num_unparsed(self) -> int:
-        """Number of characters without rows yet; at least 1 until every parser has finished."""
+        """Number of characters without rows yet. At least 1 until every parser has finished."""
         texts = self.content.markdown
         return sum(max(1, text.num_unfed) for text in texts if not text.is_fed)
 
@@ -198,19 +237,25 @@ class MessageLayout:
         return self._make_rows()
 
     def _make_rows(self) -> bool:
-        self._invalidate()
+        self._forget_size_and_text()
         return self._pile.replace(self.content.make_rows(self.rows, self.width))
 
-    def _invalidate(self) -> None:
-        self._released = self._searched = None
+    def _forget_size_and_text(self) -> None:
+        """Forget the height from release() and the text for the find bar: both are out of date."""
+        self._released = self._search_text = None
 
     # Painting.
 
     def take_changed_top(self) -> int | None:
+        """Return the y below which the message must be repainted, or None. Reset it to None."""
         return self._pile.take_changed_top()
 
     def paint(self, paint: MessagePaint) -> None:
-        """Paint the rows between paint.top and paint.bottom."""
+        """Paint the rows between paint.top and paint.bottom.
+
+        Call lay_out_between() for the same range first. Rows that need idle work, such as colours
+        of code, are added to paint.unfinished.
+        """
         first = self._pile.at(paint.top)
         if first is None:
             return
@@ -236,7 +281,7 @@ class MessageLayout:
                 bottom=paint.bottom - corner.y(),
                 ground=colors.canvas if shape.bubble is None else colors.user_bubble,
                 selected=paint.selected_in(row, shape.text.ordinal(number)) if has_text else None,
-                found=self._kit.hits.within(row) if has_text else (),
+                found=self._kit.matches.within(row) if has_text else (),
                 hovered=target_in(row, paint.hovered),
                 confirmed=target_in(row, paint.confirmed),
                 actions_shown=paint.pointed_at or self.is_newest or self.item.version.count > 1,
@@ -267,9 +312,14 @@ class MessageLayout:
         return None if hit is None else MessageHit.of(row, hit, corner)
 
     def clickable(self) -> Iterator[RowHits]:
-        """Yield each measured row that has links or buttons, with these links and buttons."""
+        """Yield each measured row that has links or buttons, with these links and buttons.
+
+        The keyboard focus and screen readers use the result.
+        """
         for number, row in enumerate(self.rows):
+            # A row that was not measured yet has the width -1 and no positions of links.
             found = row.hits() if row.width >= 0 else ()
+            # EXPLAIN targets only have a tooltip: they cannot be clicked.
             hits = [hit for hit in found if hit.target.action is not RowAction.EXPLAIN]
             if hits:
                 corner = self._pile.corner(number)
@@ -286,20 +336,23 @@ class MessageLayout:
         return self._pile.top(len(self.rows) - 1) if self.rows else 0
 
     @property
-    def searched(self) -> Searched:
+    def search_text(self) -> SearchText:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
-        known = self._searched
+        known = self._search_text
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:
-                known = Searched(folded(read), is_read=True)
+                known = SearchText(case_folded(read), is_read=True)
             elif known is None:
-                known = Searched(folded(self.text), is_read=False)
-            self._searched = known
+                known = SearchText(case_folded(self.text), is_read=False)
+            self._search_text = known
         return known
 
     def _read_text(self) -> str | None:
-        """Return the displayed text of all rows, or None if a part of the text has no rows yet."""
+        """Return the displayed text of all rows, or None if a part of the text has no rows.
+
+        Text has no rows if it is not parsed yet or is hidden by folding.
+        """
         plain = self.content.plain_text()
         if plain is not None:
             return plain

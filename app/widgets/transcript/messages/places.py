@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 
-from app.widgets.transcript.rows.flow import Range
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Hit, Target, TranscriptRow
 
 BODY = 1_000_000  # ordinal of the first body row; rows of reasoning have smaller ordinals

@@ -18,7 +18,7 @@ from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateLine
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.body import Kit, MarkdownRows, RowsFrom, plain_rows
+from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom, plain_rows
 from app.widgets.transcript.messages.bubble import FOLD_LINES, FOLD_TEXT, Bubble
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import TextSections
@@ -55,7 +55,7 @@ class UserContent:
     these rows again, because the width determines how much text fits into the lines.
     """
 
-    def __init__(self, kit: Kit, item: TranscriptItem) -> None:
+    def __init__(self, kit: RowKit, item: TranscriptItem) -> None:
         self.item = item
         self.is_changed = True
         self._kit = kit

@@ -28,8 +28,9 @@ from app.viewmodels.lexers import Absent, LexerShelf
 from app.viewmodels.line_breaks import hanging, line_breaks
 from app.widgets.transcript.rows.code_header import CodeHeader, CodeHeading
 from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
-from app.widgets.transcript.rows.flow import Range, TextFlow, piece_runs, within
+from app.widgets.transcript.rows.flow import TextFlow, TextRun
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.ranges import Range, within
 from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
@@ -323,7 +324,7 @@ class CodeRow(TranscriptRow):
         line = self._shown.get(number)
         if line is None:
             ink = self._look.colors.syntax.default
-            runs = piece_runs(self._look, self._pieces(number))
+            runs = _piece_runs(self._look, self._pieces(number))
             flow = TextFlow(self._look, Type.CODE, self._lines.line(number), ink=ink, runs=runs)
             flow.wrap(None)
             line = self._shown[number] = _ShownLine(flow, self._indent_of(number))
@@ -384,3 +385,11 @@ class CodeRow(TranscriptRow):
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.drawPath(path)
         self._header.paint(paint, self._heading, self._width)
+
+
+def _piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
+    """Return one run for each coloured piece of a line of code."""
+    return [
+        TextRun(piece.start, piece.start + piece.length, look.code_format(piece.ink))
+        for piece in pieces
+    ]

@@ -12,7 +12,7 @@ of the flow.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
@@ -33,46 +33,20 @@ from PySide6.QtGui import (
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK
 from app.viewmodels.direction import has_right_to_left, is_right_to_left
-from app.viewmodels.highlight import LinePieces
 from app.widgets.transcript.rows.formula_shelf import Drawing
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.ranges import Range, overlap
 from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
-_BOX_PAD = 2
+_BOX_PAD = 2  # pixels by which the box behind inline code is wider than its text, at each side
+_BOX_EMS = 1.4  # maximum height of the box behind inline code, in font sizes
 # Qt lays out these characters instead of the LaTeX source of a formula. The first character is a
 # no-break space that is made as wide as the picture of the formula. The other characters are word
 # joiners, which have no width. Qt does not break a line at these characters, so a formula is never
 # cut at the end of a line.
 _BLANK = "\u00a0"
 _NOTHING = "\u2060"
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The characters [start, end) of a text."""
-
-    start: int
-    end: int
-
-
-def within(part: Range, start: int, length: int) -> Range | None:
-    """Return the overlap of a range and [start, start + length).
-
-    Positions in the result are relative to `start`. Return None if there is no overlap.
-    """
-    first, last = max(0, part.start - start), min(length, part.end - start)
-    return Range(first, last) if first < last else None
-
-
-def all_within(parts: Sequence[Range], start: int, length: int) -> list[Range]:
-    """Call `within` for each range in `parts`, and return the results that are not None.
-
-    The ranges must be sorted and must not overlap.
-    """
-    first = bisect_right(parts, start, key=lambda part: part.end)
-    last = bisect_left(parts, start + length, key=lambda part: part.start)
-    return [inner for part in parts[first:last] if (inner := within(part, start, length))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +86,11 @@ class _Band:
     baseline: float  # y of the baseline, from the top of the flow
 
 
-def piece_runs(look: Look, pieces: LinePieces) -> list[TextRun]:
-    """Return one run for each coloured piece of a line of code."""
-    return [
-        TextRun(piece.start, piece.start + piece.length, look.code_format(piece.ink))
-        for piece in pieces
-    ]
-
-
 class TextFlow:
     """A wrapped text with one style and one default colour. Parts of it can have other formats.
 
     The text never changes. Call wrap() before any other method, and again when the width changes.
+    Before wrap() there are no lines. Most methods then return 0 or nothing.
     """
 
     def __init__(
@@ -140,7 +107,6 @@ class TextFlow:
         self.height: int = 0  # total height of all lines; 0 before wrap()
         self.natural_width: float = 0.0  # width of the longest line; 0 before wrap()
         self.num_lines: int = 0
-        self.complete = True  # False if max_lines cut off the end of the text
         self._look = look
         self._face = look.face(style)  # font, line height and baseline of the style
         self._ink = ink
@@ -152,6 +118,7 @@ class TextFlow:
         # True if the text has right-to-left characters. A range of characters may then appear as
         # several separate pieces on the screen.
         self._is_bidi = has_right_to_left(shown)
+        # Qt has `shown`, not `text`: LaTeX characters of two UTF-16 units are replaced by others.
         self._units = Utf16Units(shown)
         self._boxes: list[QRectF] = []  # rectangles of the rounded backgrounds of boxed runs
         self._bands: list[_Band] = []  # position and height of each line
@@ -163,8 +130,13 @@ class TextFlow:
     ) -> None:
         """Break the text into lines. If `width` is None, put the whole text on one line.
 
-        An empty text has one line. The second and later lines are narrower by `hanging` pixels,
-        to leave space for an indentation.
+        An empty text has one line. Text after `max_lines` lines is not shown. The second and later
+        lines are narrower by `hanging` pixels but still begin at x = 0: a caller that passes
+        `hanging` uses only line_starts, and indents the lines itself.
+
+        Right-to-left text is aligned at the right edge of `width`. If `width` is None, there is no
+        such edge, and the text begins at x = 0. A formula that is wider than `width` is shrunk:
+        this changes the Drawing of the Inset.
         """
         option = QTextOption()
         if self.is_rtl and width is not None:
@@ -204,8 +176,8 @@ class TextFlow:
                 line = rect.translated(at).adjusted(0, rect.height() - Space.HAIR, 0, 0)
                 painter.fillRect(line, QColor(colors.must_read.ink))
         for box in self._boxes:
-            inset = max(1.0, (box.height() - self._face.font.pixelSize() * 1.4) / 2)
-            shape = box.translated(at).adjusted(-_BOX_PAD, inset, _BOX_PAD, -inset)
+            margin = max(1.0, (box.height() - self._face.font.pixelSize() * _BOX_EMS) / 2)
+            shape = box.translated(at).adjusted(-_BOX_PAD, margin, _BOX_PAD, -margin)
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(QColor(colors.inline_code))
             painter.drawRoundedRect(shape, _BOX_RADIUS, _BOX_RADIUS)
@@ -229,6 +201,8 @@ class TextFlow:
         at = self._units.to_python(line.xToCursor(x))
         position = self._snapped(Range(at, at)).end
         end = self._units.to_python(line.textStart() + line.textLength())
+        # At the end of a line that ends with a line break, the nearest position is before the line
+        # break. The position after it belongs to the next line.
         at_break = position == end and self.text[end - 1 : end] == LINE_BREAK
         return position - 1 if at_break else position
 
@@ -304,10 +278,10 @@ class TextFlow:
         return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
 
     def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
-        """Yield one format with letter spacing for each formula.
+        """Shrink each formula that is wider than `width`, and yield one format for each formula.
 
-        A no-break space takes the place of the formula. The letter spacing makes this space as wide
-        as the picture of the formula.
+        A no-break space takes the place of the formula. The letter spacing of the format makes this
+        space as wide as the picture of the formula.
         """
         for inset in self._insets:
             if width is not None:
@@ -326,7 +300,7 @@ class TextFlow:
             line = self._layout.lineForTextPosition(unit)
             if line.isValid():
                 corner = QPointF(self._left_of(line, unit), self._bands[line.lineNumber()].baseline)
-                marked = selected is not None and _overlap(selected, inset.place)
+                marked = selected is not None and overlap(selected, inset.place)
                 ink = self._look.colors.on_accent if marked else self._ink
                 inset.drawing.paint(painter, at + corner, ink)
 
@@ -343,12 +317,10 @@ class TextFlow:
 
     def _add_lines(self, width: float, max_lines: int | None, hanging: float) -> None:
         natural, top = 0.0, 0
-        self.complete = False
         self._bands = []
         while len(self._bands) != max_lines:
             line = self._layout.createLine()
             if not line.isValid():
-                self.complete = True
                 break
             line.setLineWidth(width - hanging if self._bands else width)
             band = self._band(top, line)
@@ -422,10 +394,6 @@ def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
         start, end = inset.place.start, inset.place.end
         text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"
     return text
-
-
-def _overlap(one: Range, other: Range) -> bool:
-    return one.start < other.end and other.start < one.end
 
 
 def _x(line: QTextLine, position: int) -> float:

@@ -19,9 +19,10 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, SourceRange, TextSpan
-from app.widgets.transcript.rows.flow import Link, Range, TextFlow, all_within, within
+from app.widgets.transcript.rows.flow import Link, TextFlow
 from app.widgets.transcript.rows.inset import Inset
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.ranges import Range, all_within, within
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
 

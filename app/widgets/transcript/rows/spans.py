@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript.rows.flow import Inset, Range, TextFlow, TextRun
+from app.widgets.transcript.rows.flow import Inset, TextFlow, TextRun
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.ranges import Range
 
 
 class SpanText:

@@ -21,9 +21,10 @@ from typing_extensions import override
 from app.theme.tokens import Space, TextStyle, Type
 from app.viewmodels.blocks import Align, Cell, TableBlock, TextMark
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript.rows.flow import Range, TextFlow
+from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.formula_shelf import Awaited
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, link_hit
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText

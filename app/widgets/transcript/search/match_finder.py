@@ -1,14 +1,14 @@
 """Find text in all messages of the transcript, including messages that are not parsed yet.
 
-Used on the main thread only. `Finding` calls `Finder` for the find bar, which shows "3 of 12" and
-steps through the occurrences.
+Used on the main thread only. `FindController` calls `MatchFinder` for the find bar, which shows
+"3 of 12" and steps through the occurrences.
 
 A search covers the text that the user reads: "the quick" is found in `the **quick**`, and the
 addresses of links are not searched. The displayed text of a message exists only after the message
 is parsed, which takes about 0.5 ms. A message that is not parsed yet is searched in its Markdown
 source instead, with a pattern that allows Markdown marks between words. The number of occurrences
 in such a message is an estimate. It becomes exact when the message is parsed: by idle work, or by
-`Finder`, which lays out a message before it shows one of its occurrences.
+`MatchFinder`, which lays out a message before it shows one of its occurrences.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from app.viewmodels.find import ROW_END, Counts, FindPosition, Occurrence, wanted
+from app.viewmodels.find import ROW_END, Counts, FindPosition, Occurrence, compile_query
 from app.widgets.transcript.layout.selection import FIRST_PLACE, LAST_PLACE, Caret, Selection
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
-from app.widgets.transcript.rows.flow import Range
-from app.widgets.transcript.rows.hits import Hits
+from app.widgets.transcript.rows.find_matches import FindMatches
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import TranscriptRow
 from app.widgets.transcript.search.marks import Marks
 
@@ -43,30 +43,30 @@ class _TextTop:
     y: int  # pixels below the top of the message
 
 
-class Finder:
+class MatchFinder:
     """The searched text, its occurrences in all messages, and the current occurrence.
 
     The current occurrence is kept as the key of its message and an index in the message, because
     messages may be inserted before it.
     """
 
-    def __init__(self, stack: MessageStack, hits: Hits) -> None:
+    def __init__(self, stack: MessageStack, matches: FindMatches) -> None:
         self._stack = stack
-        self._hits = hits
+        self._matches = matches
         self._counts = Counts()  # number of occurrences in each message
         # Index of the message at which the search for the first occurrence starts.
         self._near: int = 0
         self._key = ""  # key of the message with the current occurrence; "" for none
         self._nth = 0  # index of the current occurrence in its message
         self._row: TranscriptRow | None = None  # row with the current occurrence
-        self._hit: Range | None = None  # range of the current occurrence in the text of _row
+        self._match: Range | None = None  # range of the current occurrence in the text of _row
         # The current occurrence as a selection; None if there is none.
         self.selection: Selection | None = None
 
     @property
     def is_looking(self) -> bool:
         """True while a search is in progress."""
-        return self._hits.wanted is not None
+        return self._matches.query is not None
 
     def look_for(self, text: str, near: int) -> None:
         """Set the text to search for. A text without words ends the search.
@@ -77,8 +77,8 @@ class Finder:
         """
         if not self.is_looking:
             self._near = near
-        self._hits.wanted = wanted(text)
-        self._counts = Counts(self._hits.wanted)
+        self._matches.query = compile_query(text)
+        self._counts = Counts(self._matches.query)
         self._key = ""
 
     def go(self, step: int) -> FindPosition:
@@ -87,7 +87,7 @@ class Finder:
         Lay out the message of the occurrence, and set `selection` to the occurrence. If there is no
         occurrence, `selection` is None.
         """
-        self.selection = self._row = self._hit = None
+        self.selection = self._row = self._match = None
         one = self._choose(step)
         if one is None:
             return FindPosition()
@@ -135,11 +135,11 @@ class Finder:
 
         Call this after the row has been laid out.
         """
-        if self._row is not None and self._hit is not None:
-            self._row.reveal(self._hit)
+        if self._row is not None and self._match is not None:
+            self._row.reveal(self._match)
 
     def _count(self) -> None:
-        self._counts.count([layout.searched for layout in self._stack.layouts])
+        self._counts.count([layout.search_text for layout in self._stack.layouts])
 
     def _current(self) -> Occurrence | None:
         message = self._stack.index_of(self._key)
@@ -159,7 +159,7 @@ class Finder:
                 return None
             number = self._counts.neighbour(current, step=step, near=self._near)
             one = self._counts.occurrence(number)
-            if self._stack.layouts[one.message].searched.is_read:
+            if self._stack.layouts[one.message].search_text.is_read:
                 break
             self._stack.open_whole(one.message)
         return one
@@ -167,12 +167,12 @@ class Finder:
     def _selection_of(self, one: Occurrence) -> Selection:
         places = self._stack.open_whole(one.message).places
         rows = places.rows_between(FIRST_PLACE, LAST_PLACE)
-        seen = [(at, row, hit) for at, row in rows for hit in self._hits.within(row)]
+        seen = [(at, row, match) for at, row in rows for match in self._matches.within(row)]
         if not seen:
             start = Caret(one.message, FIRST_PLACE)
             return Selection(start, start)
-        ordinal, self._row, self._hit = seen[min(one.nth, len(seen) - 1)]
-        start, end = Place(ordinal, self._hit.start), Place(ordinal, self._hit.end)
+        ordinal, self._row, self._match = seen[min(one.nth, len(seen) - 1)]
+        start, end = Place(ordinal, self._match.start), Place(ordinal, self._match.end)
         return Selection(Caret(one.message, start), Caret(one.message, end))
 
     def _ys(self, layout: MessageLayout, pixels: float) -> Iterator[float]:
@@ -182,9 +182,9 @@ class Finder:
         the height of the bar limits the number of matches, and the length of the message does not
         matter.
         """
-        assert self._hits.wanted is not None
-        searched = layout.searched
-        text, pattern = searched.text, self._hits.wanted.pattern(searched)
+        assert self._matches.query is not None
+        search_text = layout.search_text
+        text, pattern = search_text.text, self._matches.query.pattern(search_text)
         tops, step = _text_tops(layout), max(1, int(len(text) / pixels))
         match = pattern.search(text)
         while match is not None:
@@ -192,9 +192,9 @@ class Finder:
             match = pattern.search(text, max(match.end(), match.start() + step))
 
     def _y_of(self, layout: MessageLayout, nth: int) -> float:
-        assert self._hits.wanted is not None
-        searched = layout.searched
-        matches = self._hits.wanted.pattern(searched).finditer(searched.text)
+        assert self._matches.query is not None
+        search_text = layout.search_text
+        matches = self._matches.query.pattern(search_text).finditer(search_text.text)
         match = next(islice(matches, nth, None), None)
         return 0 if match is None else _y_at(_text_tops(layout), match.start())
 
@@ -205,14 +205,14 @@ def _text_tops(layout: MessageLayout) -> list[_TextTop]:
     These are the start and the end of each row. If the message is not parsed, they are the start
     and the end of the message.
     """
-    searched = layout.searched
+    search_text = layout.search_text
     tops = [_TextTop(0, 0)]
-    if searched.is_read:
+    if search_text.is_read:
         offset = 0
         for y, row in layout.places.text_rows():
             tops += [_TextTop(offset, y), _TextTop(offset + len(row.text), y + row.height)]
             offset += len(row.text) + len(ROW_END)
-    return [*tops, _TextTop(len(searched.text), layout.height)]
+    return [*tops, _TextTop(len(search_text.text), layout.height)]
 
 
 def _y_at(tops: Sequence[_TextTop], offset: int) -> float:

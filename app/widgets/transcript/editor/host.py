@@ -12,7 +12,7 @@ from app.widgets.transcript.messages.user import UserContent
 from app.widgets.transcript.rows.look import Look
 
 
-class EditorPlace(QObject):
+class EditorHost(QObject):
     """Opens, moves and closes the editor, which is a child of the viewport.
 
     At most one editor is open. An editor can close without Save or Cancel: the message was deleted,

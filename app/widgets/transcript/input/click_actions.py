@@ -19,7 +19,7 @@ from app.widgets.transcript.rows.row import RowAction
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
 
 
-class Clicks(QObject):
+class ClickActions(QObject):
     """Carries out the clicks reported by `Pointer` and the actions requested by screen readers."""
 
     requested = Signal(str, object)  # arguments: key of the message, RowAction

@@ -12,11 +12,11 @@ from app.viewmodels.find import FindPosition
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.layout.placement import Placement
 from app.widgets.transcript.layout.stack import MessageStack
-from app.widgets.transcript.search.finder import Finder
 from app.widgets.transcript.search.marks import MarkedBar, Marks
+from app.widgets.transcript.search.match_finder import MatchFinder
 
 
-class Finding(QObject):
+class FindController(QObject):
     """Carries out the find commands of the transcript, and updates the marks in its scroll bar.
 
     While a search is in progress, the occurrences are counted again after messages have changed.
@@ -29,7 +29,7 @@ class Finding(QObject):
     def __init__(
         self,
         stack: MessageStack,
-        finder: Finder,
+        finder: MatchFinder,
         placement: Placement,
         pointer: Pointer,
         bar: MarkedBar,

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
 
-from app.viewmodels.find import Wanted, folded
-from app.widgets.transcript.rows.flow import Range
+from app.viewmodels.find import Query, case_folded
+from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import TranscriptRow
 
 
-class Hits:
+class FindMatches:
     """The text that the user searches for, and a cache of the matches in each row.
 
     A row is not searched again each time it is painted, but only if its text has changed.
     """
 
     def __init__(self) -> None:
-        self._wanted: Wanted | None = None
+        self._query: Query | None = None
         # Key: row. Value: the text that was searched, and the matches in this text.
         self._known: WeakKeyDictionary[TranscriptRow, tuple[str, list[Range]]] = WeakKeyDictionary()
 
     @property
-    def wanted(self) -> Wanted | None:
+    def query(self) -> Query | None:
         """The patterns compiled from the search text. None if no search is active."""
-        return self._wanted
+        return self._query
 
-    @wanted.setter
-    def wanted(self, wanted: Wanted | None) -> None:
-        self._wanted = wanted
+    @query.setter
+    def query(self, query: Query | None) -> None:
+        self._query = query
         self._known.clear()
 
     def within(self, row: TranscriptRow) -> Sequence[Range]:
         """Return the matches in the text of a row, in order. Empty if no search is active."""
-        if self._wanted is None:
+        if self._query is None:
             return ()
         text = row.text
         known = self._known.get(row)
         if known is None or known[0] != text:
-            matches = self._wanted.in_read.finditer(folded(text))
+            matches = self._query.in_read.finditer(case_folded(text))
             known = (text, [Range(match.start(), match.end()) for match in matches])
             self._known[row] = known
         return known[1]

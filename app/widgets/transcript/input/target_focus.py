@@ -1,11 +1,11 @@
 """Keyboard focus on the links and buttons of the transcript. Used on the main thread only.
 
-Links and buttons are painted and are not widgets, so Qt cannot focus them. `Walk` stores one
+Links and buttons are painted and are not widgets, so Qt cannot focus them. `TargetFocus` stores one
 focused target and paints a ring around it. A target is a link or a button. Tab and Shift+Tab move
 the focus to the next and the previous visible target. After the last target, the focus leaves the
 transcript. The Return key clicks the focused target. While an answer grows, rows are replaced.
-Therefore `Walk` stores the message, action and number of the target, and finds the target again in
-the new rows.
+Therefore `TargetFocus` stores the message, action and number of the target, and finds the target
+again in the new rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Stop:
     number: int
 
 
-class Walk(QObject):
+class TargetFocus(QObject):
     """The keyboard focus inside the transcript: at most one focused link or button."""
 
     moved = Signal(bool)  # a key moved the focus; argument: True if a link or button is focused
