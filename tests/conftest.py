@@ -12,6 +12,7 @@ import threading
 import traceback
 import weakref
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -30,12 +31,27 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 JOIN_S = 2.0
+FULL_COLLECTION_EVERY = 100  # tests; a full collection takes 0.3 s
+
+_num_tests = count(1)
 
 
 @pytest.fixture(scope="session")
 def qapp_cls() -> type[Application]:
     """Return the class that pytest-qt instantiates as the application."""
     return Application
+
+
+@pytest.fixture(autouse=True)
+def main_thread_collects_garbage() -> Iterator[None]:
+    """Collect garbage after each test, and not during it, on whatever thread needs memory.
+
+    The app does the same (app/bridge/garbage.py): a collection on another thread destroys Qt objects
+    there, and a test hung for good while the store thread collected.
+    """
+    gc.disable()
+    yield
+    gc.collect(2 if next(_num_tests) % FULL_COLLECTION_EVERY == 0 else 1)
 
 
 @pytest.fixture(autouse=True)
