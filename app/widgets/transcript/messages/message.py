@@ -339,6 +339,8 @@ class MessageLayout:
     def search_text(self) -> SearchText:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
         known = self._search_text
+        if known is not None and not self.rows:
+            return known  # without rows, nothing new is known of the displayed text
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:
