@@ -58,7 +58,7 @@ _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 class _OpenFence:
     """A top-level code fence whose closing line has not arrived."""
 
-    block: CodeBlock  # the block when the fence was found; _code() returns an updated copy
+    block: CodeBlock  # block as parsed when the fence was found; its text is outdated
     content: int  # offset of the first character of code
     marker: str  # character of the fence: "`" or "~"
     closing: re.Pattern[str]  # pattern for the closing line

@@ -12,7 +12,7 @@ from app.theme.tokens import Space
 
 
 class Menu(QMenu):
-    """A menu with rounded corners. On macOS the system draws the menus of the menu bar."""
+    """A menu with rounded corners. The menus of the macOS menu bar are drawn by the system instead."""
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)

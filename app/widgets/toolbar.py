@@ -1,4 +1,4 @@
-"""The bar above the conversation: its title, the model button, the inspector button."""
+"""The bar above the conversation, with its title, the model button and the inspector button."""
 
 from __future__ import annotations
 

@@ -44,7 +44,8 @@ class PrefixHit:
 class Why:
     """A reason without its number of tokens. The kind decides which other fields are set.
 
-    explain() makes a Reason of it when it has counted the tokens. Messages count from 1, as the user sees them. Message 0 is the system prompt.
+    After explain() has counted the tokens, it makes a Reason of this object. Messages count from 1,
+    as the user sees them. Message 0 is the system prompt.
     """
 
     kind: ReasonKind

@@ -308,7 +308,10 @@ def working_set_bytes(finished: list[RequestFinished], layout: Layout) -> int:
 
 
 def main() -> int:
-    """Return 0 if our policy feeds clearly fewer tokens than LRU, and in no trace more than LRU."""
+    """Return 0 if our policy beats LRU, else 1.
+
+    The median and the worst ratio of our fed tokens to those of the better LRU must be below limits.
+    """
     parser = argparse.ArgumentParser()
     parser.add_argument("--share", type=float, default=0.5, help="of the working set")
     parser.add_argument("--seeds", type=int, nargs="*", help="of other traces than the kept ones")

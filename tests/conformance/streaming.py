@@ -55,7 +55,7 @@ class Task:
     """
 
     number: int
-    finish_every: int  # N: end the stream only after every Nth character
+    finish_every: int  # N: test a stream that ends after each Nth character
     folder: Path  # folder for pictures that differ
 
 

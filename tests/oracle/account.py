@@ -74,8 +74,8 @@ class Account:
 
         A prompt that was read to its end before must be restored whole. A known token is one that
         the engine has processed. If a prompt differs from earlier prompts only in its newest
-        message, and `is_fresh` is True, no known token may be fed again. In all other cases the
-        engine may feed known tokens again once, from the start of the first message that differs.
+        message, and `is_fresh` is True, no known token may be fed again. Otherwise the
+        engine may feed known tokens again, once, but only from the first changed message on.
 
         Args:
             request: The request that the prompt was built for.

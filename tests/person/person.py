@@ -94,7 +94,7 @@ class Person(RealWindow):
         return some_text(self.random, f"m{next(self._numbers)};")
 
     def entrust(self, text: str) -> None:
-        """Note the marker of a message sent in the shown chat. From now on the app must keep it."""
+        """Record the marker of a message that was sent. From now on the app must keep the message."""
         (marker,) = MARKER.findall(text)
         self.entrusted[marker] = self.current
 

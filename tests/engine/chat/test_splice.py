@@ -1,4 +1,8 @@
-"""Splicing: where template text equals a reply's text, the prompt gets the reply's own ids."""
+"""Splicing of stored replies into a prompt.
+
+If the template renders a reply with the text that the model produced, the prompt gets the token ids
+that the model produced.
+"""
 
 from __future__ import annotations
 
