@@ -66,7 +66,7 @@ FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFo
 
 
 class TranscriptView(QAbstractScrollArea):
-    """Shows a conversation's messages. layout/scroll.py has the rules for automatic scrolling."""
+    """The widget that shows a conversation's messages. For automatic scrolling see layout/scroll.py."""
 
     requested = Signal(str, object)  # arguments: key of the message, requested RowAction
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
         ("qwen3_5", "qwen3_5"),
         ("qwen3_5_moe", "qwen3_5_moe"),
         ("mamba2", "mamba2"),
-        ("solar_open", "solar_open"),  # its module imports Model from another module
+        ("solar_open", "solar_open"),  # the module of this type imports the class Model
         ("mistral", "llama"),  # mlx-lm maps this type to another module
         ("cache", None),  # a module, not a model
         ("bert", None),
