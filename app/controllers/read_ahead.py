@@ -16,8 +16,9 @@ and when the next prompt no longer has a known beginning, for example when the u
 draft in an empty chat.
 
 `_sent` is the last ReadAhead command. An equal one is not sent again. During a turn of the
-conversation on show, no ReadAhead command is sent. After a turn of any conversation the engine
-reads it ahead by itself and may drop its command. If that command is `_sent`, it is outdated.
+conversation on show, no ReadAhead command is sent. When a turn ends, the engine reads that
+conversation ahead by itself, and may drop the conversation's ReadAhead command. If the dropped
+command is `_sent`, `_is_outdated` is set, and the next command is sent even if it is equal.
 
 Core creates the controller and calls its only public method, stop(), when the app closes.
 """
