@@ -34,7 +34,7 @@ class Architectures:
 
     modules: frozenset[str]  # names of modules that can be imported safely and define a model
     with_template: frozenset[str]  # names of modules with a built-in chat template
-    # Key: model_type. Value: module. It has no entry if both names are equal.
+    # Key: model_type. Value: module. If both names are equal, there is no entry.
     by_type: Mapping[str, str]
     # Key: (model_type, class). Value: module. These entries take precedence over by_type.
     by_class: Mapping[tuple[str, str], str]

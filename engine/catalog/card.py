@@ -52,7 +52,7 @@ class ModelCard:
     def is_at(self, path: str) -> bool:
         """Return True if path is this model's folder.
 
-        The starter model's folder moves together with the app. For the starter model it is
-        therefore enough that the name of the folder matches.
+        The starter model's folder moves together with the app, so for the starter model only the
+        name of the folder must match.
         """
         return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)

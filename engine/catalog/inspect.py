@@ -38,7 +38,7 @@ def read_card(path: Path, source: ModelSource) -> ModelCard:
 
 
 def find_card(path: Path, source: ModelSource) -> ModelCard | None:
-    """Return the model card of a folder, or None if it certainly contains no chat model."""
+    """Return the model card of a folder, or None if the folder certainly contains no chat model."""
     try:
         return _inspect(path, source)
     except ModelFolderError as error:

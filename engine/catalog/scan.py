@@ -123,7 +123,7 @@ def _walk(folder: Path, depth: int) -> Iterator[Path]:
 def _snapshot(repository: Path) -> Iterator[Path]:
     """Yield one revision of a model repository.
 
-    Yield `main` if it contains a model, otherwise the newest revision that contains one.
+    Yield the revision `main` if it contains a model, otherwise the newest revision with a model.
     """
     try:
         main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()

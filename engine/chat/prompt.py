@@ -52,8 +52,8 @@ log = logging.getLogger(__name__)
 # Placeholders for the unknown next message. Only the tokens before the placeholder are used.
 _ANYTHING = Message(role=Role.USER, content="x")
 _ANY_RESULT = Message(role=Role.TOOL, content="x")
-# Matches the last word of a draft, because further typing may change this word. If the script has
-# no spaces between words, the pattern matches the last 24 characters.
+# Pattern for the last word of a draft, which further typing may change. Some scripts have no spaces
+# between words, so the pattern matches at most the last 24 characters of a word.
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
 # Number of characters at the end of a draft that are searched for the last word.
 _UNFINISHED_LEN = 64
@@ -73,8 +73,8 @@ class Prompt:
     in_reasoning: bool = False
     # Indices of messages whose reasoning the template left out.
     thoughtless: frozenset[int] = frozenset()
-    # Token ids of the reply that the model will continue; empty if it starts a new reply. The
-    # prompt's token_ids end with these ids.
+    # Token ids of the reply that the model will continue; empty if the model starts a new reply.
+    # The prompt's token_ids end with these ids.
     begun: tuple[int, ...] = ()
 
     def followed_by(self, token_ids: Sequence[int]) -> Prompt:
@@ -94,7 +94,7 @@ class Prompt:
     def with_point(self, point: ResumePoint) -> Prompt:
         """Return the prompt with a resume point added.
 
-        If the prompt already has a resume point at this position, keep the existing one.
+        If the prompt already has a resume point at the position of `point`, keep the existing one.
         """
         points = {one.num_tokens: one for one in (point, *self.points)}
         return replace(self, points=tuple(points[at] for at in sorted(points)))
@@ -132,14 +132,14 @@ class PromptBuilder:
     """Builds prompts for one loaded model, with its tokenizer and chat template.
 
     The loader creates one builder per loaded model. The builder does not store conversations: every
-    call gets all messages. It keeps only caches, and they never change a result.
+    call gets all messages. The builder keeps only caches, which never change a result.
     """
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
         self.template = ChatTemplate(renderer)
         self._splicer = Splicer(tokenizer)
-        # Cache of numbers, by the messages of the newest turn and the thinking options.
+        # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
 
     def build(
@@ -170,11 +170,11 @@ class PromptBuilder:
         token_ids = tuple(tokens.runs.token_ids)
         # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # `stable` is the first token that the next turn's prompt will not share. Usually it does
-        # not lie before the end of the last message, and both positions are equal. In a tool loop
-        # it may lie before: if a user message follows the loop, the template drops the loop's
-        # reasoning, and the next prompt resumes at `stable`. If a tool result follows, the next
-        # prompt resumes at the end of the last message.
+        # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
+        # does not lie before the end of the last message, so both positions are equal. In a tool
+        # loop, `stable` may lie earlier. If the next message is a user message, the template drops
+        # the loop's reasoning, so the next prompt resumes at `stable`. If the next message is a
+        # tool result, the next prompt resumes at the end of the last message.
         turns = {max(0, stable), max(stable, tokens.starts[-1])}
         points = [
             *tokens.points,
@@ -220,10 +220,10 @@ class PromptBuilder:
     def forced_ids(self, text: str, reasoning: str, *, in_reasoning: bool) -> tuple[int, ...]:
         """Return the token ids of a reply with a given text, without an end-of-reply token.
 
-        runner/drawing.py calls this for a request with a ForcedReply. Its text comes from a
-        benchmark or a test, never from a user, and stands for tokens that a model could draw.
-        Therefore control tokens in it, such as those of a tool call, are encoded as control tokens.
-        A control token that would end the reply is encoded as plain text.
+        runner/drawing.py calls this for a request with a ForcedReply. The text of a ForcedReply
+        comes from a benchmark or a test, never from a user, and stands for tokens that a model
+        could draw. Therefore control tokens in the text, such as those of a tool call, are encoded
+        as control tokens. A control token that would end the reply is encoded as plain text.
         """
         tokenizer, markers = self.tokenizer, self.tokenizer.markers
         token_ids: list[int] = []
@@ -288,7 +288,7 @@ class PromptBuilder:
             later = self._next_turn([*messages, reply], thoughts).token_ids
         except TemplateError:
             # The template refuses the placeholder messages, so nothing is known about the next
-            # prompt. Assume that it shares all tokens.
+            # prompt. Assume that the next prompt has all tokens of this prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
 
@@ -301,15 +301,16 @@ class PromptBuilder:
         token_ids = self.forced_ids("x", reasoning, in_reasoning=in_reasoning)
         tokens = ReplyTokens.of(
             token_ids,
-            # The answer "x" is expected to be one token. `_calls_tool` then finds no control token
-            # in it. If "x" has more tokens, Splicer searches the whole reply for the answer.
+            # The answer "x" is expected to be one token. If so, `_calls_tool` finds no control
+            # token in the answer. If "x" has more tokens, Splicer searches the whole reply for the
+            # answer.
             answer_start=len(token_ids) - 1,
             tokenizer_hash=self.tokenizer.tokenizer_hash,
         )
         return Message(role=Role.ASSISTANT, content="x", reasoning=reasoning, reply=tokens)
 
     def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Return the next turn's prompt, up to where the text of its new message will begin.
+        """Return the next turn's prompt, up to the start of the new message's text.
 
         The last of `messages` is a reply, and the new message follows it. If the reply seems to
         call a tool, the new message is expected to be a tool result, otherwise a user message.
@@ -322,8 +323,8 @@ class PromptBuilder:
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
-        # The user may send a message instead of a tool result. Add a resume point for this case:
-        # the first token where the two possible prompts differ, or the end of the reply if this is
+        # The user may send a message instead of a tool result. So add a resume point at the first
+        # token where the two possible prompts differ, or at the end of the reply if the end is
         # later.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
         fork = max(shared, of_tool.message_starts[-1])
@@ -360,7 +361,8 @@ class PromptBuilder:
         tokens = self._tokenize(segments, turn)
         begin = tokens.points[-1].num_tokens if tokens.points else 0
         # boundary counts the tokens of `settled` that stay the same if the rest of the draft
-        # follows. Leave out one more token as a margin: a longer last word may change it.
+        # follows. Leave out one more token as a margin, because a longer last word may change that
+        # token.
         end = tokens.runs.boundary([typed[len(settled) :]]) - 1
         tokens.end(len(turn))
         if settled and end > begin:

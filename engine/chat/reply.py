@@ -52,7 +52,7 @@ class ReplyStream:
         return self._channel is Channel.REASONING
 
     def add(self, token_id: int) -> list[TextPiece]:
-        """Append a token. Return the text that it completes, in a list of at most one piece."""
+        """Append a token. Return the text that the token completes, as a list of 0 or 1 pieces."""
         self.token_ids.append(token_id)
         pieces = self._emit(self._text.add(token_id))
         markers = self._tokenizer.markers

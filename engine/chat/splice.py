@@ -96,8 +96,8 @@ class Splicer:
 
         Args:
             reply: the stored token ids of the reply.
-            lead: the template's text before the reply. It may contain a start marker of the
-                reasoning that the model produced itself. So the fit may start inside `lead`.
+            lead: the template's text before the reply. It may contain the start marker of the
+                reasoning. If the model produced this marker, the fit starts inside `lead`.
             shown: the rendered text of the reply.
             following: the template's text after the reply. The fit may end inside it.
 

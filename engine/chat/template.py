@@ -80,7 +80,7 @@ class Segment:
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
-    # Stored token ids of a reply. If not empty, `text` is "". This module leaves them empty;
+    # Stored token ids of a reply. If not empty, `text` is "". This module sets no token ids;
     # Splicer (splice.py) makes the segments that have token ids.
     token_ids: tuple[int, ...] = ()
 
@@ -196,8 +196,8 @@ def _align(
 ) -> list[Segment]:
     """Divide the rendered text into segments.
 
-    The template must write the texts in the order of `slots`. If it writes them in another order,
-    it is refused, because the text before a marker then contains another marker.
+    The template must write the texts in the order of `slots`. A template that writes the texts in
+    another order is refused, because the text before a marker then contains another marker.
 
     Args:
         rendered: the template's output for the messages.
@@ -213,8 +213,8 @@ def _align(
     position = 0
     for index, slot in enumerate(used):
         literal, _, skeleton = skeleton.partition(slot.marker)
-        # Refuse the template for two reasons: it writes this message's text twice, or its own text
-        # before the message differs between the two runs.
+        # Refuse the template for either of two reasons: it writes this message's text twice, or its
+        # own text before the message differs between the two runs.
         if slot.marker in skeleton or not rendered.startswith(literal, position):
             raise _rewrites(slot.message)
         segments.append(Segment(literal, slot.message, is_content=False))

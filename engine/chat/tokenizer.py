@@ -164,7 +164,7 @@ class ChatTokenizer:
     def _word_ids(self, word: str) -> list[int]:
         """Return the token ids of a word, without control tokens.
 
-        If the whole word is a control token of the vocabulary, encode it letter by letter.
+        If the whole word is a control token of the vocabulary, encode the word letter by letter.
         """
         token_ids = [token.id for token in self._backend.model.tokenize(word)]
         if not self.count_control(token_ids):
@@ -185,7 +185,7 @@ class TextStream:
         self._pending: list[int] = []
 
     def add(self, token_id: int) -> str:
-        """Add a token. Return the text that it completes, or "" if no character is complete."""
+        """Add a token. Return the characters that the token completes, or "" if there are none."""
         text = self._tokenizer.step_stream(self._stream, token_id)
         if text:
             self._pending.clear()

@@ -1,11 +1,11 @@
 """Import a GGUF file as a model folder. The folder appears complete or not at all.
 
 The files are written into a hidden folder beside the destination. At the end, the hidden folder
-replaces the destination. The file import.json in this folder contains the SHA-256 hash of the
-source file and the rounding errors of the conversion.
+replaces the destination. The file import.json in the imported folder contains the SHA-256 hash of
+the source file and the rounding errors of the conversion.
 
-If two imports into the same folder run at the same time, a lock file makes the second one wait. It
-then finds the folder of the first import and uses it. Call on any worker thread.
+If two imports into the same folder run at the same time, a lock file makes the second import wait.
+The second import then finds and uses the folder of the first. Call on any worker thread.
 """
 
 from __future__ import annotations

@@ -40,7 +40,8 @@ class Tokenizer:
     pre_tokenizer: Mapping[str, object]  # field `pre_tokenizer` of tokenizer.json
     chat_template: str
     bos_id: int | None
-    # Id of the end-of-sequence token. If the end-of-turn token is another one, its id follows.
+    # Id of the end-of-sequence token. If the end-of-turn token is a different token, its id
+    # follows.
     eos_ids: tuple[int, ...]
     unknown_id: int | None
     padding_id: int | None

@@ -1,9 +1,9 @@
 """Compute attention row by row in a batch, and block by block in a long prompt.
 
-All models of mlx-lm compute attention with one function, `scaled_dot_product_attention`. They pass
-it the queries, and the keys and values that a layer's cache returned. Each time a model is loaded,
-the loader calls `attend_in_pieces`, which replaces that function in all imported model modules. The
-replacement divides the work in two cases:
+All models of mlx-lm compute attention with one function, `scaled_dot_product_attention`. Its
+arguments are the queries, and the keys and values that a layer's cache returned. Each time a model
+is loaded, the loader calls `attend_in_pieces`, which replaces that function in all imported model
+modules. The replacement divides the work in two cases:
 
 - Batch: each conversation is a row. The K/V of the rows have different lengths, so the caches of a
   batch (rows.py) return a `Rows` object instead of one array. Attention runs once per row, and no
@@ -74,7 +74,8 @@ def _attend_in_pieces(
     """Compute attention row by row for a batch, and block by block otherwise.
 
     This is the replacement for mlx-lm's function, with the same arguments. Models call it once per
-    attention layer in each pass. It adds the blocks to the dictionaries of all active `watched`.
+    attention layer in each pass. The replacement adds the result of each block to the dictionaries
+    of all active `watched` contexts.
     """
     if isinstance(keys, Rows):
         return _attend_by_row(queries, keys, values, cache, scale, mask, **options)

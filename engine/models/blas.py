@@ -3,8 +3,8 @@
 The Linux wheels of MLX link a reference BLAS that is about 15 times slower than OpenBLAS. If
 OpenBLAS is loaded globally before mlx, MLX calls the functions of OpenBLAS instead.
 
-With OpenBLAS, rounding depends on how a prompt is divided into passes. With the reference BLAS,
-rounding does not depend on the division.
+OpenBLAS has a drawback: its rounding depends on how a prompt is divided into passes. The rounding
+of the reference BLAS does not depend on the division.
 """
 
 from __future__ import annotations

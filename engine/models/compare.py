@@ -1,7 +1,7 @@
 """Measure the numeric difference between the results of two runs of a model.
 
-engine/checking and probe.py use this module. probe.py compares results when a model is loaded. If
-restored caches change the results, it refuses the model. Use on the engine thread.
+engine/checking and probe.py use this module. probe.py compares results when a model is loaded, and
+refuses the model if restored caches change the results. Use on the engine thread.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ def rounding_in(array: mx.array, full: float) -> float:
     """Return the largest relative difference that counts as rounding.
 
     Args:
-        array: an array of the number type in question.
-        full: the difference to return if this type is float32. For half precision, the function
-            returns a larger constant.
+        array: an array of the results to compare. Only its number type matters.
+        full: the difference to return for float32. For half precision, the function returns a
+            larger constant.
     """
     return _HALF_ROUNDING if array.dtype in (mx.float16, mx.bfloat16) else full
 

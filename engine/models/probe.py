@@ -41,7 +41,7 @@ _MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, As
 
 
 class StateError(Exception):
-    """A model gives different results after its cached state was restored."""
+    """The error if a model gives different results after its cached state was restored."""
 
 
 def probe(adapter: ModelAdapter) -> Layout:

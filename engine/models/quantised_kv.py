@@ -1,6 +1,7 @@
 """Store attention K/V as quantised values of 4 or 8 bits, to save memory.
 
-Each group of 32 or 64 quantised values shares a scale. Some caches of a model cannot be quantised.
+Each group of 32 or 64 quantised values shares a scale. Caches that cannot be quantised stay as they
+are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import mlx.core as mx
 
 from engine.cache.layout import is_kv, leaves_of, map_leaves
 
-# Group sizes that MLX's kernels support, best first. Larger groups need fewer scales.
+# Group sizes that MLX's kernels support, best first: larger groups need fewer scales.
 _GROUP_SIZES = (64, 32)
 
 

@@ -2,7 +2,7 @@
 
 A conversation in a batch is called a row. The decoder (runner/decoder.py) creates a `RowGroup` from
 the model caches of all answers in progress, and calls `forward` for every token. When an answer
-starts or ends, the decoder calls `hand_back` for every row, which gives the conversations their
+starts or ends, the decoder calls `hand_back` for every row, which gives each conversation its
 caches back. Then it creates a new group. There are two classes of groups: `MergedRows`, if the
 loader found that the model's caches can be merged (LoadedModel.can_merge), and `RowByRow`.
 
@@ -13,8 +13,8 @@ run once for the whole batch.
 
 The decoder feeds a token before it knows whether the reply ends with this token. So a group keeps
 the state before the newest pass, and `hand_back` with undoing=True restores this state. A group
-does not copy the state that it keeps: it keeps references. If a layer overwrites its state in place
-(`can_undo` is False), the old state is lost, and the decoder uses no look-ahead.
+does not copy the arrays of this state: it keeps only references. If a layer overwrites its state in
+place (`can_undo` is False), the old state is lost, and the decoder uses no look-ahead.
 
 Use on the engine thread.
 """
@@ -66,8 +66,8 @@ class RowGroup(Protocol):
         caches have the state after the newest pass.
 
         Do not call `forward` after the first row is handed back: the group still references the
-        caches of this row, and would change them. The other rows stay as they are until they are
-        handed back, which may happen later.
+        caches of this row, and `forward` would change them. The other rows stay as they are until
+        they are handed back, which may happen later.
         """
         ...
 
@@ -116,8 +116,8 @@ def can_undo(caches: Sequence[object]) -> bool:
     """Return True if the newest token can be removed from the caches.
 
     This is possible only if no layer overwrites its recurrent state or window in place. The loader
-    calls this once per model and stores the result in LoadedModel.can_undo. Without it, the decoder
-    uses no look-ahead.
+    calls this function once per model and stores the result in LoadedModel.can_undo. If the result
+    is False, the decoder uses no look-ahead.
     """
     return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
 
@@ -130,7 +130,7 @@ class MergedRows:
 
         Raises:
             Exception: the caches of this model cannot be merged. The error can have any type.
-                probe.can_merge catches it when a model is loaded, and the decoder then uses
+                probe.can_merge catches the error when a model is loaded, and the decoder then uses
                 RowByRow. During decoding, the decoder feeds each row alone after such an error.
         """
         self._num_rows = len(rows)
@@ -165,13 +165,13 @@ class MergedRows:
     def _step_back(self, row: int) -> None:
         for attention in self._attentions:
             leaf = attention.leaves[row]
-            # Other leaves, such as a rotating window, cannot be cut and stay changed. A model with
-            # such a leaf has can_undo False, so a row with the changed leaf fails.
+            # Other leaves, such as a rotating window, cannot be cut and stay changed. For a model
+            # with such a leaf, `can_undo` is False, so the decoder fails all rows.
             if is_kv(leaf):
                 leaf.trim(leaf.offset - attention.before[row])
 
     def _find_offset(self) -> int | mx.array:
-        """Return the position of each row's next token, as _Positions.offset."""
+        """Return the position of each row's next token, in the form of _Positions.offset."""
         if not self._attentions:
             return 0
         offsets = [leaf.offset for leaf in self._attentions[0].leaves]

@@ -26,7 +26,7 @@ CHUNK: Final = 1 << 20
 LEVEL: Final = 6  # zlib compression level of the zip
 TIME: Final = (2026, 1, 1, 0, 0, 0)  # time stamp of every file in an archive
 DATE: Final = "2026010100000000"  # TIME in xorriso's notation
-MADE_ON_UNIX: Final = 3  # value of ZipInfo.create_system: external_attr has a Unix mode
+MADE_ON_UNIX: Final = 3  # ZipInfo.create_system for archives with Unix modes in external_attr
 DOS_FOLDER: Final = 0x10  # the bit of ZipInfo.external_attr that marks a folder for DOS
 APPLICATIONS: Final = "Applications"
 
@@ -131,7 +131,8 @@ def _run(*command: str | Path) -> None:
 def _write_with_xorriso(app: Path, volume: Path, target: Path) -> None:
     """Write the disk image with xorriso.
 
-    xorriso makes a hybrid image of ISO 9660 and HFS+. Only its HFS+ volume goes into `target`.
+    xorriso makes a hybrid image of ISO 9660 and HFS+. Only the HFS+ volume of this image goes into
+    `target`.
     """
     raw = volume.with_name("raw")
     _run(

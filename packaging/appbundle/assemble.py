@@ -38,7 +38,7 @@ class Builder:
         self._tools_python = tools / "bin" / "python"
 
     def fetch_interpreter(self) -> Path:
-        """Return the folder of CPython for macOS. If `work` does not have it, download it.
+        """Return the folder of CPython for macOS. If CPython is not in `work`, download it.
 
         Raises:
             NoRuntimeError: the interpreter can't be fetched.

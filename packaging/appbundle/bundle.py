@@ -19,7 +19,8 @@ _MAGIC_BYTES = 8
 class Code:
     """A Mach-O file of the bundle.
 
-    `image` has the load commands of the arm64 slice. It is None if there is no such slice.
+    `image` has the load commands of the arm64 slice. If the file has no arm64 slice, `image` is
+    None.
     """
 
     path: Path

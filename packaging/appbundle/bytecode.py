@@ -15,8 +15,8 @@ from appbundle.spec import BundleLayout
 def compile_all(layout: BundleLayout, python: list[str]) -> None:
     """Compile all sources. `python` is a command that starts Python in the bundle's version.
 
-    The bytecode has unchecked hashes, so that Python does not compare it with its sources. A
-    comparison of time stamps would fail after the bundle is copied.
+    The bytecode has unchecked hashes, so that Python does not compare the bytecode with the
+    sources. A comparison of time stamps would fail after the bundle is copied.
     """
     home = str(layout.python_home)
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", home, "-p", "/"]
@@ -27,9 +27,10 @@ def compile_all(layout: BundleLayout, python: list[str]) -> None:
 
 
 def interpreter(uv: Path, version: str) -> list[str]:
-    """Return a command that starts Python in this version.
+    """Return a command that starts the given version of Python.
 
-    Use the running interpreter if it has this version. Otherwise let uv find an interpreter.
+    Use the running interpreter if its version is the given one. Otherwise let uv find an
+    interpreter.
     """
     if version == f"{sys.version_info.major}.{sys.version_info.minor}":
         return [sys.executable]

@@ -46,7 +46,7 @@ def write_entries(entries: Iterable[FileEntry], folder: Path) -> None:
         else:
             _write_file(entry, place)
     # Create links after all files, so that no file is written through a link. Set the modes of
-    # folders last, because a mode may forbid writing to its folder.
+    # folders last, because the mode of a folder may forbid writing into the folder.
     names = {link.path for link in links}
     for link in links:
         if not names.isdisjoint(link.path.parents):

@@ -28,8 +28,8 @@ _ORDERS: Final = {
 }
 _MAGIC_64: Final = b"\xcf\xfa\xed\xfe"
 _HEADER_BYTES: Final = 32
-# Maximum number of slices in a fat file. A Java class file begins with the same magic number. The
-# next four bytes, read as a number of slices, are above this maximum in a Java class file.
+# Maximum number of slices in a fat file. A Java class file begins with the same magic number as a
+# fat file, but its next four bytes, read as a number of slices, are above this maximum.
 _MOST_SLICES: Final = 20
 _CPU_NAMES: Final = {0x0100000C: "arm64", 0x01000007: "x86_64", 0x00000007: "i386"}
 _ARM64E: Final = 2  # CPU subtype of arm64e, a variant of arm64

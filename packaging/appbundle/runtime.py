@@ -41,7 +41,7 @@ class NoRuntimeError(Exception):
 
 
 def fetch_macos(uv: Path, spec: Spec, cache: Path) -> Path:
-    """Return the folder of a relocatable CPython for Macs. If `cache` lacks it, download it.
+    """Return the folder of a relocatable CPython for Macs. If it is not in `cache`, download it.
 
     Raises:
         NoRuntimeError: uv can't download the interpreter.

@@ -19,7 +19,7 @@ from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
 # Patterns of the files that codesign omits from a seal. A seal must not omit other files, because
-# it does not protect files that it omits.
+# omitted files are not protected.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -58,7 +58,7 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a seal. If a file name matches the pattern, the file is sealed or omitted.
+    """A rule of a seal. If `omits` is True, it omits files with matching names, else it seals them.
 
     If several rules match a name, the rule with the largest weight applies.
     """

@@ -14,7 +14,9 @@ from engine.gguf.importer import import_once
 
 
 def add_starter(layout: BundleLayout, cache: Path) -> None:
-    """Copy the folder of the starter model into the bundle. If `cache` lacks it, import it first.
+    """Copy the folder of the starter model into the bundle.
+
+    If `cache` has no such folder, import the model into `cache` first.
 
     Raises:
         FileNotFoundError: the package with the model is not installed.

@@ -134,5 +134,5 @@ def _line(result: Result) -> str:
 
 
 def _printable(text: str) -> str:
-    """Escape characters that can't be encoded as UTF-8. File names can contain them."""
+    """Escape characters that can't be encoded as UTF-8. File names can contain such characters."""
     return text.encode("utf-8", "backslashreplace").decode()

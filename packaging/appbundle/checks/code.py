@@ -83,7 +83,7 @@ def dependencies(bundle: Bundle) -> Iterator[str]:
 def search_paths(bundle: Bundle) -> Iterator[str]:
     """Check that all library search paths are inside the bundle.
 
-    A folder outside could have another version of a library.
+    A folder outside the bundle could have another version of a library.
     """
     for code, image in bundle.images:
         for rpath in image.rpaths:

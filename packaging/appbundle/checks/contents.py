@@ -62,7 +62,8 @@ def no_second_copy(bundle: Bundle) -> Iterator[str]:
 def licences(bundle: Bundle) -> Iterator[str]:
     """Check that the app, the model, every library, Qt and Python have a licence in the bundle.
 
-    The licence is a file or a folder. Its name is the name of the part, with or without version.
+    The licence of the app, a model or a library is a file or folder with the same name, with or
+    without version.
     """
     texts: dict[str, list[Path]] = {}
     for inner, path in bundle.below(bundle.layout.licences).items():

@@ -65,7 +65,8 @@ def _read(bundle: Bundle) -> Mapping[str, object]:
 def _expected(spec: Spec) -> Mapping[str, object]:
     """Return the required values of Info.plist by key.
 
-    This list is separate from the builder's, so that the check finds keys that the builder omits.
+    This list is separate from the builder's list, so that the check finds keys that the builder
+    omits.
     """
     return {
         "CFBundleDevelopmentRegion": "en",

@@ -38,7 +38,7 @@ def qt_plugins(bundle: Bundle) -> Iterator[str]:
 
 
 def qt_leftovers(bundle: Bundle) -> Iterator[str]:
-    """Check that the bundle has no other Qt files.
+    """Check that the bundle has no Qt files that it does not need.
 
     Qt is large, and some of its modules load libraries that are not in the bundle.
     """

@@ -48,7 +48,7 @@ def code_hashes(bundle: Bundle) -> Iterator[str]:
 def bound_files(bundle: Bundle) -> Iterator[str]:
     """Check the files and data that a signature covers: Info.plist, seal, entitlements and so on.
 
-    They must have the hashes that are stored in the signature.
+    These files and data must have the hashes that are stored in the signature.
     """
     for code, _, _, signature in _signatures(bundle):
         for problem in unbound(signature, _outside(bundle, code.path, signature)):
@@ -67,7 +67,7 @@ def signing_flags(bundle: Bundle) -> Iterator[str]:
         if signature.flags & LINKER_SIGNED:
             yield f"{name} has only the signature of its linker"
         # With the hardened runtime, a program loads only libraries that are signed by its own team.
-        # An ad-hoc signature has no team.
+        # An ad-hoc signature has no team, so a program with such a signature would load no library.
         if signature.flags & AD_HOC and signature.flags & RUNTIME and not _is_lenient(signature):
             yield f"{name} has the hardened runtime without a team: none of its libraries would load"
 
