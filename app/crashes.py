@@ -56,9 +56,9 @@ class CrashLog:
     ) -> None:
         faulthandler.disable()
         is_unexpected = isinstance(error, Exception) and not isinstance(error, EngineError)
-        # If an exception ends the app, write its traceback to the crash log, and the next start
-        # shows the traceback. There may be no window yet to show it, for example if a shared
-        # library cannot be loaded.
+        # If an unexpected exception ends the app, write the traceback to the crash log, because
+        # there may be no window yet to show it (for example if a shared library cannot be loaded).
+        # The next start shows the traceback.
         if is_unexpected:
             account = "".join(format_exception(error))
             os.write(self._descriptor, account.encode("utf-8", "backslashreplace"))
@@ -79,7 +79,7 @@ def crash_problem(account: Path) -> Problem:
 
 
 def _put_aside(path: Path) -> Path | None:
-    """Rename the crash log and return its new path, or return None if it is missing or empty.
+    """Rename the crash log and return its new path, or None if the log is missing or empty.
 
     If the log kept its name, the next start would report the same crash again.
     """

@@ -46,7 +46,8 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
-        # A self-test shows no message box: a box waits for a click, and the test must end alone.
+        # A self-test shows no message box, because a box waits for a click and the test must end by
+        # itself.
         if options.selftest is None and _nobody_reads():
             from app.main import tell  # noqa: PLC0415
 
@@ -65,10 +66,11 @@ def _run(paths: Paths, options: Options) -> int:
             # A process that only hands over its files does not wait for the import.
             from app.main import open_window  # noqa: PLC0415
 
-            # crashes.last: path of the last run's crash log; None if it did not crash
+            # crashes.last: path of the last run's crash log; None if that run did not crash
             return open_window(paths, options, listener=listener, last_crash=crashes.last)
     except AlreadyRunningError:  # raised by InstanceLock
-        # The first process opens a model folder in the same way as it opens any other file.
+        # Send the model folder together with the files: the first process opens all paths in the
+        # same way.
         model = () if options.model is None else (options.model,)
         if options.selftest is None and hand_over(paths.data_dir, (*model, *options.files)):
             return 0

@@ -100,9 +100,11 @@ def open_window(
     if callers is not None:
         callers.close()
     end(window, core)
-    # After end(): a signal during end() must not end the process before everything is saved.
+    # Close this after end(), because a signal during end() must not end the process before
+    # everything is saved.
     signals.close()
-    # Last, because automatic collection is safe only if no other thread runs.
+    # Close this last: close() turns automatic garbage collection on again, which is safe only if no
+    # other thread runs.
     garbage.close()
     return status
 
@@ -125,8 +127,8 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
 def tell(problem: Problem) -> None:
     """Show a message box with an error that keeps the window from opening.
 
-    app.launch calls this. No Qt application exists then: the error came before `open_window`, or
-    before it made the application. Return when the user closes the box.
+    app.launch calls this function. No Qt application exists at that time, because the error came
+    before `open_window` made one. Return when the user closes the box.
     """
     _application = make_application()  # keeps the application alive while the message box is shown
     show_problem(problem)

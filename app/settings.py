@@ -61,8 +61,8 @@ class Settings:
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True
-    # Entries of the settings file that this version of the app does not know. A newer version wrote
-    # them. They are written back unchanged.
+    # Entries of the settings file that a newer version of the app wrote and this version does not
+    # know. They are written back unchanged.
     unknown: Mapping[str, object] = field(default_factory=dict[str, object])
 
 
@@ -85,7 +85,7 @@ class LoadedSettings:
 def load_settings(path: Path) -> LoadedSettings:
     """Read the settings; replace each missing or invalid value by its default.
 
-    A damaged file is renamed, never deleted, and the problem in the result names it.
+    A damaged file is renamed, never deleted. The problem in the result names the file.
 
     Raises:
         DiskError: the file cannot be read or renamed.

@@ -11,8 +11,8 @@ from engine.types import RequestId
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
     """Join consecutive text deltas of the same request and channel into one.
 
-    Deltas are joined even if deltas of other requests lie between them. An event that is not a text
-    delta ends the joining, so no text moves past such an event.
+    Deltas are joined even if deltas of other requests lie between them. Deltas before an event of
+    another kind are not joined with deltas after that event, so no text moves past it.
     """
     merged: list[Event] = []
     # Key: request. Value: its deltas that are not joined yet, all with the same channel.

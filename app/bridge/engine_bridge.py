@@ -118,7 +118,8 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
-                # StatisticsReported is a CommandResult, so its case must come first.
+                # StatisticsReported is a CommandResult, so its case must come before the case of
+                # CommandResult.
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
                 case CommandResult():

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
 # Number of new objects that starts a collection. Opening a long conversation makes many objects and
-# no garbage: with Python's default of 700, opening one started fifty collections.
+# no garbage: with Python's default of 700, opening such a conversation started fifty collections.
 YOUNG = 50_000
 # After this number of collections of one generation, the next older generation is collected too.
 # This number is Python's default.

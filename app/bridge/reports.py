@@ -96,7 +96,7 @@ def log_qt_messages() -> None:
         if kind == QtMsgType.QtFatalMsg:
             sys.stderr.write(words.no_window((causes or text.splitlines())[0]) + "\n")
             sys.stderr.flush()
-            # exit now: Qt aborts the process when this handler of a fatal message returns
+            # exit here, because Qt aborts the process when this handler of a fatal message ends
             os._exit(1)
 
     qInstallMessageHandler(on_message)

@@ -85,7 +85,8 @@ class StoreLane(QObject):
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
-            if not self._is_lost:  # `unavailable` has already reported a lost store
+            # `unavailable` has already reported that the store cannot be opened
+            if not self._is_lost:
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)

@@ -65,7 +65,8 @@ def run(args: Namespace, model: Path) -> int:
             except ProblemError as error:
                 if args.message is not None:
                     raise
-                # `conv` is still the chat before this turn: later requests omit the failed message.
+                # `conv` is still the chat before this turn, so later requests omit the failed
+                # message.
                 print(f"rejoinder: {error}", file=sys.stderr)
     return 0
 

@@ -21,7 +21,7 @@ COMMANDS = ("chat", "models", "bench")
 
 
 def run(argv: Sequence[str]) -> int:
-    """Run one command and return its exit status. If it fails, print one sentence to stderr."""
+    """Run one command and return its exit status. Print one sentence to stderr if it fails."""
     args = _parser().parse_args(argv)
     logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
     try:

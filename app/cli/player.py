@@ -305,8 +305,8 @@ class ScriptPlayer:
 def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
     """Return the messages that the window shows from the first message to `node_id`.
 
-    This function must not call the code that plans requests, because the check uses it to find
-    errors in that code.
+    This function must not call the code that plans requests, because the check uses this function
+    to find errors in that code.
     """
     shown: list[Message] = []
     for node in path_to(conv, node_id):

@@ -78,14 +78,14 @@ class ChatController(QObject):
     # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer. The
     # text is empty if the call returned False, or if the action has no text (regenerate, resume).
     refused = Signal(object)
-    # argument: ConversationId; its messages or options have changed
+    # argument: ConversationId of a conversation whose messages or options have changed
     next_turn_changed = Signal(object)
     draft_saved = Signal(object)  # argument: the ConversationId
-    # argument: ConversationId; its queued message has changed or is gone
+    # argument: ConversationId of a conversation whose queued message has changed or is gone
     queue_changed = Signal(object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
-    # argument: ConversationId; one of its deleted messages was restored
+    # argument: ConversationId of a conversation in which a deleted message was restored
     restored = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
@@ -99,8 +99,9 @@ class ChatController(QObject):
         self._undo = undo
         self._origin = origin
         # Key: a conversation with a queued message. Value: the reply that the message waits for.
-        # send() sets the key with each queued message, and a restart queues nothing, so every
-        # queued message has a key. A key without a queued message is left over and harmless.
+        # send() sets the key whenever it queues a message, and no message is queued at the start of
+        # the app, so every queued message has a key. A key may stay after its message is gone,
+        # which does no harm.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -130,7 +131,7 @@ class ChatController(QObject):
         return self._desk.queued(conversation_id)
 
     def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
-        """Start a turn with a new message. `draft` is the conversation's draft after that."""
+        """Start a turn with a new message. `draft` becomes the conversation's draft."""
         ids, now = self._new_ids(), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
@@ -140,10 +141,10 @@ class ChatController(QObject):
         return self._begin(conversation_id, text, plan)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the queued message if the answer before it is complete and is the last one on show.
+        """Send the queued message if the awaited answer is complete and is the last one on show.
 
-        Return the message to the composer if the answer was stopped, failed or refused, or if the
-        user has switched to another version.
+        Return the queued message to the composer if that answer was stopped, failed or refused, or
+        if the user has switched to another version.
         """
         text = self._desk.queued(conversation_id)
         if not text or self._turns.live_in(conversation_id) is not None:
@@ -155,8 +156,9 @@ class ChatController(QObject):
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)
-        # The user may have typed a new draft during the answer, so keep it. If _send refuses the
-        # message, it emits `refused` with the problem, and _give_back emits it with the text.
+        # Keep the draft, because the user may have typed a new one during the answer. If _send
+        # refuses the message, `refused` is emitted twice: by _send with the problem, and by
+        # _give_back with the text.
         if not self._send(conversation_id, text, draft=conversation.draft):
             self._give_back(conversation_id, text)
         self.queue_changed.emit(conversation_id)
@@ -177,7 +179,7 @@ class ChatController(QObject):
         )
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request another version of an ended reply. Use it also to retry a failed reply."""
+        """Request another version of a reply that has ended, for example of a failed one."""
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         return self._begin(
             conversation_id,
@@ -188,7 +190,8 @@ class ChatController(QObject):
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.
 
-        Requires can_continue() of conversation/actions.py. The window offers the action only then.
+        can_continue() of conversation/actions.py must be True; otherwise the window does not offer
+        this action.
         """
         now = self._origin.now()
         return self._begin(
@@ -198,8 +201,8 @@ class ChatController(QObject):
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Delete a version of a message and all messages below it, unless an answer is running.
 
-        Emit `deleted` with the number of messages and a function that undoes the deletion. The
-        function works once; the list of undo actions has it too.
+        Emit `deleted` with the number of messages and a function that undoes the deletion. This
+        function works only once. The list of undo actions contains the same function.
         """
         conversation = self._desk.get(conversation_id)
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):

@@ -86,7 +86,7 @@ class Desk(QObject):
             self._read(conversation_id).append(_Waiter(on_ready, on_error))
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Load a conversation that may be opened next, and keep it until another one is expected.
+        """Load a conversation that may be opened next, and keep it until the next such call.
 
         The conversation does not count towards KEPT, so loading it closes no other conversation.
         """
@@ -148,9 +148,9 @@ class Desk(QObject):
         return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
-        """Keep a conversation in memory until unpin(). Turns pins the one of each running turn.
+        """Keep a conversation in memory until unpin(). Turns pins it during a turn.
 
-        This has nothing to do with the conversations that the user pins (Conversation.keep_ready).
+        The pins of the user are something else: see Conversation.keep_ready.
         """
         self._pinned.add(conversation_id)
 

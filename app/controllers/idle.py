@@ -12,7 +12,8 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-# delay before the note appears or disappears; work or a pause shorter than this does not change it
+# Delay before the note appears or disappears. Work or a pause that is shorter than this delay does
+# not change the note.
 HOLD_MS = 500
 
 
@@ -29,9 +30,10 @@ class IdleController(QObject):
         super().__init__()
         self._engine = bridge.engine
         self._preferences = preferences
-        # value of the read-ahead setting that was last sent to the engine; None before the first
+        # value of the read-ahead setting that was last sent to the engine; None if none was sent
+        # yet
         self._is_enabled: bool | None = None
-        # newest event of the running idle work; None if none runs
+        # newest event of the running idle work; None if no idle work runs
         self._working: IdleWorking | None = None
         self.note = ""
         self.hold = QTimer(self, singleShot=True, interval=HOLD_MS)

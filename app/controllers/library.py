@@ -103,7 +103,7 @@ class LibraryController(QObject):
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
 
     def activity(self, conversation_id: ConversationId) -> str:
-        """Return the decoding speed for the list of conversations.
+        """Return the decoding speed of a conversation's running answer, as text for the list.
 
         Return an empty string if no answer is running.
         """
@@ -142,7 +142,7 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        # Do this before stop(). If a turn has not started, stop() takes it back, which changes the
+        # Do this before stop(). stop() takes back a turn that has not started, which changes the
         # conversation. A changed conversation is listed again unless it is in _deleted.
         self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
@@ -181,7 +181,7 @@ class LibraryController(QObject):
             self.list_changed.emit()
 
     def _is_blank(self, conversation: Conversation) -> bool:
-        """Return True if this is the new conversation and it has not changed since its creation."""
+        """Return True if the conversation is new and has not changed since its creation."""
         return conversation == self._blank
 
     def _show(self, conversation_id: ConversationId) -> None:

@@ -1,10 +1,11 @@
 """The models on this machine and the one in use: find, choose and load. Main thread.
 
-A scan of the model folders runs on the file lane and yields a ModelCard per model. It is repeated
-when the folders have changed. After the first scan the controller loads the first of these models
-that exists: the one named on the command line, the one chosen last, the best one found. If there is
-none, it makes and loads a small starter model. `status` is the state of the model in use, for
-example loading or ready. When the model is ready, turns.py submits the waiting turns.
+A scan of the model folders runs on the file lane and yields a ModelCard per model. The scan is
+repeated when the folders have changed. After the first scan the controller loads the first of these
+models that exists: the one named on the command line, the one chosen last, the best one found. If
+none of them exists, the controller makes and loads a small starter model. `status` is the state of
+the model in use, for example loading or ready. When the model is ready, turns.py submits the
+waiting turns.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Return the result of a scan, or None if the fingerprint of the folders is still `known`.
+        """Return the result of a scan, or None if the folders still have the fingerprint `known`.
 
         Runs on the lane.
         """

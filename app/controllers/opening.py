@@ -24,7 +24,7 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """An import raises this error to stop when the app closes. Never shown to the user."""
+    """An import raises this error to end itself when the app closes. Never shown to the user."""
 
 
 class Opening(QObject):

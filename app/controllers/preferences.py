@@ -42,7 +42,7 @@ class Preferences(QObject):
             self.changed.emit()
 
     def change(self, **values: object) -> None:
-        """Set the named settings to new values; the settings are saved soon after."""
+        """Set the named settings to new values; they are saved after SAVE_MS or by flush()."""
         self.set(replace(self._value, **values))
 
     def set_selected(self, conversation_id: ConversationId | None) -> None:

@@ -41,7 +41,7 @@ class PresetsController(QObject):
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin_conversation(self, conversation: Conversation) -> Conversation:
-        """Return the empty conversation with the preset that is chosen for the model in use."""
+        """Apply the preset that is chosen for the model in use to a new, empty conversation."""
         name = self.value.by_model.get(self._model_path, "")
         return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
 
@@ -83,7 +83,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.choose(model_path, name))
 
     def _bring_back(self, preset: Preset, models: list[str]) -> None:
-        """Restore a deleted preset, under a numbered name if its name has been used again."""
+        """Restore a deleted preset. If another preset has its name by now, add a number."""
         name, number = preset.name, 1
         while name in self.value.by_name:
             number += 1

@@ -11,12 +11,12 @@ The controller listens to the signals of the other controllers, and sends three 
                 characters or more), and after another model was loaded.
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
-without messages withdraws it. The controller withdraws a command when the conversation is deleted,
-and when the next prompt no longer has a known beginning, for example when the user deletes a long
-draft in an empty chat.
+without messages withdraws the earlier one. The controller withdraws a command when the conversation
+is deleted, and when the next prompt no longer has a known beginning, for example when the user
+deletes a long draft in an empty chat.
 
-`_sent` is the last ReadAhead command. An equal one is not sent again. During a turn of the
-conversation on show, no ReadAhead command is sent. When a turn ends, the engine reads that
+`_sent` is the last ReadAhead command. A command that equals `_sent` is not sent. During a turn of
+the conversation on show, no ReadAhead command is sent. When a turn ends, the engine reads that
 conversation ahead by itself, and may drop the conversation's ReadAhead command. If the dropped
 command is `_sent`, `_is_outdated` is set, and the next command is sent even if it is equal.
 
@@ -62,14 +62,15 @@ class ReadAheadController(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        self._facts: ModelFacts | None = None  # facts of the loaded model; None if there is none
-        # Content of the last ReadAhead command, of any conversation. None before the first command,
-        # after a model was loaded, and after that conversation was deleted.
+        self._facts: ModelFacts | None = None  # facts of the loaded model, if any
+        # Content of the last ReadAhead command for any conversation. None before the first command,
+        # after a model was loaded, and after the conversation of the command was deleted.
         self._sent: NextTurn | None = None
-        # True if a turn of that conversation has ended since the command: the engine may have
-        # dropped the command, so an equal one is sent again at the next occasion.
+        # True if a turn of the conversation of `_sent` has ended since that command was sent. The
+        # engine may have dropped the command, so the next one is sent even if it equals `_sent`.
         self._is_outdated = False
-        # True if a ReadAhead command was due during the running turn on show. It is sent after it.
+        # True if a ReadAhead command was due during the running turn on show. The command is sent
+        # after that turn.
         self._is_put_off = False
         self._is_over = False  # True once the app is closing
         # conversations that are pinned in the engine
@@ -95,7 +96,7 @@ class ReadAheadController(QObject):
         self._stay.stop()
 
     def _on_shown(self) -> None:
-        # library.current is never None, and it is in memory: it may be a new, empty conversation.
+        # library.current always names a conversation in memory, which may be new and empty.
         self._engine.show(self._library.current)
         self._wait()
 
@@ -111,12 +112,12 @@ class ReadAheadController(QObject):
             self._wait()
 
     def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
-        """Withdraw any read-ahead of a deleted conversation, also one that the engine began."""
+        """Withdraw the read-ahead of a deleted conversation, even if the engine itself began it."""
         if self._facts is None or self._is_over:
             return
         self._engine.read_ahead(summary.conversation_id, ())  # no messages: withdraw
         if self._has_sent_for(summary.conversation_id):
-            self._sent = None  # if undo restores the conversation, the command is sent again
+            self._sent = None  # so that the command is sent again if undo restores the conversation
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
@@ -126,7 +127,7 @@ class ReadAheadController(QObject):
         """Let the engine read a long draft ahead, without the delay STAY_MS.
 
         A draft is saved only after a pause in typing, so no other delay is needed. If the last
-        command had a draft, a new one is necessary even if the draft is now short or empty.
+        command had a draft, a new command is necessary even if the draft is now short or empty.
         """
         if conversation_id == self._library.current:
             was_draft = self._sent is not None and self._sent.is_draft
@@ -148,14 +149,15 @@ class ReadAheadController(QObject):
             self._send_next_turn()
 
     def _wait(self) -> None:
-        """Call _send_next_turn after STAY_MS without another call of _wait."""
+        """Call _send_next_turn after STAY_MS. Another call of _wait restarts the delay."""
         if not self._is_over:
             self._stay.start()
 
     def _send_next_turn(self) -> None:
         """Send a ReadAhead command for the conversation on show, unless the last one was equal.
 
-        During a turn of the conversation only note that a command is due.
+        During a turn of that conversation, only set `_is_put_off`: the command is sent after the
+        turn.
         """
         self._stay.stop()
         current = self._library.current

@@ -16,7 +16,7 @@ LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading 
 
 
 class OtherModelError(UserFixableError):
-    """Another model began the reply.
+    """Another model began the reply, so the model in use cannot continue it.
 
     The model in use would read the reply's token ids differently.
     """
@@ -100,7 +100,7 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
 def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
     """Return the reason why the loaded model cannot continue the turn's reply, or None.
 
-    A turn that generates a new reply always gives None.
+    If the turn generates a new reply, the result is always None.
     """
     begun = turn.conversation.nodes[turn.reply_id].generation
     if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:

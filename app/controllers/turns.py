@@ -85,8 +85,8 @@ class _Running:
     facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
     # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
     planned: Planned | None = None
-    # True after the user has stopped a submitted or started turn. The turn ends with the engine's
-    # next event about the end of the request.
+    # True after the user has stopped a submitted or started turn. The turn ends when the engine
+    # reports the end of the request.
     stopped: bool = False
     saved_tokens: int = 0  # live.num_tokens when the text was last saved
 
@@ -106,7 +106,7 @@ class _Running:
     def reading(self, *, done: int, total: int, eta_s: float | None) -> Reading:
         """Return the phase that shows the progress of feeding the prompt.
 
-        `replayed` is the part of the fed tokens that belongs to earlier messages.
+        Reading.replayed is the number of fed tokens that belong to earlier messages.
         """
         replayed = 0 if self.planned is None else self.planned.plan.replayed
         return Reading(done=done, total=total, replayed=replayed, eta_s=eta_s)
@@ -117,11 +117,12 @@ class Turns(QObject):
 
     text_arrived = Signal(object, object, str)  # arguments: NodeId of the reply, Channel, new text
     line_changed = Signal(object)  # argument: NodeId of a reply with a changed state line
-    # argument: ConversationId; its turn has begun, changed state or ended
+    # argument: ConversationId of a conversation whose turn has begun, changed state or ended
     activity_changed = Signal(object)
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
-    # argument: ConversationId; its started turn has ended with a complete or failed reply. Not
-    # emitted if the request was cancelled, by the user or by a change of the model.
+    # argument: ConversationId of a conversation whose started turn has ended with a complete or
+    # failed reply. Not emitted if the request was cancelled, by the user or by a change of the
+    # model.
     answered = Signal(object)
     # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
     # the composer if the conversation is on show.
@@ -219,8 +220,8 @@ class Turns(QObject):
         """End every turn and keep the text that has arrived.
 
         Core.close() calls this after it has closed the engine. The engine has then finished its
-        running requests, and their events have ended the turns. Left are turns that never started,
-        and started turns if the engine thread did not end in time.
+        running requests, and their events have ended the turns. The remaining turns never started,
+        or have started but not ended because the engine thread did not end in time.
         """
         self._saver.stop()
         for running in list(self._running.values()):
@@ -247,7 +248,8 @@ class Turns(QObject):
         )
         running.facts = facts
         generation = generation_of(request, facts)
-        # This changes the reply on show. The desk does not store the turn before accept().
+        # This call changes only the conversation in memory: the desk does not store the turn before
+        # accept().
         self._desk.save(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
         self._engine.submit(request)
@@ -327,9 +329,9 @@ class Turns(QObject):
     def _on_will_replace(self) -> None:
         """Cancel all submitted requests, because another model is about to be loaded.
 
-        A started turn ends with its partial reply. A turn that has not started waits again and is
-        submitted to the new model. It gets a new request id, so that the events of the cancelled
-        request are ignored. If the user has stopped the turn, it is refused.
+        A started turn ends with its partial reply. A turn that has not started is refused if the
+        user has stopped it. Otherwise the turn waits again and is submitted to the new model, with
+        a new request id, so that the events of the cancelled request are ignored.
         """
         for running in list(self._running.values()):
             if running.facts is None:
@@ -338,7 +340,8 @@ class Turns(QObject):
             if running.has_started:
                 continue
             if running.stopped:
-                # The event that ends the stopped request has not arrived yet.
+                # Refuse the turn here, because the event about the end of its request has not
+                # arrived yet.
                 self._refuse(running, None)
             else:
                 del self._running[running.request_id]

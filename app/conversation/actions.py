@@ -14,9 +14,9 @@ caller saves the conversation and submits the messages, or discards the turn. Ca
 A reply must have ended before it can be part of the messages. The window therefore plans no turn
 while another turn of the conversation is running.
 
-The plans take `generation`, the model and options to store in the new reply. The window leaves it
-None and sets it when a model is ready (tree.set_generation). The command line leaves it None. Tests
-of stored and shown messages pass one.
+The plans take `generation`, the model and options to store in the new reply. The window passes None
+and sets the value when a model is ready (tree.set_generation). The command line passes None too.
+Tests of stored and shown messages pass a Generation.
 """
 
 from __future__ import annotations
@@ -264,8 +264,8 @@ def _reply_message(node: MessageNode) -> Message:
 
 
 def _holds_something(reply: MessageNode) -> bool:
-    # A complete reply stays in the prompt even if it is empty: the model chose to end it, and the
-    # engine's cache includes it.
+    # A complete reply stays in the prompt even if it is empty: the model chose to end that reply,
+    # and the engine's cache includes it.
     return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 

@@ -44,7 +44,7 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
     if node.deleted_at is None:
         return conv
     there = {*conv.children.get(node.parent, ()), node_id}
-    # in order of creation, as `nodes` is
+    # The siblings get the order of creation, because `nodes` has that order.
     siblings = tuple(one for one in conv.nodes if one in there)
     back = replace_node(conv, replace(node, deleted_at=None))
     return show_version(replace(back, children={**conv.children, node.parent: siblings}), node_id)

@@ -250,7 +250,7 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
-    """Set the model and options of a reply. They may be unknown until a model is ready."""
+    """Set the model and options of a reply, which may be unknown until a model is ready."""
     return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
@@ -287,7 +287,7 @@ def stop_reply(
 ) -> Conversation:
     """Mark a streaming reply as stopped, and keep the text received so far.
 
-    Use it if the engine sends no event about the end of the reply.
+    Use this function if the engine sends no event about the end of the reply.
     """
     node = conv.nodes[reply_id]
     status = MessageStatus.STOPPED

@@ -97,7 +97,7 @@ class ConversationStore:
         self._database.close()
 
     def create(self, conv: Conversation) -> None:
-        """Write a conversation that is not stored yet. The store lane calls this at its first save."""
+        """Write a conversation that is not stored yet, at its first save by the store lane."""
         with self._database.transaction():
             self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
             self._write_nodes(conv, conv.nodes.values())
@@ -130,7 +130,7 @@ class ConversationStore:
         self._database.run(statements.SAVE_TEXT, (content, reasoning, reply_id))
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
-        """Mark a conversation as deleted. restore() can undo this until it is purged."""
+        """Mark a conversation as deleted. Until purge() removes it, restore() can undo this."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
 
     def restore(self, conversation_id: ConversationId) -> None:

@@ -174,8 +174,8 @@ def _set_up(database: Database) -> None:
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
     """Apply the migrations, each in its own transaction.
 
-    The transaction also stores the migration's number in PRAGMA user_version. The first migration
-    has the number since + 1.
+    Each transaction also stores the number of its migration in PRAGMA user_version. The first
+    migration has the number since + 1.
     """
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():

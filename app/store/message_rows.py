@@ -2,7 +2,7 @@
 
 Values that differ from reply to reply have their own columns: parsing them from JSON took half of
 the time to open a long conversation. Values that most replies share, such as the model and the
-sampling options, are one JSON text. It is parsed once and cached.
+sampling options, are stored together as one JSON text, which is parsed once and cached.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 def _reasons(text: str) -> tuple[Reason, ...]:
     # This function does not use from_json: its type checks would take longer than reading the rest
     # of the row, and every reply has reasons. The first versions of the app stored sentences
-    # instead of JSON; these are dropped.
+    # instead of JSON; such sentences are dropped.
     if not text.startswith("[{"):
         return ()
     try:

@@ -33,7 +33,7 @@ SELECT_SUMMARIES = _select(
     "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
 )
 # Parameters: a value for each column except the id, then the id. A NULL parameter leaves its column
-# unchanged, so this statement cannot set a column to NULL. No caller needs to.
+# unchanged, so this statement cannot set a column to NULL. No caller needs to set one to NULL.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"

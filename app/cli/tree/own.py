@@ -42,7 +42,7 @@ from engine.types import (
     SamplingParams,
 )
 
-# Token limit for scripted replies. All of them are shorter, so they end by themselves.
+# Token limit for scripted replies. All scripted replies are shorter, so they end by themselves.
 _NO_LIMIT = 4096
 
 

@@ -100,8 +100,9 @@ def chat_tree(run: str, *, turns: int = 8, size: float = 1.0) -> Scenario:
     """Build the scenario.
 
     The system prompt begins with `run`. A run with another value therefore cannot reuse prompt
-    tokens that a server cached for an earlier run. The length of all texts is proportional to `size`; with size 1 and
-    a large vocabulary the system prompt has about 1,000 tokens. Only tests use fewer than 8 turns.
+    tokens that a server cached for an earlier run. The length of all texts is proportional to
+    `size`; with size 1 and a large vocabulary the system prompt has about 1,000 tokens. Only tests
+    use fewer than 8 turns.
     """
     texts = _Texts(random.Random(11), size)  # noqa: S311 - not for secrets
     system = f"Run {run}. You answer questions about a small harbour. The log of the week: "
