@@ -19,7 +19,7 @@ from engine.types import Channel, ConversationId, Role
 class TranscriptBinding(QObject):
     """Updates the view when the conversation changes, and handles the requests of the view.
 
-    A request is, for instance, a click on Edit or Delete. It goes to the chat controller. An update
+    A request, for instance a click on Edit or Delete, goes to the chat controller. An update
     compares the new items with the shown items, and calls the view only if items differ.
     """
 
@@ -57,10 +57,10 @@ class TranscriptBinding(QObject):
         return bool(self._items) and self.items[-1].can_continue
 
     def has_neighbour(self, step: int) -> bool:
-        """Return True if a message with several versions has a version next to the shown one.
+        """Return True if there is a version before or after the shown version of a message.
 
-        The message is the last one with several versions. A `step` of -1 means the previous
-        version, 1 means the next version.
+        The message is the last message with several versions. A `step` of -1 asks for the version
+        before the shown version, a `step` of 1 for the version after it.
         """
         fork = self._last_fork
         return fork is not None and 1 <= fork.version.number + step <= fork.version.count

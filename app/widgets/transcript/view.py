@@ -66,7 +66,10 @@ FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFo
 
 
 class TranscriptView(QAbstractScrollArea):
-    """The widget that shows a conversation's messages. For automatic scrolling see layout/scroll.py."""
+    """The widget that shows the messages of a conversation.
+
+    For the rules of automatic scrolling see layout/scroll.py.
+    """
 
     requested = Signal(str, object)  # arguments: key of the message, requested RowAction
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
@@ -74,7 +77,8 @@ class TranscriptView(QAbstractScrollArea):
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     selection_changed = Signal(bool)  # argument: True if text is selected
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
-    focus_moved = Signal(bool)  # by a key; argument: True if a link or button has the focus now
+    # A key moved the focus; argument: True if a link or button is focused.
+    focus_moved = Signal(bool)
 
     def __init__(
         self,
@@ -138,7 +142,7 @@ class TranscriptView(QAbstractScrollArea):
     ) -> None:
         """Show another conversation, at a scroll position or at the end.
 
-        A `name` that is not empty keeps the layouts for the next call with the same name.
+        If `name` is not empty, the layouts are kept and are reused by the next call with this name.
         """
         self._buffer.drop()
         self._pointer.select(None)
@@ -165,7 +169,7 @@ class TranscriptView(QAbstractScrollArea):
             self._show()
 
     def begin_answer(self, item: TranscriptItem) -> None:
-        """Show a streaming answer: add it, or update its item if it is already shown."""
+        """Show a streaming answer. If the answer is already shown, update its item."""
         if self._stack.index_of(item.key) is not None:
             self.update_item(item)
         else:
@@ -266,7 +270,7 @@ class TranscriptView(QAbstractScrollArea):
         self.viewport().update()
 
     def _shift(self) -> None:
-        """Lay out the visible messages. If the text moved, scroll the pixels or repaint all."""
+        """Lay out the visible messages. If the text moved, scroll or repaint the viewport."""
         moved, viewport = self._settle(), self.viewport()
         if moved is None or not viewport.devicePixelRatio().is_integer():
             viewport.update()

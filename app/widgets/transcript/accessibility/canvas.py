@@ -1,7 +1,7 @@
 """The transcript as a list for screen readers, with one item for each message.
 
-Used on the main thread only. Call install_accessibility() once per process. It registers a factory
-that Qt calls when a screen reader first needs the interface of a transcript.
+Used on the main thread only. Call install_accessibility() once per process. The function registers
+a factory that Qt calls when a screen reader first needs the interface of a transcript.
 """
 
 from __future__ import annotations

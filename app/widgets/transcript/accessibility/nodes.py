@@ -133,11 +133,11 @@ class AccessNode(QAccessibleInterface):
         self._canvas = canvas
         self._reader = reader
         self._index = index
-        # Interfaces made so far; the index is the number of the part.
+        # Interfaces of parts, made on first use. The index in the list is the number of the part.
         self._nodes: list[PartInterface] = []
 
     def parts(self) -> Sequence[ReadablePart]:
-        """Return the current parts of the message or, for a code block, its buttons."""
+        """Return the parts of this message, or the buttons of this code block."""
         raise NotImplementedError
 
     def focused(self) -> AccessNode | None:
@@ -247,7 +247,7 @@ class PartInterface(AccessNode):
 
     @property
     def part(self) -> ReadablePart | None:
-        """The link, button or code block that this interface describes, or None if it is gone."""
+        """The described link, button or code block. None if the message no longer has it."""
         parts = self._above.parts()
         return parts[self._number] if self._number < len(parts) else None
 

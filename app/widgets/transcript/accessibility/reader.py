@@ -102,8 +102,8 @@ class MessageReader:
     def parts(self, index: int) -> list[ReadablePart]:
         """Return the links, buttons and code blocks of a message.
 
-        The result does not include rows that are not measured yet. Visible rows are always
-        measured.
+        Rows that are not measured yet are skipped. Visible rows are always measured, so the result
+        includes all visible links and buttons.
         """
         parts: list[ReadablePart] = []
         for row in self._stack.layouts[index].clickable():

@@ -142,8 +142,9 @@ class MessageEditor(QWidget):
     def _line_widths(self) -> Iterator[float]:
         """Yield the width of each displayed line.
 
-        Stop after the paragraph that exceeds MAX_LINES. A text of that length scrolls and takes the
-        maximum width anyway.
+        Stop after the paragraph in which the number of lines exceeds MAX_LINES. The widths of the
+        later lines are not needed, because a text of more lines scrolls and takes the maximum
+        width.
         """
         num_lines = 0
         for paragraph in self._text.lines.paragraphs():

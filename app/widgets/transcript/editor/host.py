@@ -15,9 +15,9 @@ from app.widgets.transcript.rows.look import Look
 class EditorHost(QObject):
     """Opens, moves and closes the editor, which is a child of the viewport.
 
-    At most one editor is open. An editor can close without Save or Cancel: the message was deleted,
-    or another branch or conversation is shown. In this case the typed text is kept, and is restored
-    when the user edits the message again.
+    At most one editor is open. An editor closes without Save or Cancel if its message is deleted,
+    or if another branch or conversation is shown. The typed text is then kept, and is restored when
+    the user edits the message again.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text

@@ -70,7 +70,7 @@ class ClickActions(QObject):
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
             case RowAction.EXPLAIN:
-                pass  # EXPLAIN targets only have a tooltip
+                pass  # a click does nothing: EXPLAIN targets only have a tooltip
             case asked:
                 self.requested.emit(layout.item.key, asked)
 

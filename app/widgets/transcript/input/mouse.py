@@ -20,7 +20,7 @@ _TIP = "<p style='white-space:pre-wrap'>{}</p>"
 class MouseFilter(QObject):
     """An event filter of the viewport for mouse, wheel and tooltip events.
 
-    It also sets the shape of the mouse cursor.
+    The filter also sets the shape of the mouse cursor.
     """
 
     def __init__(self, pointer: Pointer, area: QAbstractScrollArea) -> None:

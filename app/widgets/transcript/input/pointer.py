@@ -166,8 +166,8 @@ class Pointer(QObject):
         """Scroll the row at a point sideways.
 
         Return False if the whole row is visible or the movement is mainly vertical. The caller must
-        then scroll the view vertically. If the user scrolls up, the view also stops its automatic
-        scrolling to the end of a growing answer.
+        then scroll the view vertically. If the movement is upwards, this method also stops the
+        automatic scrolling to the end of a growing answer.
         """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()

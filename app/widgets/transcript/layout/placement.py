@@ -49,7 +49,7 @@ class Placement:
 
     @property
     def column_left(self) -> int:
-        """The x coordinate of the text column. A visible scroll bar does not change it."""
+        """The x coordinate of the text column, which a visible scroll bar does not change."""
         return max(0, (self._area.width() - self.column_width) // 2)
 
     @property
@@ -221,7 +221,8 @@ class Placement:
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return an anchor at the version buttons if the user has switched to another version.
 
-        The buttons belong to the first message that differs. Return None if they are not visible.
+        The buttons belong to the first message that differs from the shown message at the same
+        index. Return None if the buttons are not visible.
         """
         for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
             if shown.key != item.key:

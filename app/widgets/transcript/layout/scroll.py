@@ -42,7 +42,7 @@ class Follower:
         return min(end, max(current, answer_top))
 
     def scrolled(self, before: int, after: int, end: int) -> None:
-        """Stop following if the user scrolled up; follow the end if the user scrolled to it."""
+        """Stop following after a scroll upwards. Follow the end after a scroll to the end."""
         if after < before:
             self.mode = Follow.NOTHING
         elif after >= end - NEAR_END:
@@ -53,17 +53,17 @@ class Follower:
         self.mode = Follow.NOTHING
 
     def jumped(self) -> None:
-        """Follow the end, because the user jumped to it."""
+        """Follow the end, because the user jumped to the end."""
         self.mode = Follow.END
 
     def sent(self) -> None:
-        """Follow the new answer after a message was sent, until its first line is at the top."""
+        """Follow a new answer until the first line of the answer is at the top of the view."""
         self.mode = Follow.ANSWER
 
     def settled(self, *, current: int, end: int, answer_top: int | None) -> None:
         """Stop following an answer that no longer fits in the view. Call after each layout.
 
-        Without this, the view would jump to the end when the answer finishes.
+        Without this call, the view would jump to the end when the answer finishes.
         """
         outgrown = answer_top is not None and current < end - NEAR_END
         if self.mode is Follow.ANSWER and outgrown:

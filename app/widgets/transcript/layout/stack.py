@@ -43,9 +43,9 @@ MAX_ROUNDS = 20
 class Anchor:
     """A point of a message that must keep its position on the screen.
 
-    There are three kinds. With at_actions, the point is the buttons of the message: Placement makes
-    such an anchor when the user switches to another version. Otherwise, with a place, the point is
-    the line of text at the place. Otherwise the point is the top of the message.
+    If at_actions is True, the point is the top of the message's buttons. Placement makes such an
+    anchor when the user switches to another version. If at_actions is False, the point is the line
+    of text at `place`, or the top of the message if `place` is None.
     """
 
     key: str  # key of the message
@@ -58,7 +58,7 @@ class Anchor:
 class KeptConversation:
     """The state of a MessageStack for a conversation that is not shown at the moment.
 
-    The width may be old. MessageStack.open() sets the current width.
+    The width may be out of date, so MessageStack.open() sets the current width.
     """
 
     layouts: MessageLayouts
@@ -88,7 +88,7 @@ class MessageStack:
         self._tree = HeightTree()
         self._index: dict[str, int] = {}  # index of each message, by message key
         self._live: set[MessageLayout] = set()  # layouts that may have rows
-        # Layouts of other conversations, by name; the most recent is last.
+        # Layouts of other conversations, by name; the most recently shown conversation is last.
         self._kept: dict[str, KeptConversation] = {}
         self._name = ""  # name of the shown conversation; "" if its layouts will not be kept
         self._near = 0  # argument `near` of the last call of advance()
@@ -121,7 +121,7 @@ class MessageStack:
         self.layouts, self._tree, self._index = left.layouts, left.tree, left.index
         self._live = left.live
         self.resize(width)
-        # Formulas may have been typeset while the kept layouts were not shown.
+        # Measure rows again if their formulas were typeset while the kept layouts were not shown.
         self.remeasure()
         if self.items != list(items):
             self.set_items(items)
@@ -155,7 +155,8 @@ class MessageStack:
         lay_out_visible() and advance() compute the new heights.
         """
         if width != self.layouts.width:
-            # The heights for the width 0 are useless: replace them with estimates for this width.
+            # The heights for the width 0 are useless: replace them with estimates for the new
+            # width.
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
@@ -203,7 +204,7 @@ class MessageStack:
         return self._tree.top(index) + self._gap(index)
 
     def tops(self) -> list[int]:
-        """Return the y coordinates of the gaps above all messages, and of the stack's end."""
+        """Return the y coordinate of the gap above each message, then that of the stack's end."""
         return self._tree.tops()
 
     def at(self, y: float) -> int:
@@ -267,7 +268,7 @@ class MessageStack:
         """Make advance() examine all messages again, because a layout has changed.
 
         Call this after changing a layout directly. Methods of this class that change layouts call
-        it themselves.
+        mark_unsettled() themselves.
         """
         self._near_settled = 0
 
@@ -283,7 +284,7 @@ class MessageStack:
         return Anchor(layout.item.key, y - top - line.y, line.place)
 
     def y_of(self, anchor: Anchor) -> int | None:
-        """Return the scroll value that puts an anchor in place, or None if its message is gone."""
+        """Return the scroll value for an anchor, or None if the message no longer exists."""
         index = self._index.get(anchor.key)
         if index is None:
             return None
@@ -293,7 +294,7 @@ class MessageStack:
         if anchor.place is None:
             return top + anchor.offset
         line = layout.places.line_top(anchor.place)
-        self._sync_height(index)  # line_top() may have measured the row
+        self._sync_height(index)  # line_top() may have changed the height
         return top + anchor.offset if line is None else top + line + anchor.offset
 
     def statistics(self, *, is_idle: bool) -> TranscriptStatistics:
@@ -360,9 +361,9 @@ class MessageStack:
         """Return the height of the gap above a message, as counted in the tree.
 
         The layout of the message above already ends with space_below() empty pixels or, below a
-        question, with the row of buttons. This method returns the rest of the wanted distance. It
-        depends only on the roles of both messages and on the zoom. If these change, the tree is
-        built again.
+        question, with the row of buttons. This method returns the number of pixels that are missing
+        from the wanted distance. The result depends only on the roles of both messages and on the
+        zoom. If a role or the zoom changes, the tree is built again.
         """
         if index == 0:
             return TOP_MARGIN

@@ -43,7 +43,7 @@ class Bubble:
     def paint(
         self, painter: QPainter, rows: Sequence[TranscriptRow], column: int, bottom: int
     ) -> None:
-        """Paint the bubble. `bottom` is the y coordinate at which its last row ends."""
+        """Paint the bubble. `bottom` is the y coordinate at which the last row in it ends."""
         if not self.num_rows:
             return
         width = self._width(rows, column)

@@ -45,8 +45,9 @@ class MessageContent(Protocol):
     """The text of one message, and the rows made from it."""
 
     item: TranscriptItem
-    # True if the rows are out of date. Each method that changes the rows sets it to True, and
-    # make_rows() sets it to False. The layout sets it to True if a new width changes the rows.
+    # True if the rows are out of date. Methods after which the rows must change set this field to
+    # True, and make_rows() sets this field to False. If a new width changes the rows, the layout
+    # sets this field to True.
     is_changed: bool
 
     @property
@@ -79,10 +80,11 @@ class MessageContent(Protocol):
         ...
 
     def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:
-        """Make the rows. Return them from the first row that differs from `shown` to the last.
+        """Make the rows. Return those from the first row that differs from `shown` to the end.
 
-        `shown` are the rows from the last call, or empty if the layout has dropped them. At least
-        one row must remain, because a layout without rows counts as not laid out.
+        `shown` has the rows from the last call, or is empty if the layout has dropped these rows.
+        The message must have at least one row, because a layout without rows counts as not laid
+        out.
         """
         ...
 

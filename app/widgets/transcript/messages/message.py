@@ -13,10 +13,11 @@ most one MessageLayout per message and moves it through these states:
 | settled | more calls of lay_out_between(), or of advance() in idle time | all, measured | exact |
 | released | release(), when the message is far from the view | none | exact for its width |
 
-The content sets content.is_changed when its rows are out of date, and make_rows() clears it. For a
-folded message, resize() sets it, too. If it is set, or if there are no rows, the next layout calls
-make_rows(), which always returns at least one row. A change of the message or of the column width makes the height an estimate again.
-Coordinates are relative to the top left corner of the message.
+The content sets content.is_changed to True when its rows are out of date. resize() also does so if
+the message is folded and a new width can change its rows. If content.is_changed is True, or if
+there are no rows, the next layout calls make_rows(). make_rows() sets content.is_changed to False;
+the message always has at least one row afterwards. A change of the message or of the column width
+makes the height an estimate again. Coordinates are relative to the top left corner of the message.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ class MessageLayout:
         self.places = TextPlaces(self._pile)
         # Size of the message when release() dropped its rows; None if the rows were not dropped.
         self._released: Released | None = None
-        # Cached text for the find bar. None if it must be computed again. release() keeps it,
-        # so that the find bar still searches the displayed text.
+        # Cached text for the find bar. None if the text must be computed again. release() keeps the
+        # text, so that the find bar still searches the displayed text.
         self._search_text: SearchText | None = None
 
     @property
@@ -164,7 +165,7 @@ class MessageLayout:
     def prepare(self) -> None:
         """Parse the whole text at once and make its rows, without measuring them.
 
-        This is slow for a long text. It is called when selected text is copied.
+        The call is slow for a long text. It is needed when selected text is copied.
         """
         self._refresh()
         while self._num_unparsed:
@@ -173,7 +174,7 @@ class MessageLayout:
     def unfold(self) -> None:
         """Unfold the message, parse its whole text and make the rows.
 
-        It is called before the find bar shows a match in the message.
+        Call this method before the find bar shows a match in the message.
         """
         self._refresh()
         if self._pile.shape.is_folded:
@@ -183,14 +184,14 @@ class MessageLayout:
     def lay_out_between(self, top: float, bottom: float) -> bool:
         """Lay out the part of the message that is between y = top and y = bottom.
 
-        Make rows that are missing or out of date, parse the rest of the text unless it is very
-        long, and measure the rows in that part. MessageStack calls this method for each visible
-        message. Return True if a row or the height of the message changed. The caller must then
-        call it again, because other rows may be visible now.
+        Make rows that are missing or out of date, parse the unparsed text unless that text is very
+        long, and measure the rows between `top` and `bottom`. MessageStack calls this method for
+        each visible message. Return True if a row or the height of the message changed. The caller
+        must then call this method again, because other rows may be visible now.
         """
         before = self.height
         changed = self._refresh()
-        # A rest of more than PARSED_AT_ONCE characters is left to advance().
+        # If more than PARSED_AT_ONCE characters are unparsed, advance() parses them later.
         while 0 < self._num_unparsed <= PARSED_AT_ONCE:
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
@@ -247,7 +248,7 @@ class MessageLayout:
     # Painting.
 
     def take_changed_top(self) -> int | None:
-        """Return the y below which the message must be repainted, or None. Reset it to None."""
+        """Return the y coordinate of the topmost change since the last call, or None."""
         return self._pile.take_changed_top()
 
     def paint(self, paint: MessagePaint) -> None:
@@ -340,7 +341,7 @@ class MessageLayout:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
         known = self._search_text
         if known is not None and not self.rows:
-            return known  # without rows, nothing new is known of the displayed text
+            return known  # there are no rows to read the displayed text from
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:

@@ -148,7 +148,7 @@ class RowPile:
     def unsettle_stale(self) -> bool:
         """Reduce num_settled to the index of the first stale row, if any.
 
-        Return False if no row is stale. A stale row must be measured again.
+        A stale row must be measured again. Return False if no row is stale.
         """
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])

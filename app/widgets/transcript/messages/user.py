@@ -28,7 +28,7 @@ from app.widgets.transcript.rows.notes import LinkRow
 from app.widgets.transcript.rows.row import Paint, RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words
 
-# Only code fences and lists are parsed as Markdown. Other text is shown as typed.
+# A message with a code fence or a list is parsed as Markdown. Any other message is shown as typed.
 _MARKDOWN = re.compile(r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )", re.MULTILINE)
 _FOLD = Target(RowAction.TOGGLE_FOLD)
 
@@ -99,7 +99,7 @@ class UserContent:
         return Bubble(self._kit.look, 0).text_width(width)
 
     def plain_text(self) -> str | None:
-        """Return the text as typed. Return "" while it is edited, and None if it is Markdown."""
+        """Return the typed text, "" while the message is edited, or None for a Markdown text."""
         if self.item.editing:
             return ""
         return None if _MARKDOWN.search(self._text) else self._text.replace("\n", ROW_END)

@@ -49,7 +49,8 @@ class CodeColors:
     def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
         self._shelf = shelf
         self._name = block.language
-        # Highlighter that computes the provisional colours. None if there are no such colours.
+        # Highlighter that computes the provisional colours. None if there are no provisional
+        # colours.
         self._growing: GrowingHighlighter | None = None
         # Iterator that lexes the complete block. None before lexing starts and after it ends.
         self._lexing: Iterator[LinePieces] | None = None
@@ -267,7 +268,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _needed(self) -> int:
-        """Minimum row width in pixels that shows the longest line without wrapping."""
+        """Minimum width in pixels of a row in which the longest line fits without wrapping."""
         return round(self._text_width) + 2 * self._pad
 
     @property

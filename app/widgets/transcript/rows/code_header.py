@@ -32,7 +32,7 @@ class CodeHeading:
     """The content of the header of a code block."""
 
     language: str
-    num_lines: int  # number of lines in the source text; wrapping does not change it
+    num_lines: int  # number of lines in the source text, with or without wrapping
     # True if the lines are wrapped. False if a line is too wide and is not wrapped. None if all
     # lines fit: the header then has no Wrap button.
     wraps: bool | None

@@ -121,7 +121,8 @@ class ErrorRow(TranscriptRow):
     def _paint_button(self, paint: Paint, target: Target, rect: QRectF) -> None:
         """Paint a button.
 
-        If the mouse is over the button, Retry is filled and any other button is underlined.
+        If the mouse is over the Retry button, the button is filled with the error colour. If the
+        mouse is over another button, the label of the button is underlined.
         """
         look, painter, error = self._look, paint.painter, self._look.colors.error
         hovered, ink = paint.hovered == target, error.ink

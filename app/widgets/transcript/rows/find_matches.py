@@ -13,7 +13,7 @@ from app.widgets.transcript.rows.row import TranscriptRow
 class FindMatches:
     """The text that the user searches for, and a cache of the matches in each row.
 
-    A row is not searched again each time it is painted, but only if its text has changed.
+    When a row is painted again, it is searched again only if its text has changed.
     """
 
     def __init__(self) -> None:

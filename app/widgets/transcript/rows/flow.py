@@ -39,7 +39,7 @@ from app.widgets.transcript.rows.ranges import Range, overlap
 from app.widgets.transcript.rows.utf16 import Utf16Units
 
 _BOX_RADIUS = 4
-_BOX_PAD = 2  # pixels by which the box behind inline code is wider than its text, at each side
+_BOX_PAD = 2  # pixels between inline code and the left or right edge of the box behind it
 _BOX_EMS = 1.4  # maximum height of the box behind inline code, in font sizes
 # Qt lays out these characters instead of the LaTeX source of a formula. The first character is a
 # no-break space that is made as wide as the picture of the formula. The other characters are word
@@ -87,7 +87,7 @@ class _Band:
 
 
 class TextFlow:
-    """A wrapped text with one style and one default colour. Parts of it can have other formats.
+    """A wrapped text with one style and one default colour. A TextRun formats a part of the text.
 
     The text never changes. Call wrap() before any other method, and again when the width changes.
     Before wrap() there are no lines. Most methods then return 0 or nothing.
@@ -118,7 +118,8 @@ class TextFlow:
         # True if the text has right-to-left characters. A range of characters may then appear as
         # several separate pieces on the screen.
         self._is_bidi = has_right_to_left(shown)
-        # Qt has `shown`, not `text`: LaTeX characters of two UTF-16 units are replaced by others.
+        # Qt lays out `shown`, so the units are those of `shown`. They differ from the units of
+        # `text` if a formula has characters of two UTF-16 units.
         self._units = Utf16Units(shown)
         self._boxes: list[QRectF] = []  # rectangles of the rounded backgrounds of boxed runs
         self._bands: list[_Band] = []  # position and height of each line
@@ -131,12 +132,12 @@ class TextFlow:
         """Break the text into lines. If `width` is None, put the whole text on one line.
 
         An empty text has one line. Text after `max_lines` lines is not shown. The second and later
-        lines are narrower by `hanging` pixels but still begin at x = 0: a caller that passes
-        `hanging` uses only line_starts, and indents the lines itself.
+        lines are narrower by `hanging` pixels but still begin at x = 0. A caller that passes
+        `hanging` must therefore use only line_starts, and indent the lines itself.
 
         Right-to-left text is aligned at the right edge of `width`. If `width` is None, there is no
-        such edge, and the text begins at x = 0. A formula that is wider than `width` is shrunk:
-        this changes the Drawing of the Inset.
+        such edge, and the text begins at x = 0. A formula that is wider than `width` is shrunk,
+        which changes the Drawing of its Inset.
         """
         option = QTextOption()
         if self.is_rtl and width is not None:

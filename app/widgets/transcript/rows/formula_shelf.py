@@ -80,7 +80,8 @@ class FormulaShelf(QObject):
     The formula that was looked up last is typeset first, because it is probably visible.
     """
 
-    # Typesetting has finished or failed for some formulas. Rows that wait must be measured again.
+    # Emitted when typesetting has finished or failed for some formulas. Rows that wait for these
+    # formulas must then be measured again.
     arrived = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
@@ -97,7 +98,7 @@ class FormulaShelf(QObject):
         self._timer.timeout.connect(self.arrived)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """Return a typeset formula from the cache. If it is not cached, add it to the queue.
+        """Return a typeset formula from the cache. Add a formula that is not cached to the queue.
 
         Return None if the formula is queued, is being typeset or cannot be typeset.
         """
@@ -150,7 +151,7 @@ class Awaited:
             self.find(formula)
 
     def find(self, formula: Formula) -> Engraving | None:
-        """Look up a formula in the shelf. If it is not typeset yet, add it to the list."""
+        """Look up a formula in the shelf. Add a formula that is not typeset yet to the list."""
         engraving = self._shelf.find(formula)
         if engraving is None and not self._shelf.is_made(formula):
             self._missing.append(formula)

@@ -1,4 +1,4 @@
-"""The base class of all rows. Also the row for text, and the cache of line layouts.
+"""The base class of all rows, the row class for text, and the cache of line layouts.
 
 Used on the main thread only. A message is a vertical list of rows: paragraphs, code blocks, tables,
 buttons. All coordinates in a row are relative to its top left corner. A row does not store its
@@ -147,7 +147,7 @@ class TranscriptRow:
         raise NotImplementedError
 
     def release(self) -> None:
-        """Drop the line layout to free memory. paint() creates it again."""
+        """Drop the line layout to free memory. paint() creates a new line layout."""
 
     def hits(self) -> Sequence[Hit]:
         """Return the links and buttons in reading order."""
@@ -171,7 +171,8 @@ class TranscriptRow:
     def is_stale(self) -> bool:
         """True if the row must be measured again.
 
-        This is the case after a formula was typeset or the wrap setting of a code block changed.
+        A row is stale after a formula in it was typeset or the wrap setting of its code block
+        changed.
         """
         return False
 
@@ -201,7 +202,7 @@ class TranscriptRow:
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Show a longer version of the block. Return False if the row cannot show it.
+        """Show a longer version of the block. Return False if the row cannot show that version.
 
         If the result is False, the caller creates a new row.
         """

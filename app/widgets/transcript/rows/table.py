@@ -58,7 +58,8 @@ class TableColumns:
         self.aligns = block.aligns
         self.scroll = SideScroll(look)
         self.widths: list[int] = []  # column widths in pixels, set by fit()
-        # Incremented after formulas were typeset. Rows with a lower number must be measured again.
+        # Incremented after formulas were typeset. A TableRow that was laid out with a lower
+        # generation must be measured again.
         self.generation = 0
         self._formulas = [
             Formula.of(span)

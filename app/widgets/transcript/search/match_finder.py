@@ -60,7 +60,7 @@ class MatchFinder:
         self._nth = 0  # index of the current occurrence in its message
         self._row: TranscriptRow | None = None  # row with the current occurrence
         self._match: Range | None = None  # range of the current occurrence in the text of _row
-        # The current occurrence as a selection; None if there is none.
+        # The current occurrence as a selection; None if there is no current occurrence.
         self.selection: Selection | None = None
 
     @property
@@ -72,8 +72,8 @@ class MatchFinder:
         """Set the text to search for. A text without words ends the search.
 
         A new search starts at the message with index `near`. If the text changes during a search,
-        the search for the new text starts at the message of the last step. Before the first step,
-        it starts at the message where the search started.
+        `near` is ignored: the search for the new text starts at the message to which the last step
+        led, or, before the first step, at the message where the old search started.
         """
         if not self.is_looking:
             self._near = near
@@ -111,7 +111,7 @@ class MatchFinder:
     def marks(self, height: int) -> Marks:
         """Return the marks for a scroll bar of the given height.
 
-        Uses the result of the last count. Lays out no message.
+        The marks are computed from the last count, and no message is laid out for them.
         """
         scale = height / max(1, self._stack.total)
         tops = self._stack.tops()
@@ -178,9 +178,8 @@ class MatchFinder:
     def _ys(self, layout: MessageLayout, pixels: float) -> Iterator[float]:
         """Yield approximate y coordinates of the occurrences in a message, at most one per pixel.
 
-        After each match, the search skips the text that one pixel of the scroll bar stands for. So
-        the height of the bar limits the number of matches, and the length of the message does not
-        matter.
+        After each match, the search skips the text that one pixel of the scroll bar stands for.
+        Therefore a message, however long, has at most as many matches as the bar has pixels.
         """
         assert self._matches.query is not None
         search_text = layout.search_text
