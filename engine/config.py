@@ -80,6 +80,10 @@ class EngineConfig:
     # BLAS in MLX's wheels. If results must be bit-exact, set this to False: with OpenBLAS, rounding
     # depends on how a prompt is cut into passes.
     use_openblas: bool = True
+    # Seconds after which one piece of work counts as endless. Another engine thread then takes the
+    # place of the blocked one. The longest sensible pieces (a cell of a huge prompt, a group of
+    # weights from a slow disk) take seconds.
+    blocked_after_s: float = 300.0
 
     def __post_init__(self) -> None:
         assert self.cell_len > 0

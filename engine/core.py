@@ -33,7 +33,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import Failure, attempt, problem_of
+from engine.errors import Failure, attempt, is_failure, problem_of
 from engine.events import (
     AwaitIdle,
     CacheCommand,
@@ -65,6 +65,7 @@ from engine.idle import Idler, IdleWorker
 from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
 from engine.models.loader import LoadedModel, load_model, namespace_of
 from engine.power import Battery
+from engine.pulse import Pulse
 from engine.runner.history import History
 from engine.runner.runner import Runner
 from engine.scheduler import Scheduler
@@ -80,7 +81,10 @@ class _LoadAbandonedError(Exception):
 
 
 def run_core(
-    config: EngineConfig, commands: SimpleQueue[Command], emit: Callable[[Event], None]
+    config: EngineConfig,
+    commands: SimpleQueue[Command],
+    emit: Callable[[Event], None],
+    pulse: Pulse,
 ) -> None:
     """Run the engine loop until a Shutdown command. The engine thread calls this function.
 
@@ -88,11 +92,12 @@ def run_core(
         config: the settings of the engine.
         commands: the queue that Engine.send fills from other threads.
         emit: called with each event, on the engine thread. It must neither block nor raise.
+        pulse: tells another thread how long the current piece of work has lasted.
     """
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
-        EngineCore(config, commands, emit).run()
+        EngineCore(config, commands, emit, pulse).run()
     finally:
         # MLX streams belong to a thread. A thread that ends without clearing its streams makes the
         # process abort at exit.
@@ -110,10 +115,12 @@ class EngineCore:
         config: EngineConfig,
         commands: SimpleQueue[Command],
         emit: Callable[[Event], None],
+        pulse: Pulse,
     ) -> None:
         self._config = config
         self._commands = commands
         self._emit = emit
+        self._pulse = pulse
         # Commands that arrived during a load and are not carried out yet.
         self._deferred: deque[Command] = deque()
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
@@ -162,6 +169,7 @@ class EngineCore:
         Returns:
             True if a command or a piece of work was carried out.
         """
+        self._pulse.beat()
         worked = self._drain(wait=wait and not self._has_requests and not self._idler.has_work)
         if self._stopping:
             return worked
@@ -203,9 +211,13 @@ class EngineCore:
         try:
             # Wake up for memory checks even while idle: other programs may need the cache's memory.
             timeout = self._config.memory_check_s if self._watch is not None else None
+            if wait:
+                self._pulse.rest()
             return self._commands.get(block=wait, timeout=timeout)
         except Empty:
             return None
+        finally:
+            self._pulse.beat()
 
     def _obey(self, command: Command) -> None:
         # Log only the name: the fields of a command hold the user's text.
@@ -315,7 +327,9 @@ class EngineCore:
         except _LoadAbandonedError:
             log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
-        except Exception as error:
+        except BaseException as error:
+            if not is_failure(error):
+                raise
             log.warning("the model %s could not be loaded", path, exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
             # _serve may have created some of its objects before the error. Drop them too.
@@ -360,6 +374,7 @@ class EngineCore:
         Raises:
             _LoadAbandonedError: one of the commands replaces or drops the model.
         """
+        self._pulse.beat()
         while True:
             try:
                 self._deferred.append(self._commands.get(block=False))

@@ -7,6 +7,11 @@
 Only immutable objects are passed between the threads. Importing this module does not import mlx.
 Importing mlx and mlx-lm takes seconds, so the engine thread does it and the app's window appears at
 once.
+
+A native library can end or block the engine thread: a bug in Rust code raises an exception that no
+handler expects, and a search can last for hours. In both cases, a new engine thread takes the place
+of the old one. Every open request and the loaded model then fail with a sentence, and the next
+LoadModel command works as usual.
 """
 
 from __future__ import annotations
@@ -15,6 +20,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from queue import SimpleQueue
 from typing import assert_never
 
@@ -22,7 +29,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.errors import LibraryError
+from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
     AwaitIdle,
     Cancel,
@@ -46,7 +53,9 @@ from engine.events import (
     Verify,
 )
 from engine.models.blas import load_openblas
+from engine.pulse import Pulse
 from engine.types import Problem
+from engine.unanswered import Unanswered
 
 log = logging.getLogger(__name__)
 
@@ -60,42 +69,73 @@ _LIBRARY_SETTINGS = {
 }
 
 
+@dataclass(slots=True, eq=False)
+class _Life:
+    """An engine thread, with its command queue and the duration of its current piece of work."""
+
+    commands: SimpleQueue[Command] = field(default_factory=SimpleQueue[Command])
+    pulse: Pulse = field(default_factory=Pulse)
+    thread: threading.Thread | None = None
+
+
 class Engine(EngineCommands):
     """The engine thread and its command queue. All methods may be called from any thread.
 
-    The engine thread calls on_event with each event. If mlx or another library cannot be imported,
-    every request and every attempt to load a model fails with a LibraryError.
+    on_event is called with each event, on the engine thread or on the thread that watches it. If mlx
+    or another library cannot be imported, every request and every attempt to load a model fails with
+    a LibraryError.
     """
 
     def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
         self._config = config
         self._on_event = on_event
-        self._commands: SimpleQueue[Command] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="engine")
+        # Protects the fields below. It is held while an event is passed on, so that no event of a
+        # replaced engine thread follows the events that report its end.
+        self._lock = threading.RLock()
+        self._life = _Life()
+        self._unanswered = Unanswered()
+        self._closing = threading.Event()
+        self._watch: threading.Thread | None = None
 
     def start(self) -> None:
         """Start the engine thread and return at once. The thread first imports its libraries."""
-        self._thread.start()
+        with self._lock:
+            self._start_thread()
+        self._watch = threading.Thread(target=self._watch_thread, name="engine watch", daemon=True)
+        self._watch.start()
 
     @override
     def send(self, command: Command) -> None:
-        """Queue a command for the engine thread. Never block."""
-        self._commands.put(command)
+        """Queue a command for the engine thread."""
+        with self._lock:
+            self._unanswered.note_command(command)
+            self._life.commands.put(command)
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Finish running requests and idle work, then end the engine thread.
 
         Wait for the thread for at most timeout_s seconds. A second call does nothing.
         """
-        if self._thread.ident is None:
+        self._closing.set()
+        if self._watch is None:
             return
+        self._watch.join()
         self.send(Shutdown())
-        self._thread.join(timeout_s)
-        if self._thread.is_alive():
+        thread = self._life.thread
+        assert thread is not None
+        thread.join(timeout_s)
+        if thread.is_alive():
             log.error("the engine thread did not end within %.0f s", timeout_s)
 
-    def _run(self) -> None:
-        self._on_event(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
+    def _start_thread(self) -> None:
+        # A daemon thread does not keep the process alive, so a blocked thread lets the app quit.
+        life = self._life
+        life.thread = threading.Thread(target=self._run, args=(life,), name="engine", daemon=True)
+        life.thread.start()
+
+    def _run(self, life: _Life) -> None:
+        emit = partial(self._emit, life)
+        emit(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
         os.environ.update(_LIBRARY_SETTINGS)
         if self._config.use_openblas:
             load_openblas()
@@ -105,21 +145,65 @@ class Engine(EngineCommands):
             from engine.core import run_core  # noqa: PLC0415
         except Exception as error:
             log.exception("the engine thread could not import its libraries")
-            self._refuse(LibraryError(f"{error}.", details=repr(error)).problem)
+            self._refuse(life, LibraryError(f"{error}.", details=repr(error)).problem)
             return
-        run_core(self._config, self._commands, self._on_event)
+        try:
+            run_core(self._config, life.commands, emit, life.pulse)
+        except BaseException as error:
+            log.critical("an error ended the engine thread", exc_info=error)
+            ended = EngineEndedError(f"It says: {error}.", details=repr(error)).problem
+            if life.pulse.has_beaten:
+                self._replace(life, ended)
+            else:
+                # The thread failed before its first step. Another thread would fail as well.
+                self._refuse(life, ended)
 
-    def _refuse(self, problem: Problem) -> None:
+    def _emit(self, life: _Life, event: Event) -> None:
+        """Pass on an event of an engine thread, unless another thread has taken its place."""
+        with self._lock:
+            if life is self._life:
+                self._unanswered.note_event(event)
+                self._on_event(event)
+
+    # Replacement of an engine thread that ended or that is blocked
+
+    def _watch_thread(self) -> None:
+        """Replace the engine thread if one piece of its work lasts absurdly long."""
+        limit_s = self._config.blocked_after_s
+        while not self._closing.wait(min(limit_s / 10, 5.0)):
+            life = self._life
+            if life.pulse.busy_s > limit_s:
+                log.critical("the engine thread is blocked for more than %.0f s", limit_s)
+                cause = f"One step of its work has taken more than {limit_s:.0f} seconds."
+                self._replace(life, EngineBlockedError(cause).problem)
+
+    def _replace(self, life: _Life, problem: Problem) -> None:
+        """Start a new engine thread. Emit `problem` for each open request and for the model."""
+        with self._lock:
+            if life is not self._life:
+                return
+            for event in self._unanswered.take_failed(problem):
+                self._on_event(event)
+            if self._closing.is_set():
+                return
+            # A blocked thread reads this command if its work ends after all.
+            life.commands.put(Shutdown())
+            self._life = _Life()
+            for command in self._unanswered.for_new_thread():
+                self._life.commands.put(command)
+            self._start_thread()
+
+    def _refuse(self, life: _Life, problem: Problem) -> None:
         """Answer each LoadModel and Submit command with `problem`. Return on Shutdown."""
         while True:
-            command = self._commands.get()
+            command = life.commands.get()
             match command:
                 case Shutdown():
                     return
                 case LoadModel(path):
-                    self._on_event(ModelFailed(path, problem))
+                    self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
-                    self._on_event(RequestFailed(request.request_id, problem))
+                    self._emit(life, RequestFailed(request.request_id, problem))
                 case UnloadModel() | Cancel() | Verify():
                     pass
                 case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():

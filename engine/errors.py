@@ -5,6 +5,7 @@ EngineError
 │   ├── ModelFolderError        missing, broken or unsupported model folder
 │   ├── UntrustedCodeError      the model folder requires running its own code
 │   ├── TemplateError           the chat template refused the conversation
+│   ├── TokenizerError          the model's tokenizer failed
 │   ├── CannotContinueError     the model cannot continue this reply
 │   ├── ContextFullError        the prompt does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
@@ -12,6 +13,8 @@ EngineError
 │   ├── GgufError               a GGUF file that cannot be imported
 │   └── LibraryError            the installation is broken
 ├── TryAgainError           the same action may succeed later
+│   ├── EngineEndedError        an error ended the engine thread
+│   ├── EngineBlockedError      the engine thread is blocked
 │   ├── OutOfMemoryError        the device had no memory left for an answer
 │   ├── MemoryShortError        memory ran out while a file was read or saved
 │   ├── NoModelError            no model is loaded
@@ -91,6 +94,13 @@ class TemplateError(UserFixableError):
     advice = "Edit the message or the system prompt, or choose another model."
 
 
+class TokenizerError(UserFixableError):
+    """The model's tokenizer failed on a text or on token ids."""
+
+    title = "The model’s tokenizer failed."
+    advice = "Choose another model."
+
+
 class CannotContinueError(UserFixableError):
     """The model cannot continue an unfinished reply."""
 
@@ -135,6 +145,23 @@ class LibraryError(UserFixableError):
 
 class TryAgainError(EngineError):
     """An error after which the same action may succeed later."""
+
+
+class EngineEndedError(TryAgainError):
+    """An error that was not handled ended the engine thread. A new thread has been started."""
+
+    title = "The engine stopped."
+    advice = "Load the model again, or choose another model."
+
+
+class EngineBlockedError(TryAgainError):
+    """One piece of work blocks the engine thread. A new thread has been started.
+
+    The blocked thread keeps its model in memory until the piece of work ends.
+    """
+
+    title = "The engine no longer answers."
+    advice = "Load the model again. If memory is short, open Rejoinder again first."
 
 
 class OutOfMemoryError(TryAgainError):
@@ -198,11 +225,27 @@ def attempt(task: str, work: Callable[[], T]) -> T | Failure:
     """
     try:
         return work()
-    except Exception as error:  # noqa: BLE001 — returned as a value
+    except BaseException as error:
+        if not is_failure(error):
+            raise
         return failure_of(task, error)
 
 
-def failure_of(task: str, error: Exception) -> Failure:
+def is_failure(error: BaseException) -> bool:
+    """Return whether an exception means that a piece of work failed.
+
+    True for every Exception, and for a panic of a library that is written in Rust, which derives
+    from BaseException. False for KeyboardInterrupt and SystemExit.
+    """
+    return isinstance(error, Exception) or _is_panic(error)
+
+
+def _is_panic(error: BaseException) -> bool:
+    # Each Rust library has its own class, and none of these classes can be imported.
+    return type(error).__module__ == "pyo3_runtime"
+
+
+def failure_of(task: str, error: BaseException) -> Failure:
     """Return an exception as a Failure. Log the exception unless it is an EngineError."""
     is_expected = isinstance(error, EngineError)
     if not is_expected:
@@ -223,6 +266,9 @@ def problem_of(error: BaseException) -> Problem:
     """
     if isinstance(error, EngineError):
         return error.problem
+    if _is_panic(error):
+        # Of the Rust libraries, only tokenizers runs what a model's file says.
+        return TokenizerError(f"It says: {error}.", details=repr(error)).problem
     if is_out_of_memory(error):
         return MemoryShortError("The device had none left.", details=repr(error)).problem
     return BugError(f"{type(error).__name__}: {error}.", details=repr(error)).problem

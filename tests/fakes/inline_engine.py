@@ -12,6 +12,7 @@ from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.events import Command, Event
+from engine.pulse import Pulse
 
 
 class InlineClient(EngineCommands):
@@ -22,7 +23,7 @@ class InlineClient(EngineCommands):
     def __init__(self, config: EngineConfig) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._events: deque[tuple[float, Event]] = deque()
-        self.core = EngineCore(config, self._commands, self._emit)
+        self.core = EngineCore(config, self._commands, self._emit, Pulse())
 
     @override
     def send(self, command: Command) -> None:

@@ -1,0 +1,33 @@
+"""The time that the engine thread has spent on its current piece of work.
+
+The engine thread calls `beat` and `rest`. Another thread reads `busy_s`, to notice a piece of work
+that never ends.
+"""
+
+from __future__ import annotations
+
+import time
+
+
+class Pulse:
+    """A timer that is restarted with each piece of work. All methods may be called on any thread."""
+
+    def __init__(self) -> None:
+        # Time at which the current piece of work began. None while the engine thread has no work.
+        self._since: float | None = None
+        self.has_beaten = False  # True once `beat` was called
+
+    def beat(self) -> None:
+        """Restart the timer, because the engine thread begins its next piece of work."""
+        self._since = time.monotonic()
+        self.has_beaten = True
+
+    def rest(self) -> None:
+        """Stop the timer, because the engine thread waits for a command."""
+        self._since = None
+
+    @property
+    def busy_s(self) -> float:
+        """Seconds since the current piece of work began, 0 while the engine thread has no work."""
+        since = self._since
+        return 0.0 if since is None else time.monotonic() - since

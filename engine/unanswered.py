@@ -1,0 +1,103 @@
+"""The commands that the engine thread has not answered yet, and the settings that it was given.
+
+If the engine thread ends or blocks, another thread takes its place (engine.py). The requests and the
+model of the old thread then fail. The new thread gets the settings and the other unanswered
+commands, so that no caller waits for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engine.events import (
+    AwaitIdle,
+    Command,
+    Event,
+    Evict,
+    Forget,
+    IdleReached,
+    LoadModel,
+    ModelFailed,
+    Pin,
+    ReportStatistics,
+    RequestFailed,
+    RequestFinished,
+    SetIdleWork,
+    Show,
+    StatisticsReported,
+    Submit,
+    UnloadModel,
+    Verified,
+    Verify,
+)
+from engine.types import ConversationId, Problem, RequestId
+
+_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """Commands that await an event, and settings. It must be protected by a lock."""
+
+    _requests: dict[RequestId, None] = field(default_factory=dict[RequestId, None])
+    # Path of the model that is loaded or is to be loaded. Empty if there is none.
+    _model: str = ""
+    _questions: list[_Question] = field(default_factory=list[_Question])
+    # The newest Show and SetIdleWork command, by type, and the Pin commands of pinned conversations.
+    _settings: dict[type, Command] = field(default_factory=dict[type, Command])
+    _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
+
+    def note_command(self, command: Command) -> None:
+        """Record a command that is sent to the engine thread."""
+        match command:
+            case Submit(request):
+                self._requests[request.request_id] = None
+            case LoadModel(path):
+                self._model = path
+            case UnloadModel():
+                self._model = ""
+            case Show() | SetIdleWork():
+                self._settings[type(command)] = command
+            case Pin(conversation_id, pinned):
+                self._pins.pop(conversation_id, None)
+                if pinned:
+                    self._pins[conversation_id] = command
+            case AwaitIdle() | Verify() | ReportStatistics() | Evict() | Forget():
+                self._questions.append(command)
+            case _:
+                pass
+
+    def note_event(self, event: Event) -> None:
+        """Remove the commands that an event answers."""
+        match event:
+            case RequestFinished(request_id=request_id) | RequestFailed(request_id=request_id):
+                self._requests.pop(request_id, None)
+            case ModelFailed(path):
+                if path == self._model:
+                    self._model = ""
+            case IdleReached():
+                self._remove_first(AwaitIdle)
+            case Verified():
+                self._remove_first(Verify)
+            case StatisticsReported():
+                self._remove_first(ReportStatistics, Evict, Forget)
+            case _:
+                pass
+
+    def _remove_first(self, *kinds: type[_Question]) -> None:
+        found = next((one for one in self._questions if isinstance(one, kinds)), None)
+        if found is not None:
+            self._questions.remove(found)
+
+    def take_failed(self, problem: Problem) -> list[Event]:
+        """Remove the requests and the model. Return the events that report `problem` for each."""
+        failed: list[Event] = [RequestFailed(request_id, problem) for request_id in self._requests]
+        self._requests.clear()
+        if self._model:
+            failed.append(ModelFailed(self._model, problem))
+            self._model = ""
+        return failed
+
+    def for_new_thread(self) -> list[Command]:
+        """Return the settings and the questions, as commands for a new engine thread."""
+        return [*self._settings.values(), *self._pins.values(), *self._questions]
