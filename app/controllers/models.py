@@ -72,6 +72,7 @@ class ModelsController(QObject):
     cards_changed = Signal()
     status_changed = Signal()
     will_replace = Signal()  # emitted before another model replaces the one in use
+    lost = Signal(object)  # argument: the Problem by which the loaded model was lost
     failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
@@ -122,6 +123,10 @@ class ModelsController(QObject):
         """Load the model in a folder, and remember it for the next start."""
         self._preferences.change(model_path=str(path))
         self._load(path)
+
+    def load_again(self) -> None:
+        """Load the model that was lost when the engine stopped."""
+        self._load(Path(self.status.path))
 
     def add_folder(self, folder: Path) -> None:
         folders = self._preferences.value.model_folders
@@ -225,9 +230,12 @@ class ModelsController(QObject):
                 ready = replace(self.status, phase=ModelPhase.READY, fraction=1.0, facts=facts)
                 self._set_status(ready)
             case ModelFailed(problem=problem):
+                was_ready = self.status.phase is ModelPhase.READY
                 self._set_status(
                     replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
                 )
+                if was_ready:
+                    self.lost.emit(problem)
             case _:
                 assert_never(event)
 

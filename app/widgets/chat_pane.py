@@ -122,6 +122,7 @@ class ChatPane(QWidget):
         core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._refresh_chat)
         core.models.cards_changed.connect(self._refresh_words)
+        core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
@@ -203,6 +204,9 @@ class ChatPane(QWidget):
         """Show why the store cannot be used, and disable the composer."""
         self.notice.say(problem)
         self.composer.setEnabled(False)
+
+    def _on_model_lost(self, problem: Problem) -> None:
+        self.notice.offer(problem, commands.LOAD_AGAIN, self._core.models.load_again)
 
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:

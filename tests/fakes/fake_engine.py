@@ -158,6 +158,11 @@ class FakeEngine(EngineCommands):
         path, self._loading = self._loading, None
         self.on_event(ModelFailed(path, problem))
 
+    def lose_model(self, problem: Problem) -> None:
+        """Report that the loaded model was lost, as the engine does when its thread ended."""
+        self.loaded = False
+        self.on_event(ModelFailed(self.facts.path, problem))
+
     def begin(self) -> None:
         """Start the request at the head of the queue."""
         assert self._running is None

@@ -10,7 +10,7 @@ from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from app.words.models import DEMO_NOTE
-from engine.errors import ModelFolderError
+from engine.errors import EngineEndedError, ModelFolderError
 from engine.events import LoadModel
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
@@ -105,6 +105,23 @@ def test_failed_load_shows_the_reason_and_keeps_the_message(make_stage: MakeStag
     assert stage.rig.models.status.phase is ModelPhase.FAILED
     assert "cut short" in stage.pane.model_note.sentence.text()
     assert stage.edit.toPlainText() == "Early bird"
+
+
+def test_lost_model_is_reported_with_a_button_that_loads_it_again(stage: Stage) -> None:
+    stage.send("One")
+    stage.answer("Two")
+    stage.engine.lose_model(EngineEndedError("It says: panic.").problem)
+    stage.settle()
+    notice = stage.pane.notice
+    assert notice.isVisible()
+    assert stage.rig.models.status.phase is ModelPhase.FAILED
+
+    QTest.mouseClick(notice.button, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
+    assert not notice.isVisible()
+    stage.send("Three")
+    stage.answer("Four")
+    assert stage.texts == ["One", "Two", "Three", "Four"]
 
 
 def test_demo_model_has_a_note_and_a_suggested_download(make_stage: MakeStage) -> None:
