@@ -259,6 +259,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
 
 
+def printable(text: str, max_len: int = 300) -> str:
+    """Return a text of foreign code without control characters, and cut to max_len characters."""
+    shown = "".join(letter if letter.isprintable() else " " for letter in text[: max_len + 1])
+    return shown if len(text) <= max_len else f"{shown[: max_len - 1]}…"
+
+
 def problem_of(error: BaseException) -> Problem:
     """Return a description of an exception for the user. Do not log the exception.
 

@@ -16,6 +16,8 @@ from itertools import pairwise
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
+from engine.chat.encoder import Encoder, TextEncoder, control_tokens
+
 # Texts with more characters are not cached, because they would take too much memory.
 _LONGEST_CACHED = 1 << 16
 
@@ -32,27 +34,30 @@ class Markers:
 class ChatTokenizer:
     """The tokenizer of one model. It encodes with or without control tokens, and decodes exactly.
 
-    Use on the engine thread.
+    `backend` decodes. `encoder` encodes; by default, `backend` does so in this process. Use on the
+    engine thread.
     """
 
-    def __init__(self, backend: Tokenizer, markers: Markers, tokenizer_hash: str) -> None:
+    def __init__(
+        self,
+        backend: Tokenizer,
+        markers: Markers,
+        tokenizer_hash: str,
+        encoder: Encoder | None = None,
+    ) -> None:
         self._backend = backend
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
-        # Some tokenizers list runs of blanks as added tokens. These are not control tokens.
-        added = {
-            token_id: token.content
-            for token_id, token in backend.get_added_tokens_decoder().items()
-            if token.content.strip()
-        }
-        self._control_ids = frozenset(added)
-        longest_first = sorted(added.values(), key=len, reverse=True)
+        self._encoder = TextEncoder(backend) if encoder is None else encoder
+        controls = control_tokens(backend)
+        self._control_ids = frozenset(controls)
+        longest_first = sorted(controls.values(), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         # Every request renders the whole conversation again. The caches make sure that only new
         # text is encoded.
-        self._cached_template = lru_cache(maxsize=8192)(self._encode_template)
-        self._cached_text = lru_cache(maxsize=1024)(self._encode_text)
-        self._cached_run = lru_cache(maxsize=8192)(self._encode_run)
+        self._cached_template = lru_cache(maxsize=8192)(self._encoder.encode_template)
+        self._cached_text = lru_cache(maxsize=1024)(self._encoder.encode_text)
+        self._cached_run = lru_cache(maxsize=8192)(self._encoder.encode_run)
 
     @property
     def vocab_size(self) -> int:
@@ -77,11 +82,11 @@ class ChatTokenizer:
 
     def encode_template(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a chat template's text. Recognise control tokens in it."""
-        return self._kept(text, self._cached_template, self._encode_template)
+        return self._kept(text, self._cached_template, self._encoder.encode_template)
 
     def encode_text(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a user's text. Encode control tokens in it as ordinary text."""
-        return self._kept(text, self._cached_text, self._encode_text)
+        return self._kept(text, self._cached_text, self._encoder.encode_text)
 
     def encode_run(self, control: str, text: str) -> tuple[int, ...]:
         """Return the token ids of a run: a control token of the template, and the text after it.
@@ -93,7 +98,7 @@ class ChatTokenizer:
             control: the control token, or "" if the run has none.
             text: the text after the control token.
         """
-        encode = self._encode_run if len(text) > _LONGEST_CACHED else self._cached_run
+        encode = self._encoder.encode_run if len(text) > _LONGEST_CACHED else self._cached_run
         return encode(control, text)
 
     def is_control(self, token_id: int) -> bool:
@@ -128,9 +133,6 @@ class ChatTokenizer:
     def step_stream(self, stream: DecodeStream, token_id: int) -> str:
         return stream.step(self._backend, token_id) or ""
 
-    def _encode_template(self, text: str) -> tuple[int, ...]:
-        return tuple(self._backend.encode(text, add_special_tokens=False).ids)
-
     @staticmethod
     def _kept(
         text: str,
@@ -138,38 +140,6 @@ class ChatTokenizer:
         encode: Callable[[str], tuple[int, ...]],
     ) -> tuple[int, ...]:
         return encode(text) if len(text) > _LONGEST_CACHED else cached(text)
-
-    def _encode_run(self, control: str, text: str) -> tuple[int, ...]:
-        token_ids = self._encode_template(control + text)
-        if self.count_control(token_ids) == bool(control):
-            return token_ids
-        return (*self._encode_template(control), *self._encode_text(text))
-
-    def _encode_text(self, text: str) -> tuple[int, ...]:
-        token_ids = self._encode_template(text)
-        if not self.count_control(token_ids):
-            return token_ids
-        # The backend's own encoder would recognise control tokens in its first step. So call only
-        # its later steps: normalise, pre-tokenise, encode each word.
-        backend = self._backend
-        if backend.normalizer is not None:
-            text = backend.normalizer.normalize_str(text)
-        words = (
-            [word for word, _ in backend.pre_tokenizer.pre_tokenize_str(text)]
-            if backend.pre_tokenizer is not None
-            else [text]
-        )
-        return tuple(token_id for word in words for token_id in self._word_ids(word))
-
-    def _word_ids(self, word: str) -> list[int]:
-        """Return the token ids of a word, without control tokens.
-
-        If the whole word is a control token of the vocabulary, encode the word letter by letter.
-        """
-        token_ids = [token.id for token in self._backend.model.tokenize(word)]
-        if not self.count_control(token_ids):
-            return token_ids
-        return [token.id for letter in word for token in self._backend.model.tokenize(letter)]
 
 
 class TextStream:

@@ -40,10 +40,12 @@ from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
+from engine.models.isolated import IsolatedEncoder, IsolatedRenderer
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
-from engine.models.renderer import FunctionRenderer, JinjaRenderer
+from engine.models.renderer import FunctionRenderer
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
+from engine.worker.process import shared_worker
 
 log = logging.getLogger(__name__)
 
@@ -90,6 +92,7 @@ def load_model(
         OutOfMemoryError: the model does not fit into memory.
     """
     card = _usable_card(path)
+    shared_worker().start()  # its imports take a second, while the weights are read
     try:
         model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
         if mx.default_device() == mx.Device(mx.cpu):
@@ -206,7 +209,8 @@ def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
         think_start=tuple(fast.think_start_tokens or ()),
         think_end=tuple(fast.think_end_tokens or ()),
     )
-    tokenizer = ChatTokenizer(fast.backend_tokenizer, markers, _tokenizer_hash(path))
+    backend = fast.backend_tokenizer
+    tokenizer = ChatTokenizer(backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend))
     return PromptBuilder(tokenizer, _renderer(path, fast))
 
 
@@ -216,7 +220,7 @@ def _tokenizer_hash(path: Path) -> str:
 
 def _renderer(path: Path, wrapper: Any) -> Renderer:
     if wrapper.chat_template is not None:
-        return JinjaRenderer(wrapper.get_chat_template(), wrapper.special_tokens_map)
+        return IsolatedRenderer(wrapper.get_chat_template(), wrapper.special_tokens_map)
     if wrapper.has_chat_template:
         return FunctionRenderer(wrapper.apply_chat_template)
     raise ModelFolderError(f"{path.name} has no chat template.", advice="Choose a chat model.")

@@ -11,7 +11,7 @@ from transformers.utils.chat_template_utils import (
     render_jinja_template,  # pyright: ignore[reportUnknownVariableType] — bare dict in its types
 )
 
-from engine.errors import TemplateError
+from engine.errors import TemplateError, printable
 from engine.types import Message
 
 # The type annotation of render_jinja_template is wrong. The function returns a list of strings, one
@@ -71,7 +71,8 @@ def _guarded(run: Callable[[list[dict[str, str]]], str], messages: Sequence[Mess
     try:
         return run([_as_row(message) for message in messages])
     except _TEMPLATE_ERRORS as error:
-        raise TemplateError(f"It says: {str(error).strip() or type(error).__name__}.") from error
+        said = printable(str(error).strip()) or type(error).__name__
+        raise TemplateError(f"It says: {said}.") from error
 
 
 def _as_row(message: Message) -> dict[str, str]:

@@ -1,0 +1,87 @@
+"""The chat template and the encoder of a model, run by the worker process (engine/worker)."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+
+from tokenizers import Tokenizer
+
+from engine.errors import TemplateError, TokenizerError
+from engine.types import Message
+from engine.worker.frames import Frame, pack_texts
+from engine.worker.process import WorkerError, shared_worker
+
+# Seconds that a call may take, and seconds more for each character. Both are far above what any
+# sensible template or tokenizer takes: 1e-6 s for each character to encode.
+_CALL_S = 10.0
+_CHARACTER_S = 1e-5
+
+
+class IsolatedRenderer:
+    """Runs the Jinja chat template of a model's folder in the worker process."""
+
+    def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
+        self._template = template
+        self._special_tokens = dict(special_tokens)
+        self._worker = shared_worker()
+        self._number = self._worker.new_number(self)
+
+    def render(
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+    ) -> str:
+        lengths, body = pack_texts(text for m in messages for text in (m.content, m.reasoning))
+        header = {
+            "roles": [message.role.value for message in messages],
+            "lengths": lengths,
+            "options": dict(options),
+            "reply_follows": reply_follows,
+        }
+        limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
+        try:
+            answer = self._worker.call(self._number, self._setup, Frame(header, body), limit_s)
+        except WorkerError as error:
+            raise TemplateError(str(error)) from error
+        if "error" in answer.header:
+            raise TemplateError(str(answer.header["error"]))
+        return answer.body.decode("utf-8", "surrogatepass")
+
+    def _setup(self) -> Frame:
+        header = {"make": "template", "special_tokens": self._special_tokens}
+        return Frame(header, self._template.encode("utf-8", "surrogatepass"))
+
+
+class IsolatedEncoder:
+    """Encodes text in the worker process, with a copy of a tokenizer."""
+
+    def __init__(self, backend: Tokenizer) -> None:
+        self._backend = backend
+        self._worker = shared_worker()
+        self._number = self._worker.new_number(self)
+
+    def encode_template(self, text: str) -> tuple[int, ...]:
+        return self._encode("encode_template", text)
+
+    def encode_text(self, text: str) -> tuple[int, ...]:
+        return self._encode("encode_text", text)
+
+    def encode_run(self, control: str, text: str) -> tuple[int, ...]:
+        return self._encode("encode_run", control, text)
+
+    def _encode(self, method: str, *texts: str) -> tuple[int, ...]:
+        lengths, body = pack_texts(texts)
+        frame = Frame({"method": method, "lengths": lengths}, body)
+        limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
+        try:
+            answer = self._worker.call(self._number, self._setup, frame, limit_s)
+        except WorkerError as error:
+            raise TokenizerError(str(error)) from error
+        if "error" in answer.header:
+            raise TokenizerError(str(answer.header["error"]))
+        return tuple(array("I", answer.body))
+
+    def _setup(self) -> Frame:
+        try:
+            return Frame({"make": "tokenizer"}, self._backend.to_str().encode())
+        except Exception as error:  # tokenizers raises bare Exception
+            raise TokenizerError("It has a part that is written in Python.") from error

@@ -1,0 +1,68 @@
+"""The program of the worker process: run chat templates and encode texts for the app.
+
+It reads calls from its standard input and writes answers to its standard output, until its input
+ends. `isolated.py` sends the calls. Each call states the seconds after which the system ends this
+process, even if no Python code runs.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+from array import array
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tokenizers import Tokenizer
+
+from engine.chat.encoder import TextEncoder
+from engine.errors import is_failure, printable, problem_of
+from engine.models.renderer import JinjaRenderer
+from engine.types import Message, Role
+from engine.worker.frames import Frame, read_frame, unpack_texts
+
+
+def main() -> None:
+    """Answer calls until the input ends."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    made: dict[int, JinjaRenderer | TextEncoder] = {}
+    while (frame := read_frame(sys.stdin.buffer.read)) is not None:
+        header = cast("dict[str, Any]", frame.header)
+        signal.setitimer(signal.ITIMER_REAL, header["limit_s"])
+        try:
+            answer = _answer(made, header, frame.body)
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            answer = Frame({"error": printable(problem_of(error).cause)})
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.stdout.buffer.write(answer.packed())
+        sys.stdout.buffer.flush()
+
+
+def _answer(
+    made: dict[int, JinjaRenderer | TextEncoder], header: Mapping[str, Any], body: bytes
+) -> Frame:
+    for number in header.get("drop", ()):
+        made.pop(number, None)
+    number = header["number"]
+    match header.get("make"):
+        case "template":
+            template = body.decode("utf-8", "surrogatepass")
+            made[number] = JinjaRenderer(template, header["special_tokens"])
+            return Frame()
+        case "tokenizer":
+            made[number] = TextEncoder(Tokenizer.from_str(body.decode()))
+            return Frame()
+        case _:
+            pass
+    texts = unpack_texts(header["lengths"], body)
+    called = made[number]
+    if isinstance(called, TextEncoder):
+        return Frame(body=array("I", getattr(called, header["method"])(*texts)).tobytes())
+    messages = [
+        Message(role=Role(role), content=content, reasoning=reasoning)
+        for role, content, reasoning in zip(header["roles"], texts[::2], texts[1::2], strict=True)
+    ]
+    text = called.render(messages, options=header["options"], reply_follows=header["reply_follows"])
+    return Frame(body=text.encode("utf-8", "surrogatepass"))
