@@ -273,7 +273,7 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, EngineError):
         return error.problem
     if _is_panic(error):
-        # Of the Rust libraries, only tokenizers runs what a model's file says.
+        # Only one library in Rust runs what a model's file says: tokenizers.
         return TokenizerError(f"It says: {error}.", details=repr(error)).problem
     if is_out_of_memory(error):
         return MemoryShortError("The device had none left.", details=repr(error)).problem

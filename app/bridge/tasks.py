@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
-from engine.errors import EngineError, is_failure, problem_of
+from engine.errors import EngineError, problem_of
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
@@ -60,9 +60,7 @@ class TaskLane(QObject):
     ) -> None:
         try:
             result = call()
-        except BaseException as error:
-            if not is_failure(error):
-                raise
+        except BaseException as error:  # a panic of a library in Rust is no Exception
             problem = problem_of(error)
             if isinstance(error, EngineError):
                 log.warning("%s: %s", type(error).__name__, problem)

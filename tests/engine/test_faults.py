@@ -18,7 +18,7 @@ from engine.cache.hot import HotCache
 from engine.config import EngineConfig
 from engine.errors import BugError, OutOfMemoryError, TemplateError
 from engine.models.adapter import ModelAdapter
-from engine.models.renderer import JinjaRenderer
+from engine.models.isolated import IsolatedRenderer
 from engine.types import ConversationId, SamplingParams
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
@@ -75,7 +75,7 @@ PLACES = {
     "writing back": FaultPlace(kv, "append_slices"),
     "making room": FaultPlace(kv, "reserve"),
     "publishing": FaultPlace(lending, "_attach"),
-    "template": FaultPlace(JinjaRenderer, "render", TemplateError("No such role.")),
+    "template": FaultPlace(IsolatedRenderer, "render", TemplateError("No such role.")),
 }
 
 
