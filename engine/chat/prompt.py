@@ -7,7 +7,7 @@ then feed this part early. Each call gets the whole list of messages, and encode
 new: while the model is loaded, the tokenizer and the splicer keep the token ids of text that they
 have seen, in caches of limited size. A prompt is built in four steps:
 
-1. `render_segments` renders the chat template and divides the text into segments. A segment is
+1. `ChatTemplate.segments` renders the chat template and divides the text into segments. A segment is
    text of the template or text of one message. Control tokens such as <|im_start|> are recognised
    only in text of the template, so that text typed by users never becomes a control token.
 2. `Splicer` replaces the text of earlier replies by the token ids that the model produced.
@@ -41,7 +41,7 @@ from engine.cache.points import PointKind, ResumePoint
 from engine.chat.reply import ReplyStream
 from engine.chat.runs import Runs
 from engine.chat.splice import Splicer
-from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts, render_segments
+from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts
 from engine.chat.tokenizer import ChatTokenizer
 from engine.errors import CannotContinueError, TemplateError
 from engine.sequences import common_prefix_len
@@ -151,7 +151,7 @@ class PromptBuilder:
         continues it.
 
         Raises:
-            TemplateError: as in render_segments.
+            TemplateError: as in Renderer.segments.
             CannotContinueError: the reply cannot be continued.
         """
         *before, last = messages
@@ -163,7 +163,7 @@ class PromptBuilder:
             starts = (*prompt.message_starts, len(begun.token_ids))
             return replace(begun, message_starts=starts)
         thoughts = Thoughts(thinking, keep_thinking)
-        segments = render_segments(self.template, messages, thoughts, reply_follows=True)
+        segments = self.template.segments(messages, thoughts, reply_follows=True)
         shown = {segment.message for segment in segments if segment.is_reasoning}
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
@@ -212,7 +212,7 @@ class PromptBuilder:
                 will begin.
 
         Raises:
-            TemplateError: as in render_segments.
+            TemplateError: as in Renderer.segments.
         """
         thoughts = Thoughts(thinking, keep_thinking)
         return (self._draft if is_draft else self._next_turn)(messages, thoughts)
@@ -355,7 +355,7 @@ class PromptBuilder:
         turn = [*messages[:-1], replace(_ANYTHING, content=settled or "x")]
         # Render the draft as `build` will render the sent message. Then remove the template's text
         # after the draft, so that the draft's run is still open.
-        segments = render_segments(self.template, turn, thoughts, reply_follows=True)
+        segments = self.template.segments(turn, thoughts, reply_follows=True)
         while segments and not segments[-1].is_content:
             segments.pop()
         tokens = self._tokenize(segments, turn)
@@ -372,7 +372,7 @@ class PromptBuilder:
     def _tokens_of(
         self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
     ) -> _Tokenized:
-        segments = render_segments(self.template, messages, thoughts, reply_follows=reply_follows)
+        segments = self.template.segments(messages, thoughts, reply_follows=reply_follows)
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         return tokens

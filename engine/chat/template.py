@@ -8,29 +8,47 @@ each message's text. All text between the markers comes from the template. The f
 divided at this text into a list of `Segment`. If a template rewrites a user's text, it is refused
 with TemplateError.
 
-Callers: PromptBuilder (prompt.py) calls `render_segments` for every prompt that it builds.
+Callers: PromptBuilder (prompt.py) calls `ChatTemplate.segments` for every prompt that it builds.
 checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that built it.
 models/loader.py reads `ChatTemplate.can_keep_thinking` once, when it loads a model. Nothing is kept
 between two calls, except the name of the template's option that keeps reasoning.
 
-A `Renderer` (models/renderer.py) runs the Jinja program. Use this module on the engine thread.
+A `Renderer` runs the Jinja program: models/renderer.py in this process, models/isolated.py in the
+worker process. Use this module on the engine thread.
 """
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Protocol
 
 from engine.errors import TemplateError
 from engine.types import Message, Role
 
 
-class Renderer(Protocol):
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A piece of a rendered prompt. It is text of the template or text of one message."""
+
+    text: str
+    # Index of the message. For text of the template: index of the message whose text comes next,
+    # or the number of messages if no text of a message follows.
+    message: int
+    is_content: bool  # True for text of a message, False for text of the template
+    is_reasoning: bool = False
+    # Stored token ids of a reply. If not empty, `text` is "". This module sets no token ids;
+    # Splicer (splice.py) makes the segments that have token ids.
+    token_ids: tuple[int, ...] = ()
+
+
+class Renderer(ABC):
     """A chat template that renders messages to text."""
 
+    @abstractmethod
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
@@ -44,7 +62,21 @@ class Renderer(Protocol):
         Raises:
             TemplateError: the template refused these messages.
         """
-        ...
+
+    def segments(
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+    ) -> list[Segment]:
+        """Render messages. Divide the result into text of the template and texts of messages.
+
+        Raises:
+            TemplateError: the template refused the messages, or it changes a message's text, which
+                then cannot be found in the output. Two changes are allowed: blanks may be removed
+                from both ends of a text, and a reply may be shown only in part.
+        """
+        rendered = self.render(messages, options=options, reply_follows=reply_follows)
+        marked, slots = _mark(messages)
+        skeleton = self.render(marked, options=options, reply_follows=reply_follows)
+        return _align(rendered, skeleton, slots, messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,21 +100,8 @@ _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
 )
 _NO_SWITCH: Mapping[str, bool] = {}
 _THOUGHT = "reasoning of an earlier reply"
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A piece of a rendered prompt. It is text of the template or text of one message."""
-
-    text: str
-    # Index of the message. For text of the template: index of the message whose text comes next,
-    # or the number of messages if no text of a message follows.
-    message: int
-    is_content: bool  # True for text of a message, False for text of the template
-    is_reasoning: bool = False
-    # Stored token ids of a reply. If not empty, `text` is "". This module sets no token ids;
-    # Splicer (splice.py) makes the segments that have token ids.
-    token_ids: tuple[int, ...] = ()
+# Markers of `_mark`: the same private-use character at both ends.
+_MARKER = re.compile("([\U000f0000-\U0010fffd])[rc][0-9]+\\1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +113,16 @@ class _Slot:
     text: str
     is_reasoning: bool
 
+    @property
+    def place(self) -> tuple[int, bool]:
+        """The place of the text in the conversation. Reasoning comes before its message's content."""
+        return self.message, not self.is_reasoning
+
 
 class ChatTemplate:
     """A model's chat template. Each template has its own name for the option that keeps reasoning.
 
-    `render` translates a request's `Thoughts` to the options of this template.
+    Each call translates a request's `Thoughts` to the options of this template.
 
     Use on the engine thread.
     """
@@ -119,10 +143,21 @@ class ChatTemplate:
         self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
     ) -> str:
         """Return the text of a prompt. Arguments and errors are those of Renderer.render."""
+        options = self._options(thoughts)
+        return self._renderer.render(messages, options=options, reply_follows=reply_follows)
+
+    def segments(
+        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+    ) -> list[Segment]:
+        """Return a prompt's segments. Arguments and errors are those of Renderer.segments."""
+        options = self._options(thoughts)
+        return self._renderer.segments(messages, options=options, reply_follows=reply_follows)
+
+    def _options(self, thoughts: Thoughts) -> Mapping[str, bool]:
         options = dict(self._keep_switch) if thoughts.keep else {}
         if thoughts.wanted is not None:
             options["enable_thinking"] = thoughts.wanted
-        return self._renderer.render(messages, options=options, reply_follows=reply_follows)
+        return options
 
     @cached_property
     def _keep_switch(self) -> Mapping[str, bool]:
@@ -146,26 +181,6 @@ class ChatTemplate:
         if shows(_NO_SWITCH):
             return _NO_SWITCH
         return next((switch for switch in _KEEP_SWITCHES if shows(switch)), _NO_SWITCH)
-
-
-def render_segments(
-    template: ChatTemplate,
-    messages: Sequence[Message],
-    thoughts: Thoughts,
-    *,
-    reply_follows: bool,
-) -> list[Segment]:
-    """Render messages. Divide the result into text of the template and texts of messages.
-
-    Raises:
-        TemplateError: the template refused the messages, or it changes a message's text, which then
-            cannot be found in the output. Two changes are allowed: blanks may be removed from both
-            ends of a text, and a reply may be shown only in part.
-    """
-    rendered = template.render(messages, thoughts, reply_follows=reply_follows)
-    marked, slots = _mark(messages)
-    skeleton = template.render(marked, thoughts, reply_follows=reply_follows)
-    return _align(rendered, skeleton, slots, messages)
 
 
 def _mark(messages: Sequence[Message]) -> tuple[list[Message], list[_Slot]]:
@@ -196,8 +211,7 @@ def _align(
 ) -> list[Segment]:
     """Divide the rendered text into segments.
 
-    The template must write the texts in the order of `slots`. A template that writes the texts in
-    another order is refused, because the text before a marker then contains another marker.
+    The template must write the texts in the order of `slots`.
 
     Args:
         rendered: the template's output for the messages.
@@ -208,32 +222,31 @@ def _align(
     Raises:
         TemplateError: the two outputs cannot be aligned.
     """
-    used = [slot for slot in slots if slot.marker in skeleton]
+    by_marker = {slot.marker: slot for slot in slots}
+    used = [m for m in _MARKER.finditer(skeleton) if m.group() in by_marker]
+    ends = [*(marker.start() for marker in used[1:]), len(skeleton)]
     segments: list[Segment] = []
-    position = 0
-    for index, slot in enumerate(used):
-        literal, _, skeleton = skeleton.partition(slot.marker)
-        # Refuse the template for either of two reasons: it writes this message's text twice, or its
-        # own text before the message differs between the two runs.
-        if slot.marker in skeleton or not rendered.startswith(literal, position):
+    position = done = 0
+    previous = (-1, False)
+    for marker, end in zip(used, ends, strict=False):
+        slot = by_marker[marker.group()]
+        literal, following = skeleton[done : marker.start()], skeleton[marker.end() : end]
+        # Refuse the template for either of two reasons: it writes texts twice or in another order,
+        # or its own text before the message differs between the two runs.
+        if slot.place <= previous or not rendered.startswith(literal, position):
             raise _rewrites(slot.message)
         segments.append(Segment(literal, slot.message, is_content=False))
         position += len(literal)
-        following = skeleton.partition(used[index + 1].marker)[0] if index + 1 < len(used) else None
-        text = _shown_text(
-            rendered,
-            position,
-            slot,
-            messages[slot.message].role,
-            skeleton if following is None else following,
-        )
+        role = messages[slot.message].role
+        text = _shown_text(rendered, position, slot, role, following)
         segments.append(
             Segment(text, slot.message, is_content=True, is_reasoning=slot.is_reasoning)
         )
         position += len(text)
-    if rendered[position:] != skeleton:
+        done, previous = marker.end(), slot.place
+    if rendered[position:] != skeleton[done:]:
         raise TemplateError("It changes its own text depending on what a message says.")
-    segments.append(Segment(skeleton, len(messages), is_content=False))
+    segments.append(Segment(skeleton[done:], len(messages), is_content=False))
     return [segment for segment in segments if segment.text]
 
 

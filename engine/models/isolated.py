@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from tokenizers import Tokenizer
+from typing_extensions import override
 
+from engine.chat.template import Renderer, Segment
 from engine.errors import TemplateError, TokenizerError
 from engine.types import Message
-from engine.worker.frames import Frame, pack_texts
+from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.process import WorkerError, shared_worker
 
 # Seconds that a call may take, and seconds more for each character. Both are far above what any
@@ -18,7 +21,7 @@ _CALL_S = 10.0
 _CHARACTER_S = 1e-5
 
 
-class IsolatedRenderer:
+class IsolatedRenderer(Renderer):
     """Runs the Jinja chat template of a model's folder in the worker process."""
 
     def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
@@ -27,11 +30,33 @@ class IsolatedRenderer:
         self._worker = shared_worker()
         self._number = self._worker.new_number(self)
 
+    @override
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
+        answer = self._call("render", messages, options, reply_follows=reply_follows)
+        return answer.body.decode("utf-8", "surrogatepass")
+
+    @override
+    def segments(
+        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+    ) -> list[Segment]:
+        answer = self._call("segments", messages, options, reply_follows=reply_follows)
+        header = cast("dict[str, Any]", answer.header)
+        texts = unpack_texts(header["lengths"], answer.body)
+        return [Segment(text, *rest) for text, rest in zip(texts, header["segments"], strict=True)]
+
+    def _call(
+        self,
+        method: str,
+        messages: Sequence[Message],
+        options: Mapping[str, bool],
+        *,
+        reply_follows: bool,
+    ) -> Frame:
         lengths, body = pack_texts(text for m in messages for text in (m.content, m.reasoning))
         header = {
+            "method": method,
             "roles": [message.role.value for message in messages],
             "lengths": lengths,
             "options": dict(options),
@@ -44,7 +69,7 @@ class IsolatedRenderer:
             raise TemplateError(str(error)) from error
         if "error" in answer.header:
             raise TemplateError(str(answer.header["error"]))
-        return answer.body.decode("utf-8", "surrogatepass")
+        return answer
 
     def _setup(self) -> Frame:
         header = {"make": "template", "special_tokens": self._special_tokens}

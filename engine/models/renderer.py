@@ -10,7 +10,9 @@ from jinja2 import TemplateError as JinjaError
 from transformers.utils.chat_template_utils import (
     render_jinja_template,  # pyright: ignore[reportUnknownVariableType] — bare dict in its types
 )
+from typing_extensions import override
 
+from engine.chat.template import Renderer
 from engine.errors import TemplateError, printable
 from engine.types import Message
 
@@ -31,12 +33,13 @@ _TEMPLATE_ERRORS = (
 )
 
 
-class JinjaRenderer:
+class JinjaRenderer(Renderer):
     """Runs the Jinja chat template of the model's folder. Use on the engine thread."""
 
     def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
         self._run = partial(_render, chat_template=template, **special_tokens)
 
+    @override
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
@@ -49,7 +52,7 @@ class JinjaRenderer:
         return _guarded(run, messages)
 
 
-class FunctionRenderer:
+class FunctionRenderer(Renderer):
     """Runs a chat template that is a Python function in mlx-lm.
 
     mlx-lm has such functions for models that have no Jinja template in their folders.
@@ -58,6 +61,7 @@ class FunctionRenderer:
     def __init__(self, apply: Callable[..., str]) -> None:
         self._apply = apply
 
+    @override
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:

@@ -19,7 +19,7 @@ from engine.chat.encoder import TextEncoder
 from engine.errors import is_failure, printable, problem_of
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
-from engine.worker.frames import Frame, read_frame, unpack_texts
+from engine.worker.frames import Frame, pack_texts, read_frame, unpack_texts
 
 
 def main() -> None:
@@ -57,12 +57,16 @@ def _answer(
         case _:
             pass
     texts = unpack_texts(header["lengths"], body)
-    called = made[number]
+    called, method = made[number], getattr(made[number], header["method"])
     if isinstance(called, TextEncoder):
-        return Frame(body=array("I", getattr(called, header["method"])(*texts)).tobytes())
+        return Frame(body=array("I", method(*texts)).tobytes())
     messages = [
         Message(role=Role(role), content=content, reasoning=reasoning)
         for role, content, reasoning in zip(header["roles"], texts[::2], texts[1::2], strict=True)
     ]
-    text = called.render(messages, options=header["options"], reply_follows=header["reply_follows"])
-    return Frame(body=text.encode("utf-8", "surrogatepass"))
+    result = method(messages, options=header["options"], reply_follows=header["reply_follows"])
+    if isinstance(result, str):
+        return Frame(body=result.encode("utf-8", "surrogatepass"))
+    lengths, body = pack_texts(segment.text for segment in result)
+    rest = [(segment.message, segment.is_content, segment.is_reasoning) for segment in result]
+    return Frame({"lengths": lengths, "segments": rest}, body)

@@ -75,7 +75,7 @@ PLACES = {
     "writing back": FaultPlace(kv, "append_slices"),
     "making room": FaultPlace(kv, "reserve"),
     "publishing": FaultPlace(lending, "_attach"),
-    "template": FaultPlace(IsolatedRenderer, "render", TemplateError("No such role.")),
+    "template": FaultPlace(IsolatedRenderer, "segments", TemplateError("No such role.")),
 }
 
 

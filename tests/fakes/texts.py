@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from typing_extensions import override
 
 from engine.chat.prompt import Prompt, PromptBuilder
 from engine.chat.reply import ReplyStream
+from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.types import Message, Role
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
@@ -27,12 +29,13 @@ def chat_tokenizer() -> ChatTokenizer:
     return ChatTokenizer(backend, markers, "tiny")
 
 
-class StringRenderer:
+class StringRenderer(Renderer):
     """A renderer of a Jinja template that is given as a string."""
 
     def __init__(self, template: str) -> None:
         self._template = ImmutableSandboxedEnvironment().from_string(template)
 
+    @override
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
@@ -44,12 +47,13 @@ class StringRenderer:
         return self._template.render(messages=rows, add_generation_prompt=reply_follows, **options)
 
 
-class FakeRenderer:
+class FakeRenderer(Renderer):
     """A renderer that calls a Python function with (messages, reply_follows)."""
 
     def __init__(self, render: Callable[[Sequence[Message], bool], str]) -> None:
         self._render = render
 
+    @override
     def render(
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:

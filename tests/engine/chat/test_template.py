@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.chat.template import ChatTemplate, Thoughts, render_segments
+from engine.chat.template import ChatTemplate, Thoughts
 from engine.errors import TemplateError
 from engine.types import Message, Role
 from tests.fakes.texts import FakeRenderer, StringRenderer
@@ -21,7 +21,7 @@ CHAT = [
 @pytest.mark.parametrize("name", list(Template))
 def test_segments_join_to_the_rendered_prompt(name: Template) -> None:
     template = ChatTemplate(StringRenderer(TEMPLATES[name]))
-    segments = render_segments(template, CHAT, Thoughts(), reply_follows=True)
+    segments = template.segments(CHAT, Thoughts(), reply_follows=True)
     rendered = template.render(CHAT, Thoughts(), reply_follows=True)
 
     assert "".join(segment.text for segment in segments) == rendered
@@ -37,9 +37,7 @@ def test_template_that_rewrites_a_users_text_is_refused() -> None:
     )
 
     with pytest.raises(TemplateError, match="rewrites message 1"):
-        render_segments(
-            changing, [Message(role=Role.USER, content="x y")], Thoughts(), reply_follows=True
-        )
+        changing.segments([Message(role=Role.USER, content="x y")], Thoughts(), reply_follows=True)
 
 
 def test_template_whose_text_depends_on_a_message_is_refused() -> None:
@@ -52,9 +50,7 @@ def test_template_whose_text_depends_on_a_message_is_refused() -> None:
     )
 
     with pytest.raises(TemplateError, match="depending on what a message says"):
-        render_segments(
-            moody, [Message(role=Role.USER, content="x")], Thoughts(), reply_follows=True
-        )
+        moody.segments([Message(role=Role.USER, content="x")], Thoughts(), reply_follows=True)
 
 
 def test_template_that_cuts_a_reply_is_accepted() -> None:
@@ -64,7 +60,7 @@ def test_template_that_cuts_a_reply_is_accepted() -> None:
         )
     )
     reply = Message(role=Role.ASSISTANT, content="hm</think>No.")
-    segments = render_segments(cutting, [CHAT[3], reply], Thoughts(), reply_follows=False)
+    segments = cutting.segments([CHAT[3], reply], Thoughts(), reply_follows=False)
 
     assert [s.text for s in segments if s.is_content] == ["Why?", "No."]
 

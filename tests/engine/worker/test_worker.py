@@ -63,6 +63,17 @@ def test_worker_renders_the_same_text_as_this_process(template: Template) -> Non
     assert rendered(TEMPLATES[template]) == direct
 
 
+@pytest.mark.parametrize("template", Template)
+def test_worker_divides_the_text_like_this_process(template: Template) -> None:
+    direct, isolated_renderer = (
+        kind(TEMPLATES[template], {}) for kind in (JinjaRenderer, IsolatedRenderer)
+    )
+
+    segments = isolated_renderer.segments(MESSAGES, options={}, reply_follows=True)
+    assert segments == direct.segments(MESSAGES, options={}, reply_follows=True)
+    assert len(segments) > len(MESSAGES)
+
+
 def test_worker_encodes_the_same_ids_as_this_process() -> None:
     backend = train_tokenizer()
     direct, isolated_encoder = TextEncoder(backend), IsolatedEncoder(backend)
