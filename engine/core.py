@@ -63,7 +63,7 @@ from engine.events import (
 )
 from engine.idle import Idler, IdleWorker
 from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
-from engine.models.loader import LoadedModel, load_model, namespace_of
+from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.power import Battery
 from engine.pulse import Pulse
 from engine.runner.history import History
@@ -74,10 +74,6 @@ from engine.types import NOTHING_CACHED, ConversationId, RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
-
-
-class _LoadAbandonedError(Exception):
-    """Loading was abandoned because a command arrived that replaces or drops the model."""
 
 
 def run_core(
@@ -324,7 +320,7 @@ class EngineCore:
                 kv_bits=self._config.kv_bits,
             )
             self._serve(model)
-        except _LoadAbandonedError:
+        except LoadAbandonedError:
             log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
         except BaseException as error:
@@ -372,7 +368,7 @@ class EngineCore:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
 
         Raises:
-            _LoadAbandonedError: one of the commands replaces or drops the model.
+            LoadAbandonedError: one of the commands replaces or drops the model.
         """
         self._pulse.beat()
         while True:
@@ -383,7 +379,7 @@ class EngineCore:
         fraction = done / total if total else 1.0
         self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
-            raise _LoadAbandonedError
+            raise LoadAbandonedError
 
     def _unload(self) -> None:
         """Cut off running requests and idle work, then drop the model. Keep the cache.
