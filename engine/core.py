@@ -326,7 +326,7 @@ class EngineCore:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            log.warning("the model %s could not be loaded", path, exc_info=True)
+            log.warning("the model %a could not be loaded", str(path), exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
             # _serve may have created some of its objects before the error. Drop them too.
             self._unload()

@@ -1,0 +1,96 @@
+"""The table of the hostile folders and files: kind, what a person reads, seconds and memory.
+
+    python -m tests.hostile.table [--kinds WORD ...]
+
+Each case runs in a process of its own, which a signal ends after 60 s. The memory is the highest of
+this process, in MB; 150 MB of it are Python and its libraries. The worker process has a limit of
+its own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import override
+
+from engine.worker.process import shared_worker
+from tests.fakes.tiny_model import Template, build_tiny
+from tests.hostile.folders import FOLDERS, damaged, is_honest, trial
+
+_LIMIT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What one case gave."""
+
+    kind: str
+    outcome: str
+    seconds: float
+    megabytes: float
+
+    @override
+    def __str__(self) -> str:
+        return f"{self.kind[:44]:44} {self.seconds:6.1f} s {self.megabytes:6.0f} MB  {self.outcome}"
+
+
+def in_process(kind: str, work: Callable[[], str]) -> Row:
+    """Run work in a process of its own. Return its result and its costs."""
+    reading, writing = os.pipe()
+    started = time.monotonic()
+    if (child := os.fork()) == 0:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(_LIMIT_S)
+        try:
+            os.write(writing, work().encode(errors="replace"))
+        except BaseException as error:  # noqa: BLE001 — an error is a result too
+            os.write(writing, f"RAISES {error!r:.300}".encode())
+        shared_worker().close()
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as results:
+        outcome = results.read().decode()
+    _, status, usage = os.wait4(child, 0)
+    if status:
+        outcome = f"ENDS WITH {signal.strsignal(status & 127)}"
+    unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
+    return Row(kind, outcome, time.monotonic() - started, usage.ru_maxrss / unit)
+
+
+def folder_outcome(source: Path, kind: str) -> str:
+    """Load a damaged folder and ask it. Return "answers", or the sentence of the problem."""
+    with tempfile.TemporaryDirectory() as place:
+        problem = trial(damaged(source, Path(place), kind))
+    if problem is None:
+        return "answers"
+    return f"{'' if is_honest(problem) else 'NOT HONEST '}{problem.title} {problem.cause}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--kinds", nargs="+", default=[""], help="only kinds with these words")
+    args = parser.parse_args()
+    kinds = [kind for kind in FOLDERS if any(word in kind for word in args.kinds)]
+    rows: list[Row] = []
+    with tempfile.TemporaryDirectory() as place:
+        source = Path(place) / "llama"
+        in_process("source", lambda: str(build_tiny("llama", source, Template.KEEPING)))
+        for kind in kinds:
+            rows.append(in_process(kind, lambda kind=kind: folder_outcome(source, kind)))
+            print(rows[-1], flush=True)
+    print(
+        f"{len(rows)} cases, longest {max(row.seconds for row in rows):.1f} s,"
+        f" most memory {max(row.megabytes for row in rows):.0f} MB"
+    )
+
+
+if __name__ == "__main__":
+    main()
