@@ -30,7 +30,7 @@ _LIMIT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """What one case gave."""
+    """The result and the costs of one case."""
 
     kind: str
     outcome: str
