@@ -267,6 +267,8 @@ class EngineCore:
                 self._history.forget(command.conversation_id)
                 if self.cache is not None:
                     self.cache.forget(command.conversation_id)
+                    # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
+                    mx.clear_cache()
             case Evict():
                 # An idle job in progress holds a lease, and leased state is not evicted.
                 self._idler.pause()
