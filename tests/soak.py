@@ -137,9 +137,9 @@ def answers(folder: Path, number: int) -> bool:
     )
     del app
     warm, last = samples[NUM_ROUNDS // 5], samples[-1]
-    grown = last.resident_bytes - warm.resident_bytes
+    grown = last.process_bytes - warm.process_bytes
     print(f"{grown / (last.num_answers - warm.num_answers) / 1e3:.1f} kB per answer")
-    return grown < 0.1 * warm.resident_bytes
+    return grown < 0.1 * warm.process_bytes
 
 
 def _subjects(folder: Path, name: str) -> Mapping[str, Subject]:

@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest.mock import patch
 
-import mlx.core as mx
-import psutil
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -28,7 +26,6 @@ from app.conversation.tree import Setup
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from engine.events import StatisticsReported
-from engine.types import CacheStatistics
 from tests.fakes.real_window import RealWindow
 
 NUM_TURNS = 5  # answers per conversation
@@ -42,18 +39,18 @@ class RoundSample:
 
     num_answers: int  # number of answers since the start
     cached_bytes: int  # state in the prefix cache before the conversations were deleted
-    forgotten_bytes: int  # state in the prefix cache after they were deleted
+    left_bytes: int  # state in the prefix cache after they were deleted
     freed_bytes: int  # freed buffers that MLX keeps for reuse
-    resident_bytes: int  # resident memory of the process
+    process_bytes: int  # resident memory of the process
     num_blocks: int  # memory blocks allocated by Python
     objects: Counter[str]  # number of objects of each type that Python's garbage collector tracks
 
     def __str__(self) -> str:
         return (
             f"{self.num_answers:6,} answers  cached {self.cached_bytes / 1e6:6.1f} MB,"
-            f" after deletion {self.forgotten_bytes / 1e6:4.1f}"
+            f" after deletion {self.left_bytes / 1e6:4.1f}"
             f"  freed buffers {self.freed_bytes / 1e6:5.1f}"
-            f"  process {self.resident_bytes / 1e6:6.1f} MB"
+            f"  process {self.process_bytes / 1e6:6.1f} MB"
             f"  blocks {self.num_blocks:,}  objects {self.objects.total():,}"
         )
 
@@ -77,9 +74,10 @@ def run_rounds(
         rng = random.Random(seed)
         for number in range(1, num_rounds + 1):
             window.answer(num_answers, random.Random(0) if seed is None else rng)
-            cached_bytes = window.statistics().total_bytes
+            cached_bytes = window.report().statistics.total_bytes
             window.delete_all()
-            sample = _measure(number * num_answers, cached_bytes, window.statistics())
+            gc.collect()
+            sample = _sample(number * num_answers, cached_bytes, window.report())
             samples.append(sample)
             progress(sample)
     return samples
@@ -107,21 +105,20 @@ class _Window(RealWindow):
     def delete_all(self) -> None:
         for summary in self.core.library.summaries:
             self.core.library.delete(summary.conversation_id)
-        self.wait_until(lambda: not self.statistics().num_nodes)
+        self.wait_until(lambda: not self.report().statistics.num_nodes)
         self.settle()
 
-    def statistics(self) -> CacheStatistics:
-        """Ask the engine for the statistics of its cache."""
+    def report(self) -> StatisticsReported:
+        """Return the engine's report about its memory."""
         reports: list[StatisticsReported] = []
         connection = self.core.bridge.statistics_reported.connect(reports.append)
         self.core.bridge.engine.report_statistics()
         self.wait_until(lambda: bool(reports))
         self.core.bridge.statistics_reported.disconnect(connection)
-        return reports[-1].statistics
+        return reports[-1]
 
 
-def _measure(num_answers: int, cached_bytes: int, left: CacheStatistics) -> RoundSample:
-    gc.collect()
+def _sample(num_answers: int, cached_bytes: int, left: StatisticsReported) -> RoundSample:
     # Interned, so that the names of types are the same objects in all samples.
     objects = Counter(
         sys.intern(f"{type(one).__module__}.{type(one).__qualname__}") for one in gc.get_objects()
@@ -129,9 +126,9 @@ def _measure(num_answers: int, cached_bytes: int, left: CacheStatistics) -> Roun
     return RoundSample(
         num_answers=num_answers,
         cached_bytes=cached_bytes,
-        forgotten_bytes=left.total_bytes,
-        freed_bytes=mx.get_cache_memory(),
-        resident_bytes=psutil.Process().memory_info().rss,
+        left_bytes=left.statistics.total_bytes,
+        freed_bytes=left.freed_bytes,
+        process_bytes=left.process_bytes,
         num_blocks=sys.getallocatedblocks(),
         objects=objects,
     )

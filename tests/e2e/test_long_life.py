@@ -34,7 +34,7 @@ def test_deleted_conversations_leave_no_objects(tiny_model: TinyModel, tmp_path:
         progress=print,
     )
     assert all(sample.cached_bytes for sample in samples)
-    assert not any(sample.forgotten_bytes for sample in samples)
+    assert not any(sample.left_bytes for sample in samples)
     grown = Counter(samples[-1].objects)
     grown.subtract(samples[NUM_WARM - 1].objects)
     for name in OF_FIXTURES:
