@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from typing_extensions import override
 
 from app.controllers import read_ahead
 from app.conversation.preset import Preset
@@ -45,6 +46,7 @@ class RoundSample:
     num_blocks: int  # memory blocks allocated by Python
     objects: Counter[str]  # number of objects of each type that Python's garbage collector tracks
 
+    @override
     def __str__(self) -> str:
         return (
             f"{self.num_answers:6,} answers  cached {self.cached_bytes / 1e6:6.1f} MB,"
