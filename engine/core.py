@@ -70,7 +70,7 @@ from engine.memory import (
     process_bytes,
     wire_weights,
 )
-from engine.models.loader import LoadedModel, load_model, namespace_of
+from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.power import Battery
 from engine.pulse import Pulse
 from engine.runner.history import History
@@ -81,10 +81,6 @@ from engine.types import NOTHING_CACHED, ConversationId, RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
-
-
-class _LoadAbandonedError(Exception):
-    """Loading was abandoned because a command arrived that replaces or drops the model."""
 
 
 def run_core(
@@ -336,13 +332,13 @@ class EngineCore:
                 kv_bits=self._config.kv_bits,
             )
             self._serve(model)
-        except _LoadAbandonedError:
+        except LoadAbandonedError:
             log.info("a newer command ended the load of %s", path)
             self._emit(ModelUnloaded())
         except BaseException as error:
             if not is_failure(error):
                 raise
-            log.warning("the model %s could not be loaded", path, exc_info=True)
+            log.warning("the model %a could not be loaded", str(path), exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
             # _serve may have created some of its objects before the error. Drop them too.
             self._unload()
@@ -384,7 +380,7 @@ class EngineCore:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
 
         Raises:
-            _LoadAbandonedError: one of the commands replaces or drops the model.
+            LoadAbandonedError: one of the commands replaces or drops the model.
         """
         self._pulse.beat()
         while True:
@@ -395,7 +391,7 @@ class EngineCore:
         fraction = done / total if total else 1.0
         self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
-            raise _LoadAbandonedError
+            raise LoadAbandonedError
 
     def _unload(self) -> None:
         """Cut off running requests and idle work, then drop the model. Keep the cache.

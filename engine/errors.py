@@ -5,6 +5,7 @@ EngineError
 │   ├── ModelFolderError        missing, broken or unsupported model folder
 │   ├── UntrustedCodeError      the model folder requires running its own code
 │   ├── TemplateError           the chat template refused the conversation
+│   │   └── TemplateLimitError      the chat template takes too much time or memory
 │   ├── TokenizerError          the model's tokenizer failed
 │   ├── CannotContinueError     the model cannot continue this reply
 │   ├── ContextFullError        the prompt does not fit the context
@@ -23,7 +24,7 @@ EngineError
 
 The app defines subclasses of these errors, in the modules that raise them. Two exceptions do not
 derive from EngineError because they never reach a user: probe.StateError, which the loader turns
-into ModelFolderError, and core._LoadAbandonedError.
+into ModelFolderError, and loader.LoadAbandonedError.
 
 The work of a request, a command or an idle job is called through `attempt`, which turns an error
 into a `Failure`.
@@ -42,11 +43,14 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+_MAX_CAUSE_LEN = 600
+
 
 class EngineError(Exception):
     """An error that the app can show to the user.
 
-    It has a title (what happened), a cause (why it happened) and advice (what to do).
+    It has a title (what happened), a cause (why it happened) and advice (what to do). The cause may
+    quote a model's files, so it is made printable.
     """
 
     title: ClassVar[str] = "Something went wrong."
@@ -56,7 +60,7 @@ class EngineError(Exception):
         super().__init__(cause)
         self.problem = Problem(
             title=self.title,
-            cause=cause,
+            cause=printable(cause, _MAX_CAUSE_LEN),
             advice=self.advice if advice is None else advice,
             details=details,
         )
@@ -92,6 +96,13 @@ class TemplateError(UserFixableError):
 
     title = "The model’s chat template refused this conversation."
     advice = "Edit the message or the system prompt, or choose another model."
+
+
+class TemplateLimitError(TemplateError):
+    """The model's chat template takes too much time or memory."""
+
+    title = "The model’s chat template doesn’t end."
+    advice = "Choose another model."
 
 
 class TokenizerError(UserFixableError):

@@ -17,6 +17,7 @@ from app.cli.client import (
     add_kv_bits,
     load_model,
 )
+from app.cli.terminal import for_terminal
 from app.conversation.actions import Turn, TurnIds, plan_send
 from app.conversation.tree import (
     Conversation,
@@ -112,7 +113,7 @@ def _answer(
         match client.next_event():
             case TextDelta(channel=channel, text=text):
                 stream = sys.stdout if channel is Channel.ANSWER else sys.stderr
-                print(text, end="", file=stream, flush=True)
+                print(for_terminal(text), end="", file=stream, flush=True)
             case RequestFailed(_, problem):
                 raise ProblemError(problem)
             case RequestFinished() as finished:

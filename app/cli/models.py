@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
+from app.cli.terminal import for_terminal
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
 
@@ -29,7 +30,8 @@ def _line(card: ModelCard, *, is_best: bool) -> str:
     size = f"{card.size_bytes / 1e9:.1f} GB"
     if card.problem is not None:
         return f"{mark} {card.name:<40} {card.source.value:<10} {card.problem}"
-    return f"{mark} {card.name:<40} {card.source.value:<10} {size:>9}  {card.path}"
+    place = for_terminal(str(card.path))
+    return f"{mark} {card.name:<40} {card.source.value:<10} {size:>9}  {place}"
 
 
 def _as_json(card: ModelCard) -> dict[str, object]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from engine.catalog.architectures import installed_architectures
 from engine.catalog.card import STARTER_NAME, ModelCard, ModelSource
+from engine.catalog.files import require_plain_files
 from engine.catalog.model_config import (
     ModelConfig,
     TokenizerConfig,
@@ -19,9 +20,11 @@ from engine.catalog.model_config import (
     read_tokenizer_config,
 )
 from engine.catalog.weights import Weights, inspect_weights
-from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError
+from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError, printable
 from engine.types import Problem
 
+# Numbers of layers and experts up to this one are never refused.
+_MAX_COUNT: Final = 1024
 _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
@@ -51,6 +54,8 @@ def find_card(path: Path, source: ModelSource) -> ModelCard | None:
 def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
     if not path.is_dir():
         raise ModelFolderError(f"There is no folder {path}.")
+    _require_text(path)
+    require_plain_files(path)
     config = read_config(path)
     module = installed_architectures().module(config.model_type, config.classes)
     if module is None and not config.claims_to_chat:
@@ -68,6 +73,7 @@ def _find_problem(
         _require_architecture(config, module)
         if weights.fault:
             raise ModelFolderError(weights.fault)
+        _require_tensors(config, weights)
         tokenizer = read_tokenizer_config(path)
         _refuse_code("tokenizer_config.json", tokenizer.code)
         _require_tokenizer(path)
@@ -75,6 +81,15 @@ def _find_problem(
     except UserFixableError as error:
         return error.problem
     return None
+
+
+def _require_text(path: Path) -> None:
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise ModelFolderError(
+            "Its path has characters that are no text.", advice="Rename the folder."
+        ) from error
 
 
 def _refuse_code(file_name: str, code: str) -> None:
@@ -91,6 +106,15 @@ def _require_architecture(config: ModelConfig, module: str | None) -> None:
         raise ModelFolderError(
             f"Its architecture, {config.model_type[:60]}, is not one that mlx-lm can run.",
             advice="Choose another model, or look for a newer Rejoinder.",
+        )
+
+
+def _require_tensors(config: ModelConfig, weights: Weights) -> None:
+    """Refuse a model that would be built of more layers or experts than the weights can have."""
+    number, key = config.largest_count
+    if number > max(_MAX_COUNT, weights.num_tensors):
+        raise ModelFolderError(
+            f"The {key} of config.json is {number:,}, and there are {weights.num_tensors:,} tensors."
         )
 
 
@@ -121,7 +145,7 @@ def _make_card(
 ) -> ModelCard:
     return ModelCard(
         path=path,
-        name=STARTER_NAME if source is ModelSource.STARTER else _name(path),
+        name=STARTER_NAME if source is ModelSource.STARTER else printable(_name(path)),
         source=source,
         model_type=config.model_type,
         num_parameters=weights.num_parameters,

@@ -7,7 +7,7 @@ so the constants list all known names.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -16,7 +16,6 @@ from engine.errors import ModelFolderError
 
 Settings = Mapping[str, object]
 
-_MAX_JSON_BYTES: Final = 64_000_000
 _TEXT_PARTS: Final = ("text_config", "llm_config", "language_config")
 _OTHER_PARTS: Final = ("vision_config", "audio_config", "speech_config", "vision_tower_config")
 _CONTEXT_KEYS: Final = (
@@ -37,6 +36,8 @@ _METHOD_BITS: Final[Mapping[str, float]] = {
     "bitnet": 2,
 }
 _CHAT_CLASSES: Final = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
+# Ends of the names of fields that count the parts of a model, or list one value for each part.
+_COUNTED: Final = ("layer", "layers", "layer_types", "block", "blocks", "experts")
 _DENSE_BITS: Final = 16.0
 _GROUP_SIZE: Final = 64
 
@@ -55,6 +56,8 @@ class ModelConfig:
     hybrid: bool = False  # True if some layers are recurrent
     # Name of a Python file in the folder that mlx-lm would run; "" if there is none.
     model_file: str = ""
+    # The largest number of layers or experts that a field states, and the field's name.
+    largest_count: tuple[int, str] = (0, "")
     claims_to_chat: bool = True  # False if `classes` says that the model is not a chat model
 
 
@@ -83,6 +86,7 @@ def read_config(folder: Path) -> ModelConfig:
         text_only=any(part in settings for part in _OTHER_PARTS),
         hybrid=_is_hybrid(text, model_type),
         model_file="" if model_file is None else str(model_file) or "model_file",
+        largest_count=max((*_counts(settings), *_counts(text)), default=(0, "")),
         claims_to_chat=_claims_to_chat(settings, classes),
     )
 
@@ -104,10 +108,9 @@ def read_settings(path: Path) -> Settings:
     """
     if not path.is_file():
         raise ModelFolderError(f"{path.name} is missing.")
-    if (num_bytes := path.stat().st_size) > _MAX_JSON_BYTES:
-        raise ModelFolderError(f"{path.name} is broken: it has {num_bytes / 1e6:,.0f} MB.")
     try:
-        content: object = json.loads(path.read_bytes())
+        # mlx-lm reads these files as UTF-8 without a byte order mark.
+        content: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelFolderError(f"{path.name} can’t be read: {error.strerror}.") from error
     except json.JSONDecodeError as error:
@@ -167,6 +170,15 @@ def _is_hybrid(text: Settings, model_type: str) -> bool:
         or any(key.startswith(_RECURRENT_KEYS) for key in text)
         or "rwkv" in model_type
     )
+
+
+def _counts(settings: Settings) -> Iterator[tuple[int, str]]:
+    """Yield the number and the name of each field that counts layers or experts, or lists them."""
+    for key, value in settings.items():
+        if key.endswith(_COUNTED) and isinstance(value, int):
+            yield value, key
+        elif key.endswith(_COUNTED) and isinstance(value, list):
+            yield len(cast("list[object]", value)), key
 
 
 def _claims_to_chat(settings: Settings, classes: tuple[str, ...]) -> bool:

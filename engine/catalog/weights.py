@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from engine.catalog.model_config import as_settings, read_settings
 from engine.errors import ModelFolderError
@@ -20,7 +20,14 @@ from engine.errors import ModelFolderError
 INDEX_NAME: Final = "model.safetensors.index.json"
 _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download", ".aria2")
 _SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
-_MAX_HEADER_BYTES: Final = 100_000_000
+# The largest known header has 12 MB, for 91,000 tensors. A parsed header takes 15 times its size.
+_MAX_HEADER_BYTES: Final = 40_000_000
+_LARGEST_HEADER_BYTES: Final = 100_000_000  # by the definition of the file format
+# Bytes of one value, by number format. The sizes of other formats are not checked.
+_VALUE_BYTES: Final[Mapping[str, int]] = {
+    "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2,
+    "U16": 2, "I8": 1, "U8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "BOOL": 1,
+}  # fmt: skip
 _LENGTH_BYTES: Final = 8
 # First bytes of a Git LFS pointer, which stands in for a file until `git lfs pull`.
 _LFS_POINTER: Final = b"version "
@@ -34,6 +41,7 @@ class Weights:
 
     size_bytes: int  # bytes of all weight files that exist
     num_parameters: int
+    num_tensors: int = 0
     fault: str = ""  # sentence for the user; "" if all files are complete
 
 
@@ -73,6 +81,7 @@ def inspect_weights(folder: Path, group_size: int) -> Weights:
     return Weights(
         size_bytes=size_bytes,
         num_parameters=_count_parameters(num_values, group_size),
+        num_tensors=len(num_values),
         fault=faults[0] if faults else "",
     )
 
@@ -135,10 +144,15 @@ def _read_header(path: Path) -> _Header:
                 f"{path.name} is only a pointer: git lfs pull fetches the file itself."
             )
         header_bytes = int.from_bytes(start, "little")
-        if len(start) < _LENGTH_BYTES or not 0 < header_bytes <= _MAX_HEADER_BYTES:
+        if len(start) < _LENGTH_BYTES or not 0 < header_bytes <= _LARGEST_HEADER_BYTES:
             raise ModelFolderError(f"{path.name} is not a safetensors file.")
         if _LENGTH_BYTES + header_bytes > size_bytes:
             raise _truncated(path, size_bytes, _LENGTH_BYTES + header_bytes)
+        if header_bytes > _MAX_HEADER_BYTES:
+            raise ModelFolderError(
+                f"{path.name} has a header of {_size(header_bytes)},"
+                f" and at most {_size(_MAX_HEADER_BYTES)} are read."
+            )
         header = _parse_header(file.read(header_bytes), path.name)
     if (end := _LENGTH_BYTES + header_bytes + header.end) > size_bytes:
         raise _truncated(path, size_bytes, end)
@@ -148,14 +162,18 @@ def _read_header(path: Path) -> _Header:
 def _parse_header(text: bytes, file_name: str) -> _Header:
     num_values: dict[str, int] = {}
     end = 0
-    # Do not validate the entries: a large model has thousands, so validation takes time. A
+    # Do not check the types in the entries: a large model has thousands, so checking takes time. A
     # malformed entry raises one of the errors below.
     try:
-        entries = cast("dict[str, dict[str, list[int]]]", json.loads(text))
+        entries = cast("dict[str, dict[str, Any]]", json.loads(text))
         entries.pop("__metadata__", None)
         for name, entry in entries.items():
-            num_values[name] = math.prod(entry["shape"])
-            end = max(end, entry["data_offsets"][1])
+            shape, (first, last) = entry["shape"], entry["data_offsets"]
+            num_values[name] = number = math.prod(shape)
+            value_bytes = _VALUE_BYTES.get(entry["dtype"])
+            if min(first, *shape) < 0 or (value_bytes and number * value_bytes != last - first):
+                raise ModelFolderError(f"{file_name} is broken: the size of {name} is wrong.")
+            end = max(end, last)
     except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as error:
         raise ModelFolderError(f"{file_name} is not a safetensors file.") from error
     return _Header(num_values, end)

@@ -168,6 +168,8 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
+        if not token_ids:
+            raise TemplateError("It makes an empty prompt of this conversation.")
         # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
         stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
         # `stable` is the first token that the next turn's prompt will not share. Usually `stable`

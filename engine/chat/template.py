@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
-from engine.errors import TemplateError
+from engine.errors import TemplateError, TemplateLimitError
 from engine.types import Message, Role
 
 
@@ -174,6 +174,8 @@ class ChatTemplate:
                 text = self._renderer.render(
                     [user, thought, user], options=options, reply_follows=True
                 )
+            except TemplateLimitError:
+                raise
             except TemplateError:
                 return False
             return _THOUGHT in text

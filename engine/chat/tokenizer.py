@@ -59,10 +59,6 @@ class ChatTokenizer:
         self._cached_text = lru_cache(maxsize=1024)(self._encoder.encode_text)
         self._cached_run = lru_cache(maxsize=8192)(self._encoder.encode_run)
 
-    @property
-    def vocab_size(self) -> int:
-        return self._backend.get_vocab_size()
-
     def has_control(self, text: str) -> bool:
         """Return True if `encode_template` would find a control token in text."""
         return self._control.search(text) is not None

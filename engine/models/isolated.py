@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 from tokenizers import Tokenizer
 from typing_extensions import override
 
 from engine.chat.template import Renderer, Segment
-from engine.errors import TemplateError, TokenizerError
+from engine.errors import TemplateError, TemplateLimitError, TokenizerError
 from engine.types import Message
 from engine.worker.frames import Frame, pack_texts, unpack_texts
-from engine.worker.process import WorkerError, shared_worker
+from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared_worker
 
 # Seconds that a call may take, and seconds more for each character. Both are far above what any
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
-_CALL_S = 10.0
+_CALL_S = 4.0
 _CHARACTER_S = 1e-5
+
+
+def rehearse_tokenizer(path: Path) -> None:
+    """Read a tokenizer.json in the worker process, before this process reads it.
+
+    Raises:
+        TokenizerError: reading the file exceeds a limit, or tokenizers cannot read it.
+    """
+    try:
+        shared_worker().run(Frame({"rehearse": str(path)}), SETUP_S)
+    except WorkerError as error:
+        raise TokenizerError(str(error)) from error
 
 
 class IsolatedRenderer(Renderer):
@@ -35,7 +48,7 @@ class IsolatedRenderer(Renderer):
         self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
     ) -> str:
         answer = self._call("render", messages, options, reply_follows=reply_follows)
-        return answer.body.decode("utf-8", "surrogatepass")
+        return answer.body.decode()
 
     @override
     def segments(
@@ -64,16 +77,15 @@ class IsolatedRenderer(Renderer):
         }
         limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
         try:
-            answer = self._worker.call(self._number, self._setup, Frame(header, body), limit_s)
+            return self._worker.call(self._number, self._setup, Frame(header, body), limit_s)
+        except WorkerEndedError as error:
+            raise TemplateLimitError(str(error)) from error
         except WorkerError as error:
             raise TemplateError(str(error)) from error
-        if "error" in answer.header:
-            raise TemplateError(str(answer.header["error"]))
-        return answer
 
     def _setup(self) -> Frame:
         header = {"make": "template", "special_tokens": self._special_tokens}
-        return Frame(header, self._template.encode("utf-8", "surrogatepass"))
+        return Frame(header, self._template.encode("utf-8", "replace"))
 
 
 class IsolatedEncoder:
@@ -101,8 +113,6 @@ class IsolatedEncoder:
             answer = self._worker.call(self._number, self._setup, frame, limit_s)
         except WorkerError as error:
             raise TokenizerError(str(error)) from error
-        if "error" in answer.header:
-            raise TokenizerError(str(answer.header["error"]))
         return tuple(array("I", answer.body))
 
     def _setup(self) -> Frame:

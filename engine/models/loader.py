@@ -18,6 +18,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -37,15 +38,20 @@ from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
-from engine.errors import EngineError, ModelFolderError, OutOfMemoryError, is_out_of_memory
+from engine.errors import (
+    EngineError,
+    ModelFolderError,
+    OutOfMemoryError,
+    TokenizerError,
+    is_out_of_memory,
+)
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
-from engine.models.isolated import IsolatedEncoder, IsolatedRenderer
+from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
-from engine.worker.process import shared_worker
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +60,10 @@ _NO_LIMIT = 1 << 20
 # Number of bytes of weights that are loaded between two progress reports.
 _GROUP_BYTES = 64 << 20
 _ANOTHER_MODEL = "Choose another model, or look for a newer Rejoinder."
+
+
+class LoadAbandonedError(Exception):
+    """Raised by a `progress` function to end the loading of a model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +83,8 @@ class LoadedModel:
     def spared_ids(self) -> tuple[int, ...]:
         """Token ids that the XTC filter must not exclude: line breaks and end-of-reply tokens."""
         tokenizer = self.prompts.tokenizer
-        return (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
+        token_ids = (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
+        return tuple(token_id for token_id in token_ids if 0 <= token_id < self.vocab_size)
 
 
 def load_model(
@@ -83,17 +94,39 @@ def load_model(
 
     Args:
         path: a folder in mlx-lm's format.
-        progress: called with the number of loaded bytes and the total number of bytes. If it raises
-            an exception, the loading is cancelled.
+        progress: called with the number of loaded bytes and the total number of bytes. It may
+            raise LoadAbandonedError.
         kv_bits: bits per attention K/V value, in layers that can be quantised. None: unquantised.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
         OutOfMemoryError: the model does not fit into memory.
+        TokenizerError, TemplateError: the tokenizer or the chat template exceeds a limit.
+        LoadAbandonedError: as raised by progress.
     """
     card = _usable_card(path)
-    shared_worker().start()  # its imports take a second, while the weights are read
     try:
+        return _load(card, progress, kv_bits)
+    except (EngineError, LoadAbandonedError):
+        raise
+    except StateError as error:
+        raise ModelFolderError(
+            f"{card.name} can’t go on from what it has read as if it had just read it.",
+            advice=_ANOTHER_MODEL,
+            details=str(error),
+        ) from error
+    # mlx-lm and transformers trust the files, and raise any error if these don't fit together.
+    except Exception as error:
+        raise _load_error(path, error) from error
+
+
+def _load(
+    card: ModelCard, progress: Callable[[int, int], None], kv_bits: int | None
+) -> LoadedModel:
+    path = card.path
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        # The worker process reads the tokenizer first, while this thread reads the weights.
+        rehearsal = worker.submit(_rehearse_tokenizer, path)
         model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
         if mx.default_device() == mx.Device(mx.cpu):
             model = _as_float32(model)
@@ -101,14 +134,7 @@ def load_model(
         attend_in_pieces()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
         layout = probe(adapter)
-    except StateError as error:
-        raise ModelFolderError(
-            f"{card.name} can’t go on from what it has read as if it had just read it.",
-            advice=_ANOTHER_MODEL,
-            details=str(error),
-        ) from error
-    except _FOLDER_ERRORS as error:
-        raise _load_error(path, error) from error
+        rehearsal.result()
     wrapper = _load_tokenizer(path, config)
     prompts = _prompts(path, wrapper)
     facts = _facts(card, wrapper, prompts, layout, adapter)
@@ -118,24 +144,10 @@ def load_model(
         prompts=prompts,
         layout=layout,
         facts=facts,
-        vocab_size=prompts.tokenizer.vocab_size,
+        vocab_size=adapter.vocab_size,
         can_merge=can_merge(adapter),
         can_undo=can_undo(adapter.new_caches()),
     )
-
-
-# Errors that mlx-lm raises if the files of a model folder do not fit together.
-_FOLDER_ERRORS = (
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    RuntimeError,
-    ImportError,
-    AssertionError,
-    MemoryError,
-)
 
 
 def _load_error(path: Path, error: Exception) -> EngineError:
@@ -148,6 +160,14 @@ def _load_error(path: Path, error: Exception) -> EngineError:
     if "No Metal back-end" in str(error):
         return ModelFolderError(f"{path.name} runs only on a Mac’s GPU.", advice=_ANOTHER_MODEL)
     return ModelFolderError(f"The files of {path.name} don’t fit together.", details=repr(error))
+
+
+def _rehearse_tokenizer(path: Path) -> None:
+    try:
+        rehearse_tokenizer(path / "tokenizer.json")
+    except TokenizerError as error:
+        cause = f"The tokenizer of {path.name} can’t be read. {error}"
+        raise ModelFolderError(cause) from error
 
 
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
@@ -210,6 +230,10 @@ def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
         think_end=tuple(fast.think_end_tokens or ()),
     )
     backend = fast.backend_tokenizer
+    backend.no_padding()
+    backend.no_truncation()
+    if hasattr(backend.model, "dropout"):
+        backend.model.dropout = None  # it would give random tokens
     tokenizer = ChatTokenizer(backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend))
     return PromptBuilder(tokenizer, _renderer(path, fast))
 
@@ -287,7 +311,11 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
     """
     _usable_card(path)
-    parts = [str(path.resolve()), json.dumps(load_config(path), sort_keys=True, default=str)]
+    try:
+        config = json.dumps(load_config(path), sort_keys=True, default=str)
+    except Exception as error:  # a broken generation_config.json
+        raise _load_error(path, error) from error
+    parts = [str(path.resolve()), config]
     parts += [str(mx.default_device()), f"K/V bits: {kv_bits}"]
     for file in sorted(path.glob("*.safetensors")):
         status = file.stat()

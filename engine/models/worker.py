@@ -16,10 +16,14 @@ from typing import Any, cast
 from tokenizers import Tokenizer
 
 from engine.chat.encoder import TextEncoder
-from engine.errors import is_failure, printable, problem_of
+from engine.errors import TokenizerError, is_failure, problem_of
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
 from engine.worker.frames import Frame, pack_texts, read_frame, unpack_texts
+
+# Largest number of added tokens. A regular expression with all of them searches each text, and
+# transformers adds them one by one. The largest known vocabulary has 6,415.
+_MAX_ADDED_TOKENS = 50_000
 
 
 def main() -> None:
@@ -34,7 +38,7 @@ def main() -> None:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            answer = Frame({"error": printable(problem_of(error).cause)})
+            answer = Frame({"error": problem_of(error).cause})
         signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout.buffer.write(answer.packed())
         sys.stdout.buffer.flush()
@@ -43,12 +47,15 @@ def main() -> None:
 def _answer(
     made: dict[int, JinjaRenderer | TextEncoder], header: Mapping[str, Any], body: bytes
 ) -> Frame:
+    if "rehearse" in header:
+        _read_tokenizer(header["rehearse"])
+        return Frame()
     for number in header.get("drop", ()):
         made.pop(number, None)
     number = header["number"]
     match header.get("make"):
         case "template":
-            template = body.decode("utf-8", "surrogatepass")
+            template = body.decode()
             made[number] = JinjaRenderer(template, header["special_tokens"])
             return Frame()
         case "tokenizer":
@@ -66,7 +73,21 @@ def _answer(
     ]
     result = method(messages, options=header["options"], reply_follows=header["reply_follows"])
     if isinstance(result, str):
-        return Frame(body=result.encode("utf-8", "surrogatepass"))
+        return Frame(body=result.encode("utf-8", "replace"))
     lengths, body = pack_texts(segment.text for segment in result)
     rest = [(segment.message, segment.is_content, segment.is_reasoning) for segment in result]
     return Frame({"lengths": lengths, "segments": rest}, body)
+
+
+def _read_tokenizer(path: str) -> None:
+    """Read a tokenizer.json, which may be endless or wrong in any way.
+
+    Raises:
+        TokenizerError: tokenizers cannot read the file, or it has too many added tokens.
+    """
+    try:
+        count = len(Tokenizer.from_file(path).get_added_tokens_decoder())
+    except Exception as error:  # tokenizers raises bare Exception
+        raise TokenizerError(f"It says: {error}.") from error
+    if count > _MAX_ADDED_TOKENS:
+        raise TokenizerError(f"It has {count:,} added tokens, more than {_MAX_ADDED_TOKENS:,}.")

@@ -44,14 +44,17 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
 
 
 def pack_texts(texts: Iterable[str]) -> tuple[list[int], bytes]:
-    """Return the length of each text in characters, and all texts as one body."""
+    """Return the length of each text in characters, and all texts as one body.
+
+    A lone surrogate becomes a question mark: it is half a character, which has no encoding.
+    """
     texts = list(texts)
-    return [len(text) for text in texts], "".join(texts).encode("utf-8", "surrogatepass")
+    return [len(text) for text in texts], "".join(texts).encode("utf-8", "replace")
 
 
 def unpack_texts(lengths: Iterable[int], body: bytes) -> list[str]:
     """Return the texts that pack_texts packed."""
-    text = body.decode("utf-8", "surrogatepass")
+    text = body.decode()
     texts: list[str] = []
     position = 0
     for length in lengths:

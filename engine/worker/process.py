@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 
 # Bytes of memory that the worker process may use. A tokenizer with 250,000 tokens takes 300 MB.
 MAX_BYTES = 1 << 30
-# Seconds that making an object may take: a tokenizer with 250,000 tokens takes one second.
-_SETUP_S = 60.0
+# Seconds that making an object may take. A tokenizer with 250,000 tokens takes one second.
+SETUP_S = 10.0
 # Seconds between two checks of the memory. A call that is answered sooner is not checked.
 _CHECK_S = 0.05
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from engine.models.worker import main; main()"
@@ -40,6 +40,10 @@ _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from engine.models.worker im
 
 class WorkerError(Exception):
     """A call of the worker process had no result. The text tells why, as a sentence."""
+
+
+class WorkerEndedError(WorkerError):
+    """The worker process exceeded a limit and was ended, or it ended for another reason."""
 
 
 class Worker:
@@ -107,20 +111,31 @@ class Worker:
             limit_s: seconds after which the process is ended.
 
         Raises:
-            WorkerError: the process exceeded a limit, or it ended.
+            WorkerError: the call raised an error, the process exceeded a limit, or it ended.
         """
         with self._lock:
             if self._process is None or number not in self._held:
                 made = setup()
                 header = {**made.header, "number": number}
-                answer = self._call(Frame(header, made.body), _SETUP_S)
-                if "error" in answer.header:
-                    raise WorkerError(str(answer.header["error"]))
+                self._run(Frame(header, made.body), SETUP_S)
                 self._held.add(number)
             dropped = [self._dropped.popleft() for _ in range(len(self._dropped))]
             self._held.difference_update(dropped)
             header = {**frame.header, "number": number, "drop": dropped}
-            return self._call(Frame(header, frame.body), limit_s)
+            return self._run(Frame(header, frame.body), limit_s)
+
+    def run(self, frame: Frame, limit_s: float) -> Frame:
+        """Send a frame to the process. Return its answer.
+
+        Args:
+            frame: the call.
+            limit_s: seconds after which the process is ended.
+
+        Raises:
+            WorkerError: the call raised an error, the process exceeded a limit, or it ended.
+        """
+        with self._lock:
+            return self._run(frame, limit_s)
 
     def new_number(self, owner: object) -> int:
         """Return a number for an object of the process, which is dropped together with owner."""
@@ -128,7 +143,7 @@ class Worker:
         finalize(owner, self._dropped.append, number).atexit = False
         return number
 
-    def _call(self, frame: Frame, limit_s: float) -> Frame:
+    def _run(self, frame: Frame, limit_s: float) -> Frame:
         self.start()
         process = self._process
         assert process is not None
@@ -139,7 +154,7 @@ class Worker:
             answer = read_frame(lambda num_bytes: self._read(process, num_bytes))
         except BrokenPipeError:
             answer = None
-        except WorkerError:
+        except WorkerEndedError:
             self.close()
             raise
         if answer is None:
@@ -147,15 +162,19 @@ class Worker:
             self.close()
             log.warning("the worker process ended with %d", reason)
             if reason == -signal.SIGALRM:
-                raise WorkerError(f"It takes longer than {time.monotonic() - started:.0f} seconds.")
-            raise WorkerError(f"It ended its process ({reason}).")
+                raise WorkerEndedError(
+                    f"It takes longer than {time.monotonic() - started:.0f} seconds."
+                )
+            raise WorkerEndedError(f"It ended its process ({reason}).")
+        if "error" in answer.header:
+            raise WorkerError(str(answer.header["error"]))
         return answer
 
     def _read(self, process: subprocess.Popen[bytes], num_bytes: int) -> bytes:
         """Read num_bytes, or fewer if the process ends. Watch the memory of the process.
 
         Raises:
-            WorkerError: the process uses too much memory.
+            WorkerEndedError: the process uses too much memory.
         """
         assert process.stdout is not None
         pipe = process.stdout.fileno()
@@ -163,7 +182,9 @@ class Worker:
         while num_bytes:
             while not select.select([pipe], [], [], _CHECK_S)[0]:
                 if _memory_of(process.pid) > MAX_BYTES:
-                    raise WorkerError(f"It needs more than {MAX_BYTES / 1e9:.0f} GB of memory.")
+                    raise WorkerEndedError(
+                        f"It needs more than {MAX_BYTES / 1e9:.0f} GB of memory."
+                    )
             part = os.read(pipe, min(num_bytes, 1 << 20))
             if not part:
                 break

@@ -332,7 +332,7 @@ def test_fifo_in_place_of_a_file_does_not_block(tmp_path: Path):
     folder = make_model(tmp_path / "m")
     (folder / "config.json").unlink()
     os.mkfifo(folder / "config.json")
-    assert problem_of(folder).cause == "config.json is missing."
+    assert problem_of(folder).cause == "config.json is neither a file nor a folder."
 
 
 def test_stray_files_beside_complete_weights_are_ignored(tmp_path: Path):
