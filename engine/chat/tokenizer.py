@@ -8,7 +8,7 @@ recognises no control tokens: the characters <|im_start|> are encoded as ordinar
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,8 +18,6 @@ from tokenizers.decoders import DecodeStream
 from engine.bounded_cache import BoundedCache
 from engine.chat.encoder import Encoder, TextEncoder, control_tokens
 
-# Texts with more characters are not cached, because they would take too much memory.
-_LONGEST_CACHED = 1 << 16
 # Highest number of bytes of the cached texts of a template or of users, and of the cached runs. A
 # conversation of 250,000 tokens has about 30 MB of runs, because most are encoded three times
 # (Runs.boundary).
@@ -53,16 +51,16 @@ class ChatTokenizer:
         self._backend = backend
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
-        self._encoder = TextEncoder(backend) if encoder is None else encoder
+        encoder = TextEncoder(backend) if encoder is None else encoder
         controls = control_tokens(backend)
         self._control_ids = frozenset(controls)
         longest_first = sorted(controls.values(), key=len, reverse=True)
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         # Every request renders the whole conversation again. The caches make sure that only new
         # text is encoded.
-        self._cached_template = BoundedCache(self._encoder.encode_template, len, _TEXTS_BYTES)
-        self._cached_text = BoundedCache(self._encoder.encode_text, len, _TEXTS_BYTES)
-        self._cached_run = BoundedCache(self._encoder.encode_run, len, _RUNS_BYTES)
+        self._encode_template = BoundedCache(encoder.encode_template, len, _TEXTS_BYTES)
+        self._encode_text = BoundedCache(encoder.encode_text, len, _TEXTS_BYTES)
+        self._encode_run = BoundedCache(encoder.encode_run, len, _RUNS_BYTES)
 
     def has_control(self, text: str) -> bool:
         """Return True if `encode_template` would find a control token in text."""
@@ -83,11 +81,11 @@ class ChatTokenizer:
 
     def encode_template(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a chat template's text. Recognise control tokens in it."""
-        return self._kept(text, self._cached_template, self._encoder.encode_template)
+        return self._encode_template(text)
 
     def encode_text(self, text: str) -> tuple[int, ...]:
         """Return the token ids of a user's text. Encode control tokens in it as ordinary text."""
-        return self._kept(text, self._cached_text, self._encoder.encode_text)
+        return self._encode_text(text)
 
     def encode_run(self, control: str, text: str) -> tuple[int, ...]:
         """Return the token ids of a run: a control token of the template, and the text after it.
@@ -99,8 +97,7 @@ class ChatTokenizer:
             control: the control token, or "" if the run has none.
             text: the text after the control token.
         """
-        encode = self._encoder.encode_run if len(text) > _LONGEST_CACHED else self._cached_run
-        return encode(control, text)
+        return self._encode_run(control, text)
 
     def is_control(self, token_id: int) -> bool:
         return token_id in self._control_ids
@@ -133,14 +130,6 @@ class ChatTokenizer:
 
     def step_stream(self, stream: DecodeStream, token_id: int) -> str:
         return stream.step(self._backend, token_id) or ""
-
-    @staticmethod
-    def _kept(
-        text: str,
-        cached: Callable[[str], tuple[int, ...]],
-        encode: Callable[[str], tuple[int, ...]],
-    ) -> tuple[int, ...]:
-        return encode(text) if len(text) > _LONGEST_CACHED else cached(text)
 
 
 class TextStream:

@@ -43,7 +43,7 @@ class ModelAdapter:
             TokenizerError: the model has no embedding for a token id. MLX would read memory outside
                 the embeddings.
         """
-        if min(token_ids) < 0 or max(token_ids) >= self.vocab_size:
+        if min(token_ids, default=0) < 0 or max(token_ids, default=0) >= self.vocab_size:
             raise TokenizerError(
                 f"It gave the token {max(token_ids)}, but the model knows {self.vocab_size:,} tokens."
             )
