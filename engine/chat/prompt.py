@@ -141,6 +141,8 @@ class PromptBuilder:
         self._splicer = Splicer(tokenizer)
         # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
+        # Cache of _find_result_lens's results, by thinking options.
+        self._result_lens = lru_cache(maxsize=64)(self._find_result_lens)
 
     def build(
         self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
@@ -174,8 +176,11 @@ class PromptBuilder:
         # does not lie before the end of the last message, so both positions are equal. In a tool
         # loop, `stable` may lie earlier. If the next message is a user message, the template drops
         # the loop's reasoning, so the next prompt resumes at `stable`. If the next message is a
-        # tool result, the next prompt resumes at the end of the last message.
-        turns = {max(0, stable), max(stable, tokens.starts[-1])}
+        # tool result, the next prompt resumes after the last message.
+        end = tokens.starts[-1]
+        turns = {max(0, stable), max(stable, end)}
+        if last.role is Role.TOOL and (lens := self._result_lens(thoughts)):
+            turns = {max(0, stable), *(max(end, len(token_ids) - num) for num in lens)}
         points = [
             *tokens.points,
             *(ResumePoint(num_tokens, PointKind.TURN) for num_tokens in turns),
@@ -291,6 +296,27 @@ class PromptBuilder:
             # prompt. Assume that the next prompt has all tokens of this prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
+
+    def _find_result_lens(self, thoughts: Thoughts) -> frozenset[int]:
+        """Return how many of a prompt's last tokens another tool result will replace.
+
+        The prompt ends with a tool result. The numbers are for two cases: the other result follows
+        this result at once, for a reply that called several tools, or it follows the next reply.
+        The numbers do not depend on the messages, so they are found with placeholders. They are
+        larger than the text after the last message if that text differs from its start.
+
+        Returns:
+            No numbers if the template does not support tool results.
+        """
+        try:
+            asked = self._tokens_of([_ANYTHING], thoughts, reply_follows=True).runs.token_ids
+            reply = self._any_reply(in_reasoning=self._ends_in_reasoning(asked))
+            loop = [_ANYTHING, reply, _ANY_RESULT]
+            now = self._tokens_of(loop, thoughts, reply_follows=True).runs.token_ids
+            laters = [self._up_to(_ANY_RESULT, above, thoughts) for above in (loop, [*loop, reply])]
+        except TemplateError:
+            return frozenset()
+        return frozenset(len(now) - common_prefix_len(now, later.token_ids) for later in laters)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
         """Return a placeholder for the unknown reply, in a form that the model could produce.
