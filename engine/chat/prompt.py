@@ -290,7 +290,7 @@ class PromptBuilder:
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
-            later = self._next_turn([*messages, reply], thoughts).token_ids
+            later = self._up_to(_ANYTHING, [*messages, reply], thoughts).token_ids
         except TemplateError:
             # The template refuses the placeholder messages, so nothing is known about the next
             # prompt. Assume that the next prompt has all tokens of this prompt.
@@ -339,27 +339,40 @@ class PromptBuilder:
         """Return the next turn's prompt, up to the start of the new message's text.
 
         The last of `messages` is a reply, and the new message follows it. If the reply seems to
-        call a tool, the new message is expected to be a tool result, otherwise a user message.
+        call a tool, the new message is expected to be a tool result, otherwise a user message. If
+        the reply may call a tool, both are possible, and the point where the two prompts differ is
+        a resume point.
         """
         of_user = self._up_to(_ANYTHING, messages, thoughts)
-        if not self._calls_tool(messages[-1]):
+        calls = self._calls_tool(messages[-1])
+        if not calls and not _may_call_tool(messages):
             return of_user
         try:
             of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
-        # The user may send a message instead of a tool result. So add a resume point at the first
-        # token where the two possible prompts differ, or at the end of the reply if the end is
-        # later.
+        # The first token where the two possible prompts differ, or the end of the reply if the end
+        # is later: the template may keep the reply's reasoning only before a tool result.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
-        fork = max(shared, of_tool.message_starts[-1])
-        return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
+        fork = ResumePoint(max(shared, of_tool.message_starts[-1]), PointKind.TAIL)
+        if calls:
+            return of_tool.with_point(fork)
+        return of_user.with_point(fork) if fork.num_tokens == shared else of_user
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Return the prompt up to the position where the text of the message `following` begins."""
-        tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
-        end = tokens.points[-1].num_tokens if tokens.points else 0
+        """Return the prompt up to the position where the text of the message `following` begins.
+
+        Raises:
+            TemplateError: as in Renderer.segments, or the template leaves `following` out.
+        """
+        above = [*messages, following]
+        segments = self.template.segments(above, thoughts, reply_follows=False)
+        if not any(one.is_content and one.message == len(messages) for one in segments):
+            raise TemplateError("It leaves the next message out.")
+        tokens = self._tokenize(segments, above)
+        tokens.end(len(above))
+        end = tokens.points[-1].num_tokens
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
@@ -441,6 +454,15 @@ class PromptBuilder:
         # Templates write the markers of an opened or skipped block at the end of a prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
+
+
+def _may_call_tool(messages: Sequence[Message]) -> bool:
+    """Return True if the last message, a reply, may call a tool in text without control tokens.
+
+    It may if an earlier reply did, or if it ends like a call: {"name": "f"}, [f(x=1)], <call/>.
+    """
+    is_call = messages[-1].content.rstrip().endswith(("}", "]", ">"))
+    return is_call or any(message.role is Role.TOOL for message in messages)
 
 
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -29,6 +29,8 @@ _CONTROL = re.compile(
 )
 # Number of tokens of the vocabulary. Logits for all 248,000 tokens would take most of a test's time.
 _VOCAB_SIZE = 8_000
+# Control tokens of every vocabulary: the ends of replies, and tool calls that LFM2 writes in its text.
+_EVERYWHERE = {"<|im_end|>", "<|endoftext|>", "<|tool_call_start|>", "<|tool_call_end|>"}
 _SMALL: dict[str, Config] = {
     "lfm2": {
         "hidden_size": 16,
@@ -59,7 +61,7 @@ def template_text(name: str) -> str:
 def template_tokenizer(name: str) -> Tokenizer:
     """Return the common tokens of Qwen3.6's vocabulary, with the control tokens of a template."""
     tokenizer = Tokenizer.from_str(_common_tokens())
-    controls = {"<|im_end|>", "<|endoftext|>", *_CONTROL.findall(template_text(name))}
+    controls = {*_EVERYWHERE, *_CONTROL.findall(template_text(name))}
     tokenizer.add_special_tokens(
         [AddedToken(text, special=True, normalized=False) for text in sorted(controls)]
     )

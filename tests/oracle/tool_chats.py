@@ -62,15 +62,15 @@ FAMILIES: dict[str, Family] = {
     "qwen3_6": Family(manners=(DEFAULT, OFF, KEPT, KEPT_OFF)),
     "qwen3_8": Family(),
     "llama3_1": Family(call=_PLAIN, manners=(DEFAULT,)),
-    "lfm2": Family(call=("[", "]"), manners=(DEFAULT,)),
+    "lfm2": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), manners=(DEFAULT,)),
     "lfm2_2_5": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>")),
     "gptoss": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
     "glm4moe": Family(),
     "deepseekv3": Family(call=("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>")),
     "deepseek_r1_distill": Family(call=("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>")),
     "gemma3": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
-    "gemma4": Family(call=("<|tool_call>call:", "<tool_call|>")),
-    "gemma4_v5": Family(call=("<|tool_call>call:", "<tool_call|>")),
+    "gemma4": Family(call=("<|tool_call>call:", "<tool_call|>"), results_as=Role.USER),
+    "gemma4_v5": Family(call=("<|tool_call>call:", "<tool_call|>"), results_as=Role.USER),
     "muse_glimmer": Family(call=_PLAIN),
     "nemotron_3_nano": Family(manners=(DEFAULT, OFF, KEPT)),
     "cohere2": Family(call=_PLAIN, manners=(DEFAULT,)),
@@ -170,6 +170,11 @@ class ToolChats:
             name = "edited turn"
         elif change < 0.32 and users and self._regenerate(agent):
             return
+        elif change < 0.37 and users and self._family.results_as is Role.TOOL:
+            # A result that no call asked for, after the final answer.
+            agent.messages.append(self._result())
+            self._ask(agent, "result after an answer", 0)
+            return
         if agent.messages and agent.messages[-1].role is not Role.ASSISTANT:
             del agent.messages[-1]
         agent.messages.append(Message(role=Role.USER, content=self._text()))
@@ -186,6 +191,10 @@ class ToolChats:
         """Send the results of an agent's calls. Return the number of calls of its next reply."""
         following = self._rng.choice([0, 0, 1, 2])
         roll = self._rng.random()
+        if self._rng.random() < 0.1:
+            # The same reply again, with other calls.
+            agent.messages.pop()
+            self._ask(agent, "regenerated call", num_calls)
         if self._family.results_as is Role.USER:
             text = "\n".join(self._text() for _ in range(num_calls))
             agent.messages.append(Message(role=Role.USER, content=text))
@@ -193,9 +202,15 @@ class ToolChats:
         elif roll < 0.1:
             agent.messages.append(Message(role=Role.USER, content=self._text()))
             self._ask(agent, "user message instead of a result", following)
+        elif roll < 0.4:
+            agent.messages += [self._result() for _ in range(num_calls)]
+            self._ask(agent, f"{min(num_calls, 2)} results at once", following)
         elif roll < 0.5:
             agent.messages += [self._result() for _ in range(num_calls)]
             self._ask(agent, f"{min(num_calls, 2)} results at once", following)
+            agent.messages[-2] = self._result()
+            agent.messages.pop()
+            self._ask(agent, "edited result", following)
         elif roll < 0.8:
             # Each result is sent as it arrives. The reply to the first results is discarded.
             for index in range(num_calls):
