@@ -19,7 +19,8 @@ have seen, in caches of limited size. A prompt is built in four steps:
    kind of a point decides how soon its state is evicted (cache/points.py):
 
     SYSTEM   start of the text of the first user or tool message. The tokens before it are shared
-             by all conversations with this system prompt.
+             by all conversations with this system prompt. Also the start of the system prompt's
+             text: the tokens before it are shared by all conversations with a system prompt.
     TURN     start of the text of a later user or tool message, or of a draft; also the first token
              that the next turn's prompt will not share
     PROMPT   end of a request's prompt
@@ -107,8 +108,14 @@ class _Tokenized:
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # Resume points where the text of each user or tool message starts.
+    # Resume points where the text of each message starts that is no reply.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
+    is_opened: bool = False  # True after the start of the first user or tool message
+
+    @property
+    def next_kind(self) -> PointKind:
+        """The kind of the next point in `points`."""
+        return PointKind.TURN if self.is_opened else PointKind.SYSTEM
 
     def end(self, num_messages: int) -> None:
         """Encode the last run and append the end position to `starts`.
@@ -345,7 +352,7 @@ class PromptBuilder:
         """
         of_user = self._up_to(_ANYTHING, messages, thoughts)
         calls = self._calls_tool(messages[-1])
-        if not calls and not _may_call_tool(messages):
+        if not calls and not may_call_tool(messages):
             return of_user
         try:
             of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
@@ -429,9 +436,10 @@ class PromptBuilder:
             elif not segment.is_content:
                 runs.add_template(segment.text)
             else:
-                if messages[segment.message].role in (Role.USER, Role.TOOL):
-                    kind = PointKind.TURN if tokens.points else PointKind.SYSTEM
-                    tokens.points.append(ResumePoint(runs.boundary(), kind))
+                role = messages[segment.message].role
+                if role is not Role.ASSISTANT:
+                    tokens.points.append(ResumePoint(runs.boundary(), tokens.next_kind))
+                    tokens.is_opened |= role is not Role.SYSTEM
                 runs.add_content(segment.text)
         return tokens
 
@@ -456,7 +464,7 @@ class PromptBuilder:
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
 
 
-def _may_call_tool(messages: Sequence[Message]) -> bool:
+def may_call_tool(messages: Sequence[Message]) -> bool:
     """Return True if the last message, a reply, may call a tool in text without control tokens.
 
     It may if an earlier reply did, or if it ends like a call: {"name": "f"}, [f(x=1)], <call/>.
