@@ -50,6 +50,8 @@ class Family:
 
     call: tuple[str, str] = ("<tool_call>\n", "\n</tool_call>")  # text around each call
     results_as: Role = Role.TOOL  # USER if the template refuses messages of tools
+    # Format of a thought that the model opens, if it is not "<think>\n{}\n</think>\n\n".
+    thought: str | None = None
     manners: tuple[Manner, ...] = (DEFAULT, OFF, KEPT)
 
 
@@ -63,7 +65,7 @@ FAMILIES: dict[str, Family] = {
     "qwen3_8": Family(),
     "llama3_1": Family(call=_PLAIN, manners=(DEFAULT,)),
     "lfm2": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), manners=(DEFAULT,)),
-    "lfm2_2_5": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>")),
+    "lfm2_2_5": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), thought="<think>{}</think>"),
     "gptoss": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
     "glm4moe": Family(),
     "deepseekv3": Family(call=("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>")),
@@ -170,8 +172,8 @@ class ToolChats:
             name = "edited turn"
         elif change < 0.32 and users and self._regenerate(agent):
             return
-        elif change < 0.37 and users and self._family.results_as is Role.TOOL:
-            # A result that no call asked for, after the final answer.
+        elif change < 0.37 and any(m.role is Role.TOOL for m in agent.messages):
+            # The answer called a tool in a form that the engine does not know.
             agent.messages.append(self._result())
             self._ask(agent, "result after an answer", 0)
             return
@@ -244,7 +246,7 @@ class ToolChats:
             new_messages=frozenset({len(agent.messages) - 1}),
             thinking=agent.manner.thinking,
             keep_thinking=agent.manner.keep_thinking,
-            forced=ForcedReply(text=text, reasoning=self._reasoning(agent)),
+            forced=self._forced(agent, text),
             record_logits=self._checks,
         )
         finished = self._finish(request)
@@ -259,10 +261,25 @@ class ToolChats:
     def on_step(self, step: Step, finished: RequestFinished, request: Request) -> None:
         """Hook for reports."""
 
-    def _reasoning(self, agent: Agent) -> str:
-        if agent.manner.thinking is False or self._rng.random() < 0.1:
-            return ""
-        return f"{self._openings.next()} {self._words(8)}"
+    def _forced(self, agent: Agent, text: str) -> ForcedReply:
+        """Return a reply with this text and, unless the prompt forbids it, with reasoning."""
+        assert self._client.core.model is not None
+        prompts = self._client.core.model.prompts
+        prompt = prompts.build(
+            agent.messages,
+            thinking=agent.manner.thinking,
+            keep_thinking=agent.manner.keep_thinking,
+        )
+        end = prompts.tokenizer.decode(prompts.tokenizer.markers.think_end)
+        tail = prompts.tokenizer.decode(prompt.token_ids[prompt.message_starts[-1] :])
+        is_off = agent.manner.thinking is False or not end or end in tail
+        if is_off or self._rng.random() < 0.1:
+            return ForcedReply(text=text)
+        thought = f"{self._openings.next()} {self._words(8)}"
+        if self._family.thought is None or prompt.in_reasoning:
+            return ForcedReply(text=text, reasoning=thought)
+        # The reply's tokens must be those that the template writes for a reply.
+        return ForcedReply(text=self._family.thought.format(thought) + text)
 
     def _finish(self, request: Request) -> RequestFinished:
         self._client.send(Submit(request, time.perf_counter()))
