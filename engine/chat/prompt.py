@@ -144,7 +144,7 @@ class PromptBuilder:
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
-        self.template = ChatTemplate(renderer)
+        self.template = ChatTemplate(renderer, tokenizer.decode(tokenizer.markers.think_end))
         self._splicer = Splicer(tokenizer)
         # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)

@@ -74,8 +74,9 @@ FAMILIES: dict[str, Family] = {
     "gemma4": Family(call=("<|tool_call>call:", "<tool_call|>"), results_as=Role.USER),
     "gemma4_v5": Family(call=("<|tool_call>call:", "<tool_call|>"), results_as=Role.USER),
     "muse_glimmer": Family(call=_PLAIN),
-    "nemotron_3_nano": Family(manners=(DEFAULT, OFF, KEPT)),
-    "cohere2": Family(call=_PLAIN, manners=(DEFAULT,)),
+    # Forced thoughts end with "</think>\n\n", but this template writes "</think>\n".
+    "nemotron_3_nano": Family(manners=(OFF, KEPT_OFF)),
+    "cohere2": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
     "phi3": Family(call=_PLAIN, manners=(DEFAULT,)),
 }
 
