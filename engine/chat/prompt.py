@@ -177,17 +177,7 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
-        # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
-        stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
-        # does not lie before the end of the last message, so both positions are equal. In a tool
-        # loop, `stable` may lie earlier. If the next message is a user message, the template drops
-        # the loop's reasoning, so the next prompt resumes at `stable`. If the next message is a
-        # tool result, the next prompt resumes after the last message.
-        end = tokens.starts[-1]
-        turns = {max(0, stable), max(stable, end)}
-        if last.role is Role.TOOL and (lens := self._result_lens(thoughts)):
-            turns = {max(0, stable), *(max(end, len(token_ids) - num) for num in lens)}
+        turns = self._turn_ends(messages, thoughts, tokens)
         points = [
             *tokens.points,
             *(ResumePoint(num_tokens, PointKind.TURN) for num_tokens in turns),
@@ -287,6 +277,22 @@ class PromptBuilder:
             return (*opened, *tokenizer.encode_text(reasoning))
         return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
+    def _turn_ends(
+        self, messages: Sequence[Message], thoughts: Thoughts, tokens: _Tokenized
+    ) -> set[int]:
+        """Return the positions near the end of a prompt where later prompts may differ from it."""
+        num_tokens, end = len(tokens.runs.token_ids), tokens.starts[-1]
+        # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
+        passing = self._passing_len(_since_last_user(messages), Thoughts(thoughts.wanted))
+        # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
+        # does not lie before the end of the last message. In a tool loop, `stable` may lie earlier:
+        # if the next message is a user message, the template drops the loop's reasoning.
+        stable = max(0, num_tokens - passing)
+        lens = self._result_lens(thoughts) if messages[-1].role is Role.TOOL else ()
+        # If the next message is a tool result, the next prompt resumes after the last message.
+        results = {max(end, num_tokens - num) for num in lens}
+        return {stable} | (results or {max(stable, end)})
+
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Return how many of a prompt's last tokens will not be in the next turn's prompt.
 
@@ -305,12 +311,12 @@ class PromptBuilder:
         return len(now) - common_prefix_len(now, later)
 
     def _find_result_lens(self, thoughts: Thoughts) -> frozenset[int]:
-        """Return how many of a prompt's last tokens another tool result will replace.
+        """Return how many of a prompt's last tokens will not be in the prompt of another result.
 
-        The prompt ends with a tool result. The numbers are for two cases: the other result follows
-        this result at once, for a reply that called several tools, or it follows the next reply.
-        The numbers do not depend on the messages, so they are found with placeholders. They are
-        larger than the text after the last message if that text differs from its start.
+        The prompt ends with a tool result. There are two numbers. In the first case, the other
+        result follows this result, because the reply called several tools. In the second case, it
+        follows the next reply. The tokens are text of the template after the last message, so the
+        numbers are found with placeholders.
 
         Returns:
             No numbers if the template does not support tool results.
@@ -383,9 +389,14 @@ class PromptBuilder:
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Return True if a reply probably calls a tool: its answer contains control tokens."""
+        """Return True if a reply probably calls a tool: its answer contains control tokens.
+
+        Markers of reasoning do not count.
+        """
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
-        return self.tokenizer.count_control(own) > 0
+        markers = self.tokenizer.markers
+        reasoning = {*markers.think_start, *markers.think_end}
+        return self.tokenizer.count_control([one for one in own if one not in reasoning]) > 0
 
     def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         """Return the prompt of a draft, up to the last token that further typing cannot change.
