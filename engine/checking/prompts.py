@@ -132,9 +132,7 @@ def _ids_fault(
             fault = fault or "the last message’s ids differ"
             continue
         is_cut = _is_cut(replies[index], text)
-        further, reason = _ends_of(
-            tokenizer, prompt_ids, position, replies[index], is_cut=is_cut
-        )
+        further, reason = _ends_of(tokenizer, prompt_ids, position, replies[index], is_cut=is_cut)
         fault = fault or reason
         for end in reversed(further):
             if (index + 1, end) not in seen:

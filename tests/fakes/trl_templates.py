@@ -9,6 +9,9 @@ writes.
 # tokenizers is partly typed.
 # pyright: reportUnknownMemberType=false
 
+# Control tokens of DeepSeek have a full-width bar.
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import json
@@ -22,7 +25,7 @@ from tokenizers import AddedToken, Tokenizer
 from tests.fakes.qwen import Qwen, qwen_tokenizer
 from tests.fakes.tiny_model import CONFIGS, Config, write_model
 
-# The control tokens that the templates write: <|user|>, <|tool_call>, <tool_call|>, <｜User｜>, ...
+# The control tokens that the templates write: <|user|>, <|tool_call>, <tool_call|>, and so on
 _CONTROL = re.compile(
     r"<\|[\w▁]+\|?>|<[\w▁]+\|>|<｜[^｜>]+｜>|\[gMASK\]|<(?:sop|bos|eos|s|SPECIAL_\d+)>"
     r"|</?(?:think|tool_call|tool_response|start_of_turn|end_of_turn)>"
@@ -79,6 +82,8 @@ def _common_tokens() -> str:
     """Return Qwen3.6's tokenizer, without control tokens and rare tokens, as JSON."""
     tokenizer = json.loads(qwen_tokenizer(Qwen.QWEN3_6).to_str())
     model = tokenizer["model"]
-    model["vocab"] = {t: token_id for t, token_id in model["vocab"].items() if token_id < _VOCAB_SIZE}
+    model["vocab"] = {
+        t: token_id for t, token_id in model["vocab"].items() if token_id < _VOCAB_SIZE
+    }
     model["merges"] = [pair for pair in model["merges"] if "".join(pair) in model["vocab"]]
     return json.dumps({**tokenizer, "added_tokens": []})

@@ -9,6 +9,9 @@ outside: the longest common prefix of its prompt with everything that the engine
 less the restored tokens. Every message begins with another word, unless `alike` is set.
 """
 
+# Control tokens of some templates have a full-width bar.
+# ruff: noqa: RUF001
+
 from __future__ import annotations
 
 import argparse
@@ -17,8 +20,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from app.cli.client import load_model
@@ -65,7 +67,9 @@ FAMILIES: dict[str, Family] = {
     "qwen3_8": Family(),
     "llama3_1": Family(call=_PLAIN, manners=(DEFAULT,)),
     "lfm2": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), manners=(DEFAULT,)),
-    "lfm2_2_5": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), thought="<think>{}</think>"),
+    "lfm2_2_5": Family(
+        call=("<|tool_call_start|>[", "]<|tool_call_end|>"), thought="<think>{}</think>"
+    ),
     "gptoss": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
     "glm4moe": Family(),
     "deepseekv3": Family(call=("<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>")),
@@ -80,7 +84,18 @@ FAMILIES: dict[str, Family] = {
     "phi3": Family(call=_PLAIN, manners=(DEFAULT,)),
 }
 
-_WORDS = ["harbour", "opens", "at six", "tide", "3 x 459.50", "naïve", "天気", "(wind)", "calm", "result"]
+_WORDS = [
+    "harbour",
+    "opens",
+    "at six",
+    "tide",
+    "3 x 459.50",
+    "naïve",
+    "天気",
+    "(wind)",
+    "calm",
+    "result",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,8 +252,12 @@ class ToolChats:
 
     def _ask(self, agent: Agent, name: str, num_calls: int) -> None:
         before, after = self._family.call
-        calls = [f"{before}{self._openings.next()} {self._words(3)}{after}" for _ in range(num_calls)]
-        text = "\n".join([self._text(), *calls] if self._rng.random() < 0.7 else calls or [self._text()])
+        calls = [
+            f"{before}{self._openings.next()} {self._words(3)}{after}" for _ in range(num_calls)
+        ]
+        text = "\n".join(
+            [self._text(), *calls] if self._rng.random() < 0.7 else calls or [self._text()]
+        )
         self._num_requests += 1
         request = Request(
             request_id=RequestId(f"{self._num_requests}"),
