@@ -64,7 +64,8 @@ FAMILIES: dict[str, Family] = {
     "qwen3_5_think": Family(),
     "qwen3_5_nothink": Family(manners=(DEFAULT, ON)),
     "qwen3_6": Family(manners=(DEFAULT, OFF, KEPT, KEPT_OFF)),
-    "qwen3_8": Family(),
+    # With thinking off, it begins the system prompt differently: up to 4 tokens are fed again, once.
+    "qwen3_8": Family(manners=(DEFAULT, KEPT)),
     "llama3_1": Family(call=_PLAIN, manners=(DEFAULT,)),
     "lfm2": Family(call=("<|tool_call_start|>[", "]<|tool_call_end|>"), manners=(DEFAULT,)),
     "lfm2_2_5": Family(
@@ -163,7 +164,7 @@ class ToolChats:
         self._agents = [
             Agent(f"{index} {manner}", manner) for index, manner in enumerate(family.manners * 2)
         ]
-        for agent in self._agents[1:]:
+        for agent in self._agents:
             agent.messages.append(self._system())
 
     def play(self, rounds: int) -> None:
@@ -180,7 +181,7 @@ class ToolChats:
         users = [i for i, m in enumerate(agent.messages) if m.role is Role.USER and i > 1]
         change = self._rng.random()
         name = "turn"
-        if change < 0.12 and agent.messages and agent.messages[0].role is Role.SYSTEM:
+        if change < 0.12:
             agent.messages[0] = self._system()
             name = "turn after a changed system prompt"
         elif change < 0.24 and users:
@@ -193,8 +194,6 @@ class ToolChats:
             agent.messages.append(self._result())
             self._ask(agent, "result after an answer", 0)
             return
-        if agent.messages and agent.messages[-1].role is not Role.ASSISTANT:
-            del agent.messages[-1]
         agent.messages.append(Message(role=Role.USER, content=self._text()))
         num_calls = self._rng.choice([0, 1, 2, 3])
         self._ask(agent, name, num_calls)
