@@ -21,6 +21,7 @@ import tempfile
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import cycle
 from pathlib import Path
 
 from app.cli.client import load_model
@@ -114,14 +115,14 @@ class Step:
 
 
 class Openings:
-    """First words for messages. Their first tokens differ."""
+    """First words for messages. Their first tokens differ, until all words are used."""
 
     def __init__(self, client: InlineClient, rng: random.Random) -> None:
         assert client.core.model is not None
         tokenizer = client.core.model.prompts.tokenizer
         ids = rng.sample(range(500, 8_000), 7_000)
         words = (tokenizer.decode([token_id]) for token_id in ids)
-        self._words = iter(
+        self._words = cycle(
             [w for w in words if w.isascii() and w.isalpha() and w[0].isupper() and len(w) > 2]
         )
 
