@@ -19,7 +19,6 @@ import random
 import sys
 import tempfile
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -108,6 +107,7 @@ class Step:
     prompt_tokens: int
     restored: int
     known: int  # number of leading tokens that the engine had read or written before
+    again: str  # text of the tokens that were fed again
 
     @property
     def redo(self) -> int:
@@ -274,12 +274,11 @@ class ToolChats:
         self._processed.add(finished.prompt_ids + finished.output_ids)
         plan = finished.usage.plan
         assert plan.prompt_tokens == len(finished.prompt_ids)
-        self.steps.append(Step(name, plan.prompt_tokens, plan.restored, known))
-        self.on_step(self.steps[-1], finished, request)
+        assert self._client.core.model is not None
+        tokenizer = self._client.core.model.prompts.tokenizer
+        again = tokenizer.decode(finished.prompt_ids[plan.restored : known])
+        self.steps.append(Step(name, plan.prompt_tokens, plan.restored, known, again))
         agent.messages.append(reply_of(finished))
-
-    def on_step(self, step: Step, finished: RequestFinished, request: Request) -> None:
-        """Hook for reports."""
 
     def _forced(self, agent: Agent, text: str) -> ForcedReply:
         """Return a reply with this text and, unless the prompt forbids it, with reasoning."""
@@ -382,9 +381,8 @@ def main() -> int:
                     flush=True,
                 )
                 if args.verbose:
-                    counts = Counter[tuple[str, int]]((step.name, step.redo) for step in redone)
-                    for (kind, size), number in sorted(counts.items()):
-                        print(f"      {number} x {kind}: {size}")
+                    for step in redone:
+                        print(f"      {step.name}: {step.redo} tokens, {step.again!r}")
     return 1 if total else 0
 
 
