@@ -51,7 +51,7 @@ class Family:
     """The tool calls of a family of models."""
 
     call: tuple[str, str] = ("<tool_call>\n", "\n</tool_call>")  # text around each call
-    results_as: Role = Role.TOOL  # USER if the template refuses messages of tools
+    results_as: Role = Role.TOOL  # USER if the template refuses or drops messages of tools
     # Format of a thought that the model opens, if it is not "<think>\n{}\n</think>\n\n".
     thought: str | None = None
     manners: tuple[Manner, ...] = (DEFAULT, OFF, KEPT)
@@ -82,7 +82,7 @@ FAMILIES: dict[str, Family] = {
     # Forced thoughts end with "</think>\n\n", but this template writes "</think>\n".
     "nemotron_3_nano": Family(manners=(OFF, KEPT_OFF)),
     "cohere2": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
-    "phi3": Family(call=_PLAIN, manners=(DEFAULT,)),
+    "phi3": Family(call=_PLAIN, results_as=Role.USER, manners=(DEFAULT,)),
 }
 
 _WORDS = [
