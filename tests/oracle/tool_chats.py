@@ -1,6 +1,6 @@
 """Agents behind real chat templates, and the number of tokens that the engine feeds twice.
 
-    python -m tests.oracle.tool_chats [--only TEMPLATE ...] [--rounds 12] [--seed 1] [--verbose]
+    python -m tests.oracle.tool_chats [--only TEMPLATE ...] [--rounds 12] [--seed 1]
 
 An agent is a conversation whose replies call tools. Each of its requests is a random step: a turn
 of the user, several results in one request, results that arrive one by one, a result after a reply,
@@ -19,6 +19,7 @@ import random
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -349,41 +350,49 @@ def open_with_template(folder: Path, name: str, architecture: str = "lfm2") -> I
     return client
 
 
+def agents_table(
+    folder: Path, names: Iterable[str] = FAMILIES, *, rounds: int = 12, seed: int = 1
+) -> bool:
+    """Print the redo behind each template, and return True if there is none."""
+    print(
+        f"{'template':<22}{'idle':>5}{'requests':>9}{'tokens':>9}{'redo':>6}{'in':>5}", flush=True
+    )
+    rows = [
+        _row(folder, name, rounds, seed, is_idle_on=is_idle_on)
+        for name in names
+        for is_idle_on in (False, True)
+    ]
+    return all(rows)
+
+
+def _row(folder: Path, name: str, rounds: int, seed: int, *, is_idle_on: bool) -> bool:
+    started = time.monotonic()
+    client = open_with_template(folder, name)
+    chats = ToolChats(client, FAMILIES[name], seed=seed, is_idle_on=is_idle_on)
+    chats.play(rounds)
+    redone = [step for step in chats.steps if step.redo]
+    print(
+        f"{name:<22}{'on' if is_idle_on else 'off':>5}{len(chats.steps):>9}"
+        f"{sum(step.prompt_tokens for step in chats.steps):>9}"
+        f"{sum(step.redo for step in redone):>6}{len(redone):>5}"
+        f"   {time.monotonic() - started:.0f} s",
+        flush=True,
+    )
+    for step in redone:
+        print(f"      {step.name}: {step.redo} tokens, {step.again!r}", flush=True)
+    return not redone
+
+
 def main() -> int:
-    """Print the redo of every template. Return the exit status: 0 if there is none."""
+    """Print the table and return the exit status: 0 if there is no redo."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=[*FAMILIES], metavar="NAME")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--architecture", default="lfm2")
-    parser.add_argument("--alike", action="store_true")
-    parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
-    total = 0
-    print(f"{'template':<22}{'idle':>5}{'requests':>9}{'tokens':>9}{'redo':>6}{'in':>5}{'most':>6}")
     with tempfile.TemporaryDirectory() as folder:
-        for name in args.only:
-            for is_idle_on in (False, True):
-                client = open_with_template(Path(folder), name, args.architecture)
-                chats = ToolChats(
-                    client, FAMILIES[name], seed=args.seed, is_idle_on=is_idle_on, alike=args.alike
-                )
-                started = time.monotonic()
-                chats.play(args.rounds)
-                redone = [step for step in chats.steps if step.redo]
-                redo = sum(step.redo for step in redone)
-                total += redo
-                print(
-                    f"{name:<22}{'on' if is_idle_on else 'off':>5}{len(chats.steps):>9}"
-                    f"{sum(step.prompt_tokens for step in chats.steps):>9}{redo:>6}"
-                    f"{len(redone):>5}{max((step.redo for step in redone), default=0):>6}"
-                    f"   {time.monotonic() - started:.0f} s",
-                    flush=True,
-                )
-                if args.verbose:
-                    for step in redone:
-                        print(f"      {step.name}: {step.redo} tokens, {step.again!r}")
-    return 1 if total else 0
+        held = agents_table(Path(folder), args.only, rounds=args.rounds, seed=args.seed)
+    return 0 if held else 1
 
 
 if __name__ == "__main__":
