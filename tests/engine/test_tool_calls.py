@@ -27,8 +27,8 @@ from tests.oracle.verifying import hold_to_the_oracle
 A = ConversationId("A")
 CALL = ForcedReply(text="<|im_start|>look")
 # A call without control tokens, and an answer.
-TEXT_CALL = ForcedReply(text='{"name": "look"}', reasoning="look it up")
-ANSWER = ForcedReply(text="The weather is like a story.", reasoning="in other words")
+TEXT_CALL = ForcedReply(text='{"name": "look"}')
+ANSWER = ForcedReply(text="The weather is like a story.")
 
 
 def ask(client: InlineClient, request: Request) -> RequestFinished:
