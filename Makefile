@@ -38,7 +38,8 @@ coverage: setup
 	$(PY) -m coverage report --skip-covered --sort=-cover
 
 # Long runs: the promise script on every model, every real template, the state machine, 2,000 turns,
-# fifty starts and ends, thirty kills. `python -m tests.soak` can run some of them, or more rounds.
+# 5,000 answers in the window, fifty starts and ends, thirty kills. `python -m tests.soak` can run
+# some of them, or more rounds.
 soak: setup
 	$(QT) $(PY) -m tests.soak
 

@@ -62,7 +62,14 @@ from engine.events import (
     Verify,
 )
 from engine.idle import Idler, IdleWorker
-from engine.memory import MemoryWatch, cache_budget, limit_memory, wire_weights
+from engine.memory import (
+    MemoryWatch,
+    cache_budget,
+    freed_bytes,
+    limit_memory,
+    process_bytes,
+    wire_weights,
+)
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.power import Battery
 from engine.pulse import Pulse
@@ -263,6 +270,8 @@ class EngineCore:
                 self._history.forget(command.conversation_id)
                 if self.cache is not None:
                     self.cache.forget(command.conversation_id)
+                    # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
+                    mx.clear_cache()
             case Evict():
                 # An idle job in progress holds a lease, and leased state is not evicted.
                 self._idler.pause()
@@ -279,16 +288,19 @@ class EngineCore:
             self.cache.pin(command.conversation_id, pinned=command.pinned)
 
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
-        if self.cache is None:
-            self._emit(StatisticsReported(NOTHING_CACHED))
-            return
-        checked = (
-            attempt("a check of the cache", self.cache.check_invariants)
-            if checks_invariants
-            else None
+        statistics, checked = NOTHING_CACHED, None
+        if self.cache is not None:
+            statistics = self.cache.statistics()
+            if checks_invariants:
+                checked = attempt("a check of the cache", self.cache.check_invariants)
+        self._emit(
+            StatisticsReported(
+                statistics,
+                checked.problem if isinstance(checked, Failure) else None,
+                freed_bytes=freed_bytes(),
+                process_bytes=process_bytes(),
+            )
         )
-        broken = checked.problem if isinstance(checked, Failure) else None
-        self._emit(StatisticsReported(self.cache.statistics(), broken))
 
     # Memory budget of the cache
 
@@ -326,7 +338,7 @@ class EngineCore:
         except BaseException as error:
             if not is_failure(error):
                 raise
-            log.warning("the model %s could not be loaded", path, exc_info=True)
+            log.warning("the model %a could not be loaded", str(path), exc_info=True)
             self._emit(ModelFailed(str(path), problem_of(error)))
             # _serve may have created some of its objects before the error. Drop them too.
             self._unload()

@@ -326,11 +326,14 @@ class Verified(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReported(CommandResult):
-    """The answer to ReportStatistics, Evict and Forget: the state of the prefix cache."""
+    """The answer to ReportStatistics, Evict and Forget: the prefix cache, and memory beside it."""
 
     statistics: CacheStatistics
     # The violated invariant of the cache. None if no check found one.
     broken: Problem | None = None
+    # Bytes of freed buffers that MLX keeps for reuse. The cache's budget does not include them.
+    freed_bytes: int = 0
+    process_bytes: int = 0  # resident memory of the whole process
 
 
 Event = (

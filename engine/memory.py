@@ -44,6 +44,16 @@ def spare_bytes(config: EngineConfig, weight_bytes: int) -> int:
     return max(0, (config.device_bytes or working_set_bytes()) - weight_bytes)
 
 
+def freed_bytes() -> int:
+    """Return the bytes of freed buffers that MLX keeps for reuse."""
+    return mx.get_cache_memory()
+
+
+def process_bytes() -> int:
+    """Return the resident memory of this process in bytes."""
+    return psutil.Process().memory_info().rss
+
+
 def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
     """Return the memory budget of the prefix cache in bytes.
 

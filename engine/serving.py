@@ -76,7 +76,7 @@ class Serving:
         self._emit = emit
         self._on_finished = on_finished
         self._running: list[Sequence] = []
-        # Requests that ran out of memory once. The ids are kept while the model is loaded.
+        # Requests that ran out of memory once and have not ended.
         self._retried: set[RequestId] = set()
         # True if the next waiting request does not fit in memory beside the running ones. The engine
         # tries to start it again when a running request ends. At least one request then runs,
@@ -109,6 +109,7 @@ class Serving:
         for sequence in list(self._running):
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
+        self._retried.discard(request_id)  # the request may wait for its second start
 
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""
@@ -225,6 +226,7 @@ class Serving:
         left to read ahead.
         """
         self._remove(sequence)
+        self._retried.discard(sequence.request.request_id)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
         upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
         if isinstance(upcoming, Failure):
@@ -259,6 +261,7 @@ class Serving:
             mx.clear_cache()
             self._waiting.put_back(submit)
         else:
+            self._retried.discard(request_id)
             problem = _problem_of_answer(failure)
             log.warning("request %s failed: %s", request_id, problem)
             self._emit(RequestFailed(request_id, problem))

@@ -1,8 +1,8 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [templates] [agents] [machine] [turns] [starts] [kills]
+    python -m tests.soak [promise] [templates] [agents] [machine] [turns] [answers] [starts] [kills]
 
-Without a name all runs are made. The last four names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last five names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -10,6 +10,8 @@ templates  plays 8 chats of 6 turns with every real Qwen template, without and w
 agents     plays agents with tools behind twenty real templates, without and with idle work
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
+answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
+           fifth time, the memory of the process may grow by at most 5 %
 starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
 """
@@ -18,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -30,7 +33,9 @@ from itertools import cycle, islice
 from pathlib import Path
 
 from app.paths import make_paths
+from app.widgets.application import Application
 from engine.local_models import LocalModels
+from tests.e2e.long_life import run_rounds
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -40,6 +45,7 @@ from tests.oracle.template_table import template_table
 from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
 
+NUM_ROUNDS = 20  # deletions of all conversations in the run `answers`
 STATES = ("starting", "loading", "answering", "finished")
 
 
@@ -119,6 +125,25 @@ def turns(folder: Path, number: int) -> bool:
     return abs(report.device_slope) * number < 0.02 * report.last.device
 
 
+def answers(folder: Path, number: int) -> bool:
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    app = Application(sys.argv[:1])
+    model = build_tiny("qwen3_5", folder / "model", Template.KEEPING)
+    samples = run_rounds(
+        folder / "data",
+        model,
+        num_rounds=NUM_ROUNDS,
+        num_answers=max(1, number // NUM_ROUNDS),
+        seed=1,
+        progress=lambda sample: print(sample, flush=True),
+    )
+    del app
+    warm, last = samples[NUM_ROUNDS // 5], samples[-1]
+    grown = last.process_bytes - warm.process_bytes
+    print(f"{grown / (last.num_answers - warm.num_answers) / 1e3:.1f} kB per answer")
+    return grown < 0.05 * warm.process_bytes
+
+
 def _subjects(folder: Path, name: str) -> Mapping[str, Subject]:
     built: dict[str, Path] = {}
 
@@ -168,6 +193,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),
     "turns": (turns, 2000),
+    "answers": (answers, 5000),
     "starts": (starts, 50),
     "kills": (kills, 30),
 }

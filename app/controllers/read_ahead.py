@@ -1,7 +1,7 @@
 """Read-ahead: sends the known beginning of the next prompt to the engine. Main thread.
 
 Reading a prompt ahead makes the answer start sooner: the engine feeds the prompt while it is idle.
-The controller listens to the signals of the other controllers, and sends three kinds of commands:
+The controller listens to the signals of the other controllers, and sends four kinds of commands:
 
     Show        when another conversation is on show. The engine works for it first.
     Pin         when the user pins or unpins a conversation. The engine evicts the state of pinned
@@ -9,6 +9,8 @@ The controller listens to the signals of the other controllers, and sends three 
     ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
                 change of its messages or options, when a long draft is saved (LONG_DRAFT
                 characters or more), and after another model was loaded.
+    Forget      FORGET_MS after the user deleted a conversation, unless undo has restored it. The
+                engine then frees the memory of the conversation's cached state.
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
@@ -39,10 +41,13 @@ from engine.types import ConversationId, ModelFacts
 
 # delay before reading ahead, so that a conversation shown only briefly is not read ahead
 STAY_MS = 400
+# Delay between the deletion of a conversation and the loss of its cached state. If the user undoes
+# the deletion within this time, nothing is read again.
+FORGET_MS = 60_000
 
 
 class ReadAheadController(QObject):
-    """The controller that sends Show, ReadAhead and Pin commands to the engine.
+    """The controller that sends Show, ReadAhead, Pin and Forget commands to the engine.
 
     It lives as long as the app. Only ReadAhead commands need a loaded model.
     """
@@ -87,7 +92,7 @@ class ReadAheadController(QObject):
         self._on_shown()
 
     def stop(self) -> None:
-        """Stop sending ReadAhead commands, because the app is closing. Idempotent.
+        """Stop sending ReadAhead and Forget commands, because the app is closing. Idempotent.
 
         main.py calls this before it saves the last drafts, and Core.close() calls it again. Show
         and Pin commands are still sent: they start no work in the engine.
@@ -112,12 +117,21 @@ class ReadAheadController(QObject):
             self._wait()
 
     def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
-        """Withdraw the read-ahead of a deleted conversation, even if the engine itself began it."""
+        """Withdraw the read-ahead of a deleted conversation, even if the engine itself began it.
+
+        After FORGET_MS, let the engine forget the conversation.
+        """
+        conversation_id = summary.conversation_id
+        QTimer.singleShot(FORGET_MS, self, lambda: self._forget(conversation_id))
         if self._facts is None or self._is_over:
             return
-        self._engine.read_ahead(summary.conversation_id, ())  # no messages: withdraw
-        if self._has_sent_for(summary.conversation_id):
+        self._engine.read_ahead(conversation_id, ())  # no messages: withdraw
+        if self._has_sent_for(conversation_id):
             self._sent = None  # so that the command is sent again if undo restores the conversation
+
+    def _forget(self, conversation_id: ConversationId) -> None:
+        if not self._is_over and not self._library.is_listed(conversation_id):
+            self._engine.forget(conversation_id)
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:

@@ -21,6 +21,9 @@ OPEN = "open"  # token.info of a BLOCK token if its closing delimiter has not ar
 GROWING = "growing"  # key in the parser's environment; its value is True while text may follow
 
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
+# Largest number of lines of a block formula. Without a limit, each line of a text of `\begin{align}`
+# would be compared with all later lines.
+_MAX_LINES = 100
 _BLOCK_OPENINGS = ("$$", r"\[")
 # A dollar sign next to an ASCII letter or digit means money. Chinese characters are allowed next to
 # a formula, because Chinese text has no spaces between words. The suffixes in $n$th and $n$s are
@@ -125,7 +128,7 @@ def _closing_line(
 
     Return `last` if the closing delimiter is missing but more text may follow.
     """
-    for number in range(first, last):
+    for number in range(first, min(last, first + _MAX_LINES)):
         line = _line(state, number)
         if not line or state.sCount[number] < state.blkIndent:
             return None
@@ -136,7 +139,7 @@ def _closing_line(
                 number > first or content[:at].strip()
             )
             return number if is_whole else None
-    is_end_of_text = last == len(state.bMarks) - 1
+    is_end_of_text = last == len(state.bMarks) - 1 and last - first <= _MAX_LINES
     return last if state.env.get(GROWING) and is_end_of_text else None
 
 

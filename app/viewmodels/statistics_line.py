@@ -8,11 +8,13 @@ from engine.events import StatisticsReported
 
 
 def statistics_line(event: StatisticsReported) -> str:
-    """Format the statistics of the cache: size, contents, counters, and state of its invariants."""
+    """Format the statistics of the cache and of the process's memory, and the state of invariants."""
     cache = event.statistics
     return words.statistics(
         size=figures.file_size(cache.total_bytes),
         budget=figures.file_size(cache.budget_bytes),
+        freed=figures.file_size(event.freed_bytes),
+        process=figures.file_size(event.process_bytes),
         is_broken=event.broken is not None,
         nodes=cache.num_nodes,
         snapshots=cache.num_snapshots,

@@ -59,11 +59,14 @@ def _in(time: str) -> str:
     return f" in {time}" if time else ""
 
 
-def statistics(*, size: str, budget: str, is_broken: bool, **counts: int) -> str:
-    """Return the line of cache statistics that --debug shows.
+def statistics(
+    *, size: str, budget: str, freed: str, process: str, is_broken: bool, **counts: int
+) -> str:
+    """Return the line of memory statistics that --debug shows.
 
     counts: each keyword is the label of its number; underscores are shown as spaces.
     """
     parts = [f"{name.replace('_', ' ')} {count:,}" for name, count in counts.items()]
     check = "an invariant is broken: see the log" if is_broken else "invariants hold"
-    return " · ".join((f"Cache {size} of {budget}", *parts, check))
+    memory = f"Cache {size} of {budget}", f"freed buffers {freed}", f"process {process}"
+    return " · ".join((*memory, *parts, check))

@@ -22,6 +22,7 @@ _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download
 _SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
 # The largest known header has 12 MB, for 91,000 tensors. A parsed header takes 15 times its size.
 _MAX_HEADER_BYTES: Final = 40_000_000
+_LARGEST_HEADER_BYTES: Final = 100_000_000  # by the definition of the file format
 # Bytes of one value, by number format. The sizes of other formats are not checked.
 _VALUE_BYTES: Final[Mapping[str, int]] = {
     "F64": 8, "I64": 8, "U64": 8, "F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2,
@@ -143,10 +144,15 @@ def _read_header(path: Path) -> _Header:
                 f"{path.name} is only a pointer: git lfs pull fetches the file itself."
             )
         header_bytes = int.from_bytes(start, "little")
-        if len(start) < _LENGTH_BYTES or not 0 < header_bytes <= _MAX_HEADER_BYTES:
+        if len(start) < _LENGTH_BYTES or not 0 < header_bytes <= _LARGEST_HEADER_BYTES:
             raise ModelFolderError(f"{path.name} is not a safetensors file.")
         if _LENGTH_BYTES + header_bytes > size_bytes:
             raise _truncated(path, size_bytes, _LENGTH_BYTES + header_bytes)
+        if header_bytes > _MAX_HEADER_BYTES:
+            raise ModelFolderError(
+                f"{path.name} has a header of {_size(header_bytes)},"
+                f" and at most {_size(_MAX_HEADER_BYTES)} are read."
+            )
         header = _parse_header(file.read(header_bytes), path.name)
     if (end := _LENGTH_BYTES + header_bytes + header.end) > size_bytes:
         raise _truncated(path, size_bytes, end)

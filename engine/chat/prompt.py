@@ -177,6 +177,8 @@ class PromptBuilder:
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
+        if not token_ids:
+            raise TemplateError("It makes an empty prompt of this conversation.")
         turns = self._turn_ends(messages, thoughts, tokens)
         points = [
             *tokens.points,

@@ -13,6 +13,10 @@ from dataclasses import dataclass, field
 from engine.chat.tokenizer import ChatTokenizer
 from engine.sequences import common_prefix_len
 
+# Length in characters from which an open run is shortened, and length of the end that stays open.
+_LONG = 1 << 12
+_OPEN = 1 << 10
+
 
 @dataclass(slots=True)
 class Runs:
@@ -55,13 +59,33 @@ class Runs:
                 could change more tokens, but the app removes blank lines from the start of a
                 message.
         """
-        before = self._encode()
+        before = self._shorten(self._encode())
         common = [common_prefix_len(before, self._encode(probe)) for probe in probes]
         return len(self.token_ids) + min(common)
 
     def end_run(self) -> None:
         self.token_ids.extend(self._encode())
         self._control = self._text = ""
+
+    def _shorten(self, token_ids: tuple[int, ...]) -> tuple[int, ...]:
+        """Close the first part of a long open run, and return the token ids of the rest.
+
+        Without this, every call of `boundary` would encode the whole run again: a whole
+        conversation if the template has no control tokens. The run is divided before a word, and
+        only if that does not change its tokens.
+
+        Args:
+            token_ids: the token ids of the open run.
+        """
+        cut = self._text.rfind(" ", 0, -_OPEN) if len(self._text) > _LONG else -1
+        if cut < 0:
+            return token_ids
+        rest = self.tokenizer.encode_run("", self._text[cut:])
+        if rest != token_ids[-len(rest) :]:
+            return token_ids
+        self.token_ids.extend(token_ids[: -len(rest)])
+        self._control, self._text = "", self._text[cut:]
+        return rest
 
     def _encode(self, probe: str = "") -> tuple[int, ...]:
         return self.tokenizer.encode_run(self._control, self._text + probe)

@@ -15,13 +15,17 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import groupby
 
+from engine.bounded_cache import BoundedCache
 from engine.chat.template import Segment
 from engine.chat.tokenizer import ChatTokenizer
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens
+
+# Highest number of bytes of the cached fits of whole replies, and of parts of replies. A reply of
+# 2,000 tokens takes about 100 kB.
+_FITS_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ class Splicer:
     def __init__(self, tokenizer: ChatTokenizer) -> None:
         self._tokenizer = tokenizer
         # Every request searches for all earlier replies again, so cache the results.
-        self._fit_whole = lru_cache(maxsize=4096)(self._find_whole)
-        self._fit_part = lru_cache(maxsize=4096)(self._find_part)
+        self._fit_whole = BoundedCache(self._find_whole, _num_ids, _FITS_BYTES)
+        self._fit_part = BoundedCache(self._find_part, _num_ids, _FITS_BYTES)
 
     def splice(self, segments: Sequence[Segment], messages: Sequence[Message]) -> list[Segment]:
         """Return segments with the text of replies replaced by their stored token ids.
@@ -154,6 +158,10 @@ class Splicer:
         if self._tokenizer.decode(inside) != self._tokenizer.decode(token_ids)[span]:
             return None
         return _Fit(span.start + shift, span.stop + shift, inside)
+
+
+def _num_ids(fit: _Fit | None) -> int:
+    return 0 if fit is None else len(fit.token_ids)
 
 
 def _literal(segments: Sequence[Segment]) -> str:

@@ -101,6 +101,10 @@ _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
 _NO_SWITCH: Mapping[str, bool] = {}
 # Reasoning that stands for no reasoning. Templates trim it to nothing.
 _BLANK = "\n"
+# Largest number of characters that a template may add, at all and for each message. The largest known
+# template adds 2,000 and 150.
+_MAX_LITERAL = 100_000
+_MAX_LITERAL_OF_MESSAGE = 1_000
 _THOUGHT = "reasoning of an earlier reply"
 # Markers of `_mark`: the same private-use character at both ends.
 _MARKER = re.compile("([\U000f0000-\U0010fffd])[rc][0-9]+\\1")
@@ -302,6 +306,8 @@ def _align(
     if rendered[position:] != skeleton[done:]:
         raise TemplateError("It changes its own text depending on what a message says.")
     segments.append(Segment(skeleton[done:], len(messages), is_content=False))
+    if len(skeleton) > _MAX_LITERAL + _MAX_LITERAL_OF_MESSAGE * len(messages):
+        raise TemplateError(f"It adds {len(skeleton):,} characters to the messages.")
     return [segment for segment in segments if segment.text]
 
 

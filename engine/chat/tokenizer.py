@@ -10,16 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
 
+from engine.bounded_cache import BoundedCache
 from engine.chat.encoder import Encoder, TextEncoder, control_tokens
 
 # Texts with more characters are not cached, because they would take too much memory.
 _LONGEST_CACHED = 1 << 16
+# Highest number of bytes of the cached texts of a template or of users, and of the cached runs. A
+# conversation of 250,000 tokens has about 30 MB of runs, because most are encoded three times
+# (Runs.boundary).
+_TEXTS_BYTES = 16 << 20
+_RUNS_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +60,9 @@ class ChatTokenizer:
         self._control = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         # Every request renders the whole conversation again. The caches make sure that only new
         # text is encoded.
-        self._cached_template = lru_cache(maxsize=8192)(self._encoder.encode_template)
-        self._cached_text = lru_cache(maxsize=1024)(self._encoder.encode_text)
-        self._cached_run = lru_cache(maxsize=8192)(self._encoder.encode_run)
-
-    @property
-    def vocab_size(self) -> int:
-        return self._backend.get_vocab_size()
+        self._cached_template = BoundedCache(self._encoder.encode_template, len, _TEXTS_BYTES)
+        self._cached_text = BoundedCache(self._encoder.encode_text, len, _TEXTS_BYTES)
+        self._cached_run = BoundedCache(self._encoder.encode_run, len, _RUNS_BYTES)
 
     def has_control(self, text: str) -> bool:
         """Return True if `encode_template` would find a control token in text."""

@@ -6,6 +6,7 @@ All results are lazy arrays: MLX computes them when they are evaluated. Use on t
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, cast
 
 import mlx.core as mx
@@ -13,6 +14,7 @@ from mlx import nn
 from mlx_lm.models.cache import make_prompt_cache
 
 from engine.cache.trees import tree_bytes
+from engine.errors import TokenizerError
 from engine.models.quantised_kv import KvQuantisation, quantise
 
 
@@ -36,7 +38,15 @@ class ModelAdapter:
 
         Returns:
             Lazy logits of the last token, of shape (V,).
+
+        Raises:
+            TokenizerError: the model has no embedding for a token id. MLX would read memory outside
+                the embeddings.
         """
+        if min(token_ids) < 0 or max(token_ids) >= self.vocab_size:
+            raise TokenizerError(
+                f"It gave the token {max(token_ids)}, but the model knows {self.vocab_size:,} tokens."
+            )
         return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
 
     def forward_rows(self, token_ids: mx.array, caches: Sequence[object]) -> mx.array:
@@ -54,6 +64,11 @@ class ModelAdapter:
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
         """Run the model on token ids of shape (B, L). Return lazy logits of shape (B, L, V)."""
         return self._model(input_ids, cache=caches)
+
+    @cached_property
+    def vocab_size(self) -> int:
+        """Number of token ids that the model has embeddings and logits for: V."""
+        return self.run(mx.array([[0]], mx.int32), self.new_caches()).shape[-1]
 
     @property
     def weight_bytes(self) -> int:

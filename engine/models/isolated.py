@@ -18,7 +18,7 @@ from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared
 
 # Seconds that a call may take, and seconds more for each character. Both are far above what any
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
-_CALL_S = 5.0
+_CALL_S = 4.0
 _CHARACTER_S = 1e-5
 
 

@@ -83,7 +83,8 @@ class LoadedModel:
     def spared_ids(self) -> tuple[int, ...]:
         """Token ids that the XTC filter must not exclude: line breaks and end-of-reply tokens."""
         tokenizer = self.prompts.tokenizer
-        return (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
+        token_ids = (*tokenizer.encode_text("\n"), *sorted(tokenizer.markers.eos_ids))
+        return tuple(token_id for token_id in token_ids if 0 <= token_id < self.vocab_size)
 
 
 def load_model(
@@ -143,7 +144,7 @@ def _load(
         prompts=prompts,
         layout=layout,
         facts=facts,
-        vocab_size=prompts.tokenizer.vocab_size,
+        vocab_size=adapter.vocab_size,
         can_merge=can_merge(adapter),
         can_undo=can_undo(adapter.new_caches()),
     )
@@ -231,6 +232,8 @@ def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
     backend = fast.backend_tokenizer
     backend.no_padding()
     backend.no_truncation()
+    if hasattr(backend.model, "dropout"):
+        backend.model.dropout = None  # it would give random tokens
     tokenizer = ChatTokenizer(backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend))
     return PromptBuilder(tokenizer, _renderer(path, fast))
 

@@ -75,7 +75,7 @@ def _guarded(run: Callable[[list[dict[str, str]]], str], messages: Sequence[Mess
     try:
         return run([_as_row(message) for message in messages])
     except _TEMPLATE_ERRORS as error:
-        said = printable(str(error).strip()) or type(error).__name__
+        said = printable(str(error).strip().rstrip(".")) or type(error).__name__
         raise TemplateError(f"It says: {said}.") from error
 
 

@@ -283,6 +283,24 @@ def test_unloading_while_answering_keeps_the_text(open_tiny: OpenTiny) -> None:
     assert isinstance(events[-1], ModelUnloaded)
 
 
+def test_forget_returns_all_memory_of_a_conversation(open_tiny: OpenTiny) -> None:
+    client = open_tiny()
+    submit(client, "one")
+    client.run_until_idle()
+    client.report_statistics()
+    (before,) = client.run_until_idle()
+    client.forget(ConversationId("A"))
+    (after,) = client.run_until_idle()
+
+    assert isinstance(before, StatisticsReported)
+    assert isinstance(after, StatisticsReported)
+    assert before.statistics.total_bytes > 0
+    assert before.freed_bytes > 0
+    assert before.process_bytes > before.statistics.total_bytes + before.freed_bytes
+    assert after.statistics.total_bytes == 0
+    assert after.freed_bytes == 0
+
+
 def test_statistics_report_a_broken_invariant(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ class SizedAdapter(ModelAdapter):
         # device.
         self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
+        self.vocab_size = 1 << 31  # no embeddings, so every token id is allowed
 
     @override
     def new_caches(self) -> list[object]:

@@ -14,6 +14,8 @@ from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.types import Message, Role
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
 
+VOCAB_SIZE = train_tokenizer().get_vocab_size()
+
 
 def chat_tokenizer() -> ChatTokenizer:
     backend = train_tokenizer()

@@ -12,7 +12,7 @@ from app.controllers.requests import LONG_DRAFT
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, Pin, ReadAhead, SetIdleWork, Show
+from engine.events import Command, Forget, Pin, ReadAhead, SetIdleWork, Show
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -195,6 +195,33 @@ def test_delete_revokes_the_read_ahead_and_undo_repeats_it(rig: Rig, qtbot: QtBo
     assert read_aheads(rig, qtbot, 2) == ReadAhead(conversation_id=first, messages=())
     rig.core.undo.undo_newest()
     assert read_aheads(rig, qtbot, 3) == asked
+
+
+def test_deleted_chat_is_forgotten_after_a_delay(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
+    rig.library.delete(first)
+    assert sent(rig, Forget) == []
+    qtbot.waitUntil(lambda: sent(rig, Forget) == [Forget(first)])
+
+
+def test_restored_chat_is_not_forgotten(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    restored = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    rig.library.new_chat()
+    deleted = rig.library.current
+    chat(rig, qtbot, "Two", "2")
+    monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
+    rig.library.delete(restored)
+    rig.core.undo.undo_newest()
+    rig.library.delete(deleted)
+    qtbot.waitUntil(lambda: bool(sent(rig, Forget)))
+    assert sent(rig, Forget) == [Forget(deleted)]
 
 
 def test_draft_is_read_ahead_again_after_each_regenerated_reply(rig: Rig, qtbot: QtBot) -> None:

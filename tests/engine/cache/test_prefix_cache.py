@@ -24,6 +24,7 @@ from engine.events import (
     RequestFailed,
     Submit,
 )
+from engine.models.adapter import ModelAdapter
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
 from engine.types import ConversationId, Message, Request, RequestId, Role
@@ -294,6 +295,27 @@ def test_request_out_of_memory_while_restoring_is_retried(
     assert num_calls == 1  # The retry copies nothing: all state has been evicted.
     assert answer.usage.plan.restored == 0
     cache_of(client).check_invariants()
+
+
+def test_ended_request_leaves_no_mark_of_its_retry(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    forward, is_failing = ModelAdapter.forward, False
+
+    def fail_once(*args: Any) -> Any:
+        nonlocal is_failing
+        if is_failing:
+            is_failing = False
+            raise RuntimeError("[malloc] Unable to allocate 4294967296 bytes.")
+        return forward(*args)
+
+    monkeypatch.setattr(ModelAdapter, "forward", fail_once)
+    # Both requests have the same id. If the first left a mark, the second would fail.
+    for text in ("one", "two"):
+        is_failing = True
+        ask(client, user(text))
+        assert not is_failing
 
 
 def test_reply_is_kept_if_its_closing_tokens_cannot_be_fed(

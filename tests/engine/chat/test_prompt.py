@@ -13,11 +13,10 @@ from engine.chat.template import Thoughts
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
-from tests.fakes.texts import FakeRenderer, chat_tokenizer, prompt_builder
+from tests.fakes.texts import VOCAB_SIZE, FakeRenderer, chat_tokenizer, prompt_builder
 from tests.fakes.tiny_model import Template
 
 KEEPING, THINKING = prompt_builder(Template.KEEPING), prompt_builder(Template.THINKING)
-VOCAB = KEEPING.tokenizer.vocab_size
 
 
 def user(text: str) -> Message:
@@ -34,7 +33,7 @@ def reply(builder: PromptBuilder, token_ids: tuple[int, ...], answer_start: int 
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(0, VOCAB - 6), min_size=1, max_size=20).map(tuple))
+@given(st.lists(st.integers(0, VOCAB_SIZE - 6), min_size=1, max_size=20).map(tuple))
 def test_next_prompt_begins_with_this_prompt_and_the_replys_ids(token_ids: tuple[int, ...]) -> None:
     first = KEEPING.build([user("one")], thinking=None, keep_thinking=False)
     second = KEEPING.build(

@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.types import Channel
-from tests.fakes.texts import chat_tokenizer
+from tests.fakes.texts import VOCAB_SIZE, chat_tokenizer
 
 TOKENIZER = chat_tokenizer()
 
@@ -67,7 +67,7 @@ def test_leading_space_of_a_reply_is_kept() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, TOKENIZER.vocab_size - 6), max_size=30).map(tuple))
+@given(st.lists(st.integers(0, VOCAB_SIZE - 6), max_size=30).map(tuple))
 def test_reply_of_plain_tokens_has_the_decoded_text(token_ids: tuple[int, ...]) -> None:
     reply, pieces = stream(token_ids, in_reasoning=False)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings, strategies as st
 
 from engine.chat.tokenizer import TextStream
-from tests.fakes.texts import chat_tokenizer
+from tests.fakes.texts import VOCAB_SIZE, chat_tokenizer
 
 TOKENIZER = chat_tokenizer()
 CONTROL = ["<|im_start|>", "<|im_end|>", "<think>", "</think>", "<|endoftext|>"]
@@ -14,7 +14,7 @@ CONTROL_IDS = {TOKENIZER.encode_template(text)[0] for text in CONTROL}
 typed = st.lists(st.sampled_from([*CONTROL, "a ", "\n", "é", "<", "think>", "数"]), max_size=8).map(
     "".join
 )
-any_ids = st.lists(st.integers(0, TOKENIZER.vocab_size - 1), max_size=40)
+any_ids = st.lists(st.integers(0, VOCAB_SIZE - 1), max_size=40)
 
 
 @settings(deadline=None)

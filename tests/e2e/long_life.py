@@ -1,0 +1,136 @@
+"""Many answers in the window, to see if memory grows after the conversations are deleted.
+
+A round asks questions in several conversations, then deletes all of them and waits until the engine
+has forgotten them. After each round the memory of the process is measured. test_long_life.py counts
+objects in short rounds, `python -m tests.soak answers` measures megabytes after 5,000 answers.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from unittest.mock import patch
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from typing_extensions import override
+
+from app.controllers import read_ahead
+from app.conversation.preset import Preset
+from app.conversation.tree import Setup
+from app.viewmodels.models import ModelPhase
+from app.widgets.commands import CommandId
+from engine.events import StatisticsReported
+from tests.fakes.real_window import RealWindow
+
+NUM_TURNS = 5  # answers per conversation
+MAX_TOKENS = 12  # tokens per answer
+WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundSample:
+    """The memory held after a round."""
+
+    num_answers: int  # number of answers since the start
+    cached_bytes: int  # state in the prefix cache before the conversations were deleted
+    left_bytes: int  # state in the prefix cache after they were deleted
+    freed_bytes: int  # freed buffers that MLX keeps for reuse
+    process_bytes: int  # resident memory of the process
+    num_blocks: int  # memory blocks allocated by Python
+    objects: Counter[str]  # number of objects of each type that Python's garbage collector tracks
+
+    @override
+    def __str__(self) -> str:
+        return (
+            f"{self.num_answers:6,} answers  cached {self.cached_bytes / 1e6:6.1f} MB,"
+            f" after deletion {self.left_bytes / 1e6:4.1f}"
+            f"  freed buffers {self.freed_bytes / 1e6:5.1f}"
+            f"  process {self.process_bytes / 1e6:6.1f} MB"
+            f"  blocks {self.num_blocks:,}  objects {self.objects.total():,}"
+        )
+
+
+def run_rounds(
+    folder: Path,
+    model: Path,
+    *,
+    num_rounds: int,
+    num_answers: int,
+    seed: int | None,
+    progress: Callable[[RoundSample], object],
+) -> list[RoundSample]:
+    """Play rounds of `num_answers` answers in one window. Return a sample per round.
+
+    seed: seed of the questions. None: all rounds have the same questions and the same answers.
+    """
+    samples: list[RoundSample] = []
+    with patch.object(read_ahead, "FORGET_MS", 0), closing(_Window(folder)) as window:
+        window.open_with(model, temperature=0.0 if seed is None else None)
+        rng = random.Random(seed)
+        for number in range(1, num_rounds + 1):
+            window.answer(num_answers, random.Random(0) if seed is None else rng)
+            cached_bytes = window.report().statistics.total_bytes
+            window.delete_all()
+            gc.collect()
+            sample = _sample(number * num_answers, cached_bytes, window.report())
+            samples.append(sample)
+            progress(sample)
+    return samples
+
+
+class _Window(RealWindow):
+    """A window whose user asks questions and deletes conversations."""
+
+    def open_with(self, model: Path, *, temperature: float | None) -> None:
+        self.launch(model)
+        self.wait_until(lambda: self.core.models.status.phase is ModelPhase.READY)
+        short = Setup(max_tokens=MAX_TOKENS, temperature=temperature)
+        self.core.presets.save_preset(Preset(name="short answers", setup=short))
+        self.core.presets.choose(str(model), "short answers")
+        self.settle()
+
+    def answer(self, num_answers: int, rng: random.Random) -> None:
+        for number in range(num_answers):
+            if number % NUM_TURNS == 0:
+                self.window.commands[CommandId.NEW_CHAT].trigger()
+            self.type(" ".join(rng.choices(WORDS, k=6)))
+            QTest.keyClick(self.edit, Qt.Key.Key_Return)
+            self.wait_until(lambda: not self.core.turns.live)
+
+    def delete_all(self) -> None:
+        for summary in self.core.library.summaries:
+            self.core.library.delete(summary.conversation_id)
+        self.wait_until(lambda: not self.report().statistics.num_nodes)
+        self.settle()
+
+    def report(self) -> StatisticsReported:
+        """Return the engine's report about its memory."""
+        reports: list[StatisticsReported] = []
+        connection = self.core.bridge.statistics_reported.connect(reports.append)
+        self.core.bridge.engine.report_statistics()
+        self.wait_until(lambda: bool(reports))
+        self.core.bridge.statistics_reported.disconnect(connection)
+        return reports[-1]
+
+
+def _sample(num_answers: int, cached_bytes: int, left: StatisticsReported) -> RoundSample:
+    # Interned, so that the names of types are the same objects in all samples.
+    objects = Counter(
+        sys.intern(f"{type(one).__module__}.{type(one).__qualname__}") for one in gc.get_objects()
+    )
+    return RoundSample(
+        num_answers=num_answers,
+        cached_bytes=cached_bytes,
+        left_bytes=left.statistics.total_bytes,
+        freed_bytes=left.freed_bytes,
+        process_bytes=left.process_bytes,
+        num_blocks=sys.getallocatedblocks(),
+        objects=objects,
+    )

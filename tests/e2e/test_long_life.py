@@ -1,0 +1,43 @@
+"""Objects left after conversations were answered and deleted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.long_life import NUM_TURNS, run_rounds
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tiny_model import Template
+
+NUM_CHATS = 2  # conversations per round
+# The window keeps the messages of a few hidden conversations. After these rounds it has its most.
+NUM_WARM = 4
+NUM_MEASURED = 3
+# Highest number of objects that a deleted conversation may leave: its entry in the undo list, its
+# summary and its scroll position.
+NUM_KEPT = 16
+# The fixture no_leaked_timers makes a tuple and a weak reference for each start of a timer.
+OF_FIXTURES = ("builtins.tuple", "weakref.ReferenceType")
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.usefixtures("qapp")
+def test_deleted_conversations_leave_no_objects(tiny_model: TinyModel, tmp_path: Path) -> None:
+    samples = run_rounds(
+        tmp_path,
+        tiny_model("lfm2", Template.KEEPING),
+        num_rounds=NUM_WARM + NUM_MEASURED,
+        num_answers=NUM_CHATS * NUM_TURNS,
+        seed=None,
+        progress=print,
+    )
+    assert all(sample.cached_bytes for sample in samples)
+    assert not any(sample.left_bytes for sample in samples)
+    grown = Counter(samples[-1].objects)
+    grown.subtract(samples[NUM_WARM - 1].objects)
+    for name in OF_FIXTURES:
+        del grown[name]
+    most = NUM_KEPT * NUM_CHATS * NUM_MEASURED
+    assert grown.total() <= most, grown.most_common(10)
