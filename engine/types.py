@@ -289,11 +289,16 @@ class CheckResult:
     difference, divided by the standard deviation of the run's logits.
     """
 
-    prompt_equal: bool  # True if the check of the prompt's token ids found no fault
+    # True if the check of the prompt's token ids found no fault. If the chat template shows only a
+    # part of a reply, the prompt cannot have all ids of the reply, and this is no fault.
+    prompt_equal: bool
     equal: bool  # True if the naive run's logits are within the tolerance and give the same tokens
     max_difference: float  # Difference from the naive run. It is above 0 because of rounding.
     replay_difference: float  # difference from the replay, 0 if every bit is equal
     first_difference: int | None  # index of the first output token that differs, or None
+    # The replies of which the chat template shows only a part, as a sentence; "" if there are none.
+    # The tokens after the missing part are fed again.
+    template_cut: str = ""
     detail: str = ""  # the fault in the prompt, or the reason why the check failed
 
 

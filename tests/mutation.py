@@ -191,9 +191,30 @@ MUTATIONS = (
     ),
     Mutation(
         "the point before the reply lies after the tail",
-        "engine.chat.prompt:PromptBuilder.build",
+        "engine.chat.prompt:PromptBuilder._turn_ends",
         call("_passing_len"),
         "0",
+    ),
+    Mutation(
+        "no point before another tool result",
+        "engine.chat.prompt:PromptBuilder._turn_ends",
+        call("_result_lens"),
+        "()",
+        ("tests/engine/test_tool_calls.py",),
+    ),
+    Mutation(
+        "no reply calls a tool in plain text",
+        "engine.chat.prompt:PromptBuilder._next_turn",
+        call("may_call_tool"),
+        "False",
+        ("tests/engine/test_tool_calls.py",),
+    ),
+    Mutation(
+        "every reply that a template cuts counts as whole",
+        "engine.checking.prompts:_is_cut",
+        each(ast.Compare, lambda node: node),
+        "False",
+        ("tests/engine/checking/test_prompts.py",),
     ),
     Mutation(
         "a resume point in use may be evicted",

@@ -1,12 +1,13 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [templates] [machine] [turns] [answers] [starts] [kills]
+    python -m tests.soak [promise] [templates] [agents] [machine] [turns] [answers] [starts] [kills]
 
 Without a name all runs are made. The last five names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
 templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
+agents     plays agents with tools behind twenty real templates, without and with idle work
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -41,6 +42,7 @@ from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.scripts import promise_script
 from tests.oracle.template_table import template_table
+from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
 
 NUM_ROUNDS = 20  # deletions of all conversations in the run `answers`
@@ -183,7 +185,11 @@ class SoakRun:
     play: Callable[[Path], bool]
 
 
-PLAIN: dict[str, Callable[[Path], bool]] = {"promise": promise, "templates": template_table}
+PLAIN: dict[str, Callable[[Path], bool]] = {
+    "promise": promise,
+    "templates": template_table,
+    "agents": agents_table,
+}
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),
     "turns": (turns, 2000),

@@ -16,7 +16,7 @@ def row(report: StepReport) -> str:
     if check is None:
         verdict = ""
     elif report.holds:
-        verdict = f"equal ({check.max_difference:.1e})"
+        verdict = f"equal ({check.max_difference:.1e}) {check.template_cut}".rstrip()
     else:
         at = "" if check.first_difference is None else f" from token {check.first_difference}"
         passes = f", same passes {check.replay_difference:.1e}" if check.replay_difference else ""

@@ -19,7 +19,8 @@ have seen, in caches of limited size. A prompt is built in four steps:
    kind of a point decides how soon its state is evicted (cache/points.py):
 
     SYSTEM   start of the text of the first user or tool message. The tokens before it are shared
-             by all conversations with this system prompt.
+             by all conversations with this system prompt. Also the start of the system prompt's
+             text: the tokens before it are shared by all conversations with a system prompt.
     TURN     start of the text of a later user or tool message, or of a draft; also the first token
              that the next turn's prompt will not share
     PROMPT   end of a request's prompt
@@ -107,8 +108,14 @@ class _Tokenized:
     runs: Runs
     # Position of each message's first token, as in Prompt.message_starts.
     starts: list[int] = field(default_factory=list[int])
-    # Resume points where the text of each user or tool message starts.
+    # Resume points where the text of each message starts that is no reply.
     points: list[ResumePoint] = field(default_factory=list[ResumePoint])
+    is_opened: bool = False  # True after the start of the first user or tool message
+
+    @property
+    def next_kind(self) -> PointKind:
+        """The kind of the next point in `points`."""
+        return PointKind.TURN if self.is_opened else PointKind.SYSTEM
 
     def end(self, num_messages: int) -> None:
         """Encode the last run and append the end position to `starts`.
@@ -137,10 +144,12 @@ class PromptBuilder:
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
-        self.template = ChatTemplate(renderer)
+        self.template = ChatTemplate(renderer, tokenizer.decode(tokenizer.markers.think_end))
         self._splicer = Splicer(tokenizer)
         # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
+        # Cache of _find_result_lens's results, by thinking options.
+        self._result_lens = lru_cache(maxsize=64)(self._find_result_lens)
 
     def build(
         self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
@@ -170,14 +179,7 @@ class PromptBuilder:
         token_ids = tuple(tokens.runs.token_ids)
         if not token_ids:
             raise TemplateError("It makes an empty prompt of this conversation.")
-        # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
-        stable = len(token_ids) - self._passing_len(_since_last_user(messages), Thoughts(thinking))
-        # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
-        # does not lie before the end of the last message, so both positions are equal. In a tool
-        # loop, `stable` may lie earlier. If the next message is a user message, the template drops
-        # the loop's reasoning, so the next prompt resumes at `stable`. If the next message is a
-        # tool result, the next prompt resumes at the end of the last message.
-        turns = {max(0, stable), max(stable, tokens.starts[-1])}
+        turns = self._turn_ends(messages, thoughts, tokens)
         points = [
             *tokens.points,
             *(ResumePoint(num_tokens, PointKind.TURN) for num_tokens in turns),
@@ -277,6 +279,22 @@ class PromptBuilder:
             return (*opened, *tokenizer.encode_text(reasoning))
         return (*opened, *tokenizer.encode_text(f"{reasoning}\n"), *markers.think_end)
 
+    def _turn_ends(
+        self, messages: Sequence[Message], thoughts: Thoughts, tokens: _Tokenized
+    ) -> set[int]:
+        """Return the positions near the end of a prompt where later prompts may differ from it."""
+        num_tokens, end = len(tokens.runs.token_ids), tokens.starts[-1]
+        # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
+        passing = self._passing_len(_since_last_user(messages), Thoughts(thoughts.wanted))
+        # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
+        # does not lie before the end of the last message. In a tool loop, `stable` may lie earlier:
+        # if the next message is a user message, the template drops the loop's reasoning.
+        stable = max(0, num_tokens - passing)
+        lens = self._result_lens(thoughts) if messages[-1].role is Role.TOOL else ()
+        # If the next message is a tool result, the next prompt resumes after the last message.
+        results = {max(end, num_tokens - num) for num in lens}
+        return {stable} | (results or {max(stable, end)})
+
     def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
         """Return how many of a prompt's last tokens will not be in the next turn's prompt.
 
@@ -287,12 +305,33 @@ class PromptBuilder:
         try:
             now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
             reply = self._any_reply(in_reasoning=self._ends_in_reasoning(now))
-            later = self._next_turn([*messages, reply], thoughts).token_ids
+            later = self._up_to(_ANYTHING, [*messages, reply], thoughts).token_ids
         except TemplateError:
             # The template refuses the placeholder messages, so nothing is known about the next
             # prompt. Assume that the next prompt has all tokens of this prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
+
+    def _find_result_lens(self, thoughts: Thoughts) -> frozenset[int]:
+        """Return how many of a prompt's last tokens will not be in the prompt of another result.
+
+        The prompt ends with a tool result. There are two numbers. In the first case, the other
+        result follows this result, because the reply called several tools. In the second case, it
+        follows the next reply. The tokens are text of the template after the last message, so the
+        numbers are found with placeholders.
+
+        Returns:
+            No numbers if the template does not support tool results.
+        """
+        try:
+            asked = self._tokens_of([_ANYTHING], thoughts, reply_follows=True).runs.token_ids
+            reply = self._any_reply(in_reasoning=self._ends_in_reasoning(asked))
+            loop = [_ANYTHING, reply, _ANY_RESULT]
+            now = self._tokens_of(loop, thoughts, reply_follows=True).runs.token_ids
+            laters = [self._up_to(_ANY_RESULT, above, thoughts) for above in (loop, [*loop, reply])]
+        except TemplateError:
+            return frozenset()
+        return frozenset(len(now) - common_prefix_len(now, later.token_ids) for later in laters)
 
     def _any_reply(self, *, in_reasoning: bool) -> Message:
         """Return a placeholder for the unknown reply, in a form that the model could produce.
@@ -315,33 +354,51 @@ class PromptBuilder:
         """Return the next turn's prompt, up to the start of the new message's text.
 
         The last of `messages` is a reply, and the new message follows it. If the reply seems to
-        call a tool, the new message is expected to be a tool result, otherwise a user message.
+        call a tool, the new message is expected to be a tool result, otherwise a user message. If
+        the reply may call a tool, both are possible, and the point where the two prompts differ is
+        a resume point.
         """
         of_user = self._up_to(_ANYTHING, messages, thoughts)
-        if not self._calls_tool(messages[-1]):
+        calls = self._calls_tool(messages[-1])
+        if not calls and not may_call_tool(messages):
             return of_user
         try:
             of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
-        # The user may send a message instead of a tool result. So add a resume point at the first
-        # token where the two possible prompts differ, or at the end of the reply if the end is
-        # later.
+        # The first token where the two possible prompts differ, or the end of the reply if the end
+        # is later: the template may keep the reply's reasoning only before a tool result.
         shared = common_prefix_len(of_tool.token_ids, of_user.token_ids)
-        fork = max(shared, of_tool.message_starts[-1])
-        return of_tool.with_point(ResumePoint(fork, PointKind.TAIL))
+        fork = ResumePoint(max(shared, of_tool.message_starts[-1]), PointKind.TAIL)
+        if calls:
+            return of_tool.with_point(fork)
+        return of_user.with_point(fork) if fork.num_tokens == shared else of_user
 
     def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
-        """Return the prompt up to the position where the text of the message `following` begins."""
-        tokens = self._tokens_of([*messages, following], thoughts, reply_follows=False)
-        end = tokens.points[-1].num_tokens if tokens.points else 0
+        """Return the prompt up to the position where the text of the message `following` begins.
+
+        Raises:
+            TemplateError: as in Renderer.segments, or the template leaves `following` out.
+        """
+        above = [*messages, following]
+        segments = self.template.segments(above, thoughts, reply_follows=False)
+        if not any(one.is_content and one.message == len(messages) for one in segments):
+            raise TemplateError("It leaves the next message out.")
+        tokens = self._tokenize(segments, above)
+        tokens.end(len(above))
+        end = tokens.points[-1].num_tokens
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Return True if a reply probably calls a tool: its answer contains control tokens."""
+        """Return True if a reply probably calls a tool: its answer contains control tokens.
+
+        Markers of reasoning do not count.
+        """
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
-        return self.tokenizer.count_control(own) > 0
+        markers = self.tokenizer.markers
+        reasoning = {*markers.think_start, *markers.think_end}
+        return self.tokenizer.count_control([one for one in own if one not in reasoning]) > 0
 
     def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
         """Return the prompt of a draft, up to the last token that further typing cannot change.
@@ -392,9 +449,10 @@ class PromptBuilder:
             elif not segment.is_content:
                 runs.add_template(segment.text)
             else:
-                if messages[segment.message].role in (Role.USER, Role.TOOL):
-                    kind = PointKind.TURN if tokens.points else PointKind.SYSTEM
-                    tokens.points.append(ResumePoint(runs.boundary(), kind))
+                role = messages[segment.message].role
+                if role is not Role.ASSISTANT:
+                    tokens.points.append(ResumePoint(runs.boundary(), tokens.next_kind))
+                    tokens.is_opened |= role is not Role.SYSTEM
                 runs.add_content(segment.text)
         return tokens
 
@@ -417,6 +475,15 @@ class PromptBuilder:
         # Templates write the markers of an opened or skipped block at the end of a prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
+
+
+def may_call_tool(messages: Sequence[Message]) -> bool:
+    """Return True if the last message, a reply, may call a tool in text without control tokens.
+
+    It may if an earlier reply did, or if it ends like a call: {"name": "f"}, [f(x=1)], <call/>.
+    """
+    is_call = messages[-1].content.rstrip().endswith(("}", "]", ">"))
+    return is_call or any(message.role is Role.TOOL for message in messages)
 
 
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 
@@ -99,6 +99,8 @@ _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
     {"keep_thinking": True},
 )
 _NO_SWITCH: Mapping[str, bool] = {}
+# Reasoning that stands for no reasoning. Templates trim it to nothing.
+_BLANK = "\n"
 # Largest number of characters that a template may add, at all and for each message. The largest known
 # template adds 2,000 and 150.
 _MAX_LITERAL = 100_000
@@ -131,8 +133,15 @@ class ChatTemplate:
     Use on the engine thread.
     """
 
-    def __init__(self, renderer: Renderer) -> None:
+    def __init__(self, renderer: Renderer, think_end: str = "") -> None:
+        """Create the template of a model.
+
+        Args:
+            renderer: the program of the template.
+            think_end: text of the marker that ends the reasoning of a reply; "" if there is none.
+        """
         self._renderer = renderer
+        self._think_end = think_end
 
     @cached_property
     def can_keep_thinking(self) -> bool:
@@ -148,20 +157,64 @@ class ChatTemplate:
     ) -> str:
         """Return the text of a prompt. Arguments and errors are those of Renderer.render."""
         options = self._options(thoughts)
-        return self._renderer.render(messages, options=options, reply_follows=reply_follows)
+        whole = self._as_drawn(messages)
+        return self._renderer.render(whole, options=options, reply_follows=reply_follows)
 
     def segments(
         self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
     ) -> list[Segment]:
         """Return a prompt's segments. Arguments and errors are those of Renderer.segments."""
         options = self._options(thoughts)
-        return self._renderer.segments(messages, options=options, reply_follows=reply_follows)
+        whole = self._as_drawn(messages)
+        return self._renderer.segments(whole, options=options, reply_follows=reply_follows)
 
     def _options(self, thoughts: Thoughts) -> Mapping[str, bool]:
         options = dict(self._keep_switch) if thoughts.keep else {}
         if thoughts.wanted is not None:
             options["enable_thinking"] = thoughts.wanted
         return options
+
+    def _as_drawn(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the messages so that the template keeps the text of replies that hold a marker.
+
+        If a reply comes without reasoning, many templates search its text for the marker that ends
+        reasoning, and drop the text before the marker. This serves replies from other programs. In
+        a reply of the engine the marker is a part of the answer. So such a reply gets a blank
+        reasoning, if the template then keeps the text.
+        """
+        end = self._think_end
+
+        def is_split(message: Message) -> bool:
+            is_ours = message.reply is not None and not message.reasoning
+            return bool(end) and is_ours and end in message.content
+
+        if not any(map(is_split, messages)) or not self._keeps_marker:
+            return messages
+        return [replace(m, reasoning=_BLANK) if is_split(m) else m for m in messages]
+
+    @cached_property
+    def _keeps_marker(self) -> bool:
+        """True if the template keeps a marker in the text of a reply with a blank reasoning.
+
+        It must keep the marker in an earlier turn, and before a tool result if it supports tool
+        results. The first access renders two short conversations.
+        """
+        content = f"x{self._think_end}x"
+        user = Message(role=Role.USER, content="x")
+        reply = Message(role=Role.ASSISTANT, content=content, reasoning=_BLANK)
+
+        def keeps(following: Message) -> bool | None:
+            """Return None if the template refuses the conversation."""
+            try:
+                segments = self._renderer.segments(
+                    [user, reply, following], options=_NO_SWITCH, reply_follows=True
+                )
+            except TemplateError:
+                return None
+            return any(one.is_content and one.text == content for one in segments)
+
+        result = Message(role=Role.TOOL, content="x")
+        return bool(keeps(user)) and keeps(result) is not False
 
     @cached_property
     def _keep_switch(self) -> Mapping[str, bool]:
@@ -261,7 +314,7 @@ def _align(
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:
     """Return the part of a message's text that the template shows at a position.
 
-    A template may trim a text. It may also show only a part of a reply. That part ends where
+    A template may trim a text. It may also show only parts of a reply. They end where
     `following` next occurs. If `following` is empty, the part must reach to the end of the output.
     So a shortened reply directly before the text of another message is refused: its end is unknown.
 
@@ -284,9 +337,15 @@ def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following
             return shown
     end = rendered.find(following, position) if following else len(rendered)
     # A template may cut the reasoning out of a reply. It must not change the text of users.
-    if role is Role.ASSISTANT and end >= 0 and rendered[position:end] in text:
+    if role is Role.ASSISTANT and end >= 0 and _is_cut(text, rendered[position:end]):
         return rendered[position:end]
     raise _rewrites(slot.message)
+
+
+def _is_cut(text: str, shown: str) -> bool:
+    """Return True if `shown` is left when parts of `text` are cut out."""
+    letters = iter(text)
+    return all(letter in letters for letter in shown)
 
 
 def _rewrites(message: int) -> TemplateError:

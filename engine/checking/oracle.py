@@ -24,7 +24,7 @@ import mlx.core as mx
 from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
 from engine.chat.template import Thoughts
-from engine.checking.prompts import prompt_fault
+from engine.checking.prompts import cut_replies, prompt_fault
 from engine.checking.replay import replay
 from engine.models.compare import relative_difference
 from engine.models.filters import PENALTY_WINDOW, make_filter
@@ -71,13 +71,9 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
         record: the request's tokens and logits.
         messages: the messages from which the prompt was built, as the user sees them.
     """
-    wrong_prompt = prompt_fault(
-        model.prompts.template,
-        model.prompts.tokenizer,
-        record.prompt_ids,
-        messages,
-        Thoughts(record.thinking, record.keep_thinking),
-    )
+    template, tokenizer = model.prompts.template, model.prompts.tokenizer
+    thoughts = Thoughts(record.thinking, record.keep_thinking)
+    wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, thoughts)
     largest = 0.0
     first: int | None = None
     for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):
@@ -92,6 +88,7 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
         max_difference=largest,
         replay_difference=_replay_difference(model, record),
         first_difference=first,
+        template_cut=cut_replies(template, tokenizer, messages, thoughts),
         detail=wrong_prompt,
     )
 

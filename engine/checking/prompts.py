@@ -54,7 +54,29 @@ def prompt_fault(
         return (
             f"its control tokens are {tokenizer.decode(found)!r}, not {tokenizer.decode(wanted)!r}"
         )
-    return _ids_fault(tokenizer, prompt_ids, messages)
+    return _ids_fault(tokenizer, prompt_ids, messages, text)
+
+
+def cut_replies(
+    template: ChatTemplate,
+    tokenizer: ChatTokenizer,
+    messages: Sequence[Message],
+    thoughts: Thoughts,
+) -> str:
+    """Return a sentence about the replies that the template cuts, or "" if it cuts none.
+
+    Some templates drop a part of a reply's answer, for example the text before </think>, if the
+    model wrote this marker as a part of its answer. Such a prompt cannot have all ids of the reply.
+    """
+    if messages[-1].role is Role.ASSISTANT:
+        return cut_replies(template, tokenizer, messages[:-1], thoughts)
+    text = template.render(messages, thoughts, reply_follows=True)
+    cut = [
+        repr(message.content[:40])
+        for message in messages
+        if any(_reply_parts(tokenizer, message)) and _is_cut(message, text)
+    ]
+    return f"the template shows only a part of the reply {', '.join(cut)}" if cut else ""
 
 
 def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
@@ -80,13 +102,23 @@ def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
     return tuple(token_id for token_id in token_ids if tokenizer.is_control(token_id))
 
 
-def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message]) -> str:
+def _is_cut(reply: Message, text: str) -> bool:
+    """Return whether a rendered text shows only a part of a reply's answer."""
+    return reply.content.strip() not in text
+
+
+def _ids_fault(
+    tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Message], text: str
+) -> str:
     """Return the fault in the ids outside of stored replies, or "" if there is none.
 
     The function searches the prompt for each reply's ids, one reply after the other. If the
     template trims a reply to a few ids, these ids may occur in several places. So the search tries
     all matches, depth first. It succeeds if all ids between the matches are plain. Ids are plain if
     encoding their text gives the same ids.
+
+    text: the text that the chat template renders. If it shows only a part of a reply, a part of the
+    reply's ids is enough.
     """
     replies = [message for message in messages if any(_reply_parts(tokenizer, message))]
     fault = ""
@@ -99,7 +131,8 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
                 return ""
             fault = fault or "the last message’s ids differ"
             continue
-        further, reason = _ends_of(tokenizer, prompt_ids, position, replies[index])
+        is_cut = _is_cut(replies[index], text)
+        further, reason = _ends_of(tokenizer, prompt_ids, position, replies[index], is_cut=is_cut)
         fault = fault or reason
         for end in reversed(further):
             if (index + 1, end) not in seen:
@@ -109,7 +142,12 @@ def _ids_fault(tokenizer: ChatTokenizer, prompt_ids: Ids, messages: Sequence[Mes
 
 
 def _ends_of(
-    tokenizer: ChatTokenizer, prompt_ids: Ids, position: int, message: Message
+    tokenizer: ChatTokenizer,
+    prompt_ids: Ids,
+    position: int,
+    message: Message,
+    *,
+    is_cut: bool,
 ) -> tuple[list[int], str]:
     """Return the positions where a reply may end in the prompt, the most likely one first.
 
@@ -118,6 +156,7 @@ def _ends_of(
         prompt_ids: the whole prompt.
         position: the end of the previous reply, where the search starts.
         message: the message of the reply.
+        is_cut: True if the template shows only a part of the reply.
 
     Returns:
         The positions and "". If there is no such position: an empty list and the reason.
@@ -126,7 +165,10 @@ def _ends_of(
     thought, answer = _reply_parts(tokenizer, message)
     ends: list[int] = []
     reason = f"the ids of the reply {message.content[:40]!r} are not in the prompt"
-    for wanted in (*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)):
+    candidates = [*_shown(tokenizer, message.reply.token_ids), *_shown(tokenizer, answer)]
+    if is_cut:
+        candidates += [*_cut(answer), ()]
+    for wanted in candidates:
         for at in _places(prompt_ids, wanted, position):
             if wanted and not _is_plain_around(tokenizer, prompt_ids[position:at], thought):
                 reason = (
@@ -215,6 +257,13 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
     for first in range(start + 1):
         for last in range(len(token_ids), end - 1, -1):
             yield token_ids[first:last]
+
+
+def _cut(token_ids: Ids) -> Iterator[Ids]:
+    """Yield the ends and the beginnings of ids, longer ones first."""
+    for num_dropped in range(1, len(token_ids)):
+        yield token_ids[num_dropped:]
+        yield token_ids[:-num_dropped]
 
 
 def _places(token_ids: Ids, wanted: Ids, start: int) -> Iterator[int]:

@@ -21,7 +21,8 @@ from functools import partial
 from engine.cache.holdings import Lease
 from engine.cache.points import PointKind, ResumePoint
 from engine.cache.prefix_cache import PrefixCache
-from engine.chat.prompt import Prompt
+from engine.cache.trees import evaluate
+from engine.chat.prompt import Prompt, may_call_tool
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
@@ -347,6 +348,9 @@ class Runner:
         upcoming = self._build_read_ahead(sequence.upcoming)
         num_held = len(held.token_ids)
         if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:
+            if may_call_tool(sequence.upcoming.messages):
+                # The template keeps the reply if a tool result follows it.
+                self._keep_end(sequence.lease)
             return False
         if len(upcoming.token_ids) <= self._model.facts.context_len:
             self._feed_all(upcoming, sequence.lease)
@@ -356,6 +360,13 @@ class Runner:
         prefill = self._feed(prompt, lease)
         while prefill.chunks:
             prefill.step(prefill.end)
+
+    def _keep_end(self, lease: Lease) -> None:
+        """Keep a resume point after the last token in a lease's caches."""
+        points = lease.snapshots
+        is_kept = bool(points) and points[-1].num_tokens == lease.hot.num_tokens
+        if self._model.layout.needs_snapshot and not is_kept:
+            evaluate(self._cache.capture_snapshot(lease, PointKind.TAIL).states)
 
     def _build_read_ahead(self, task: ReadAhead) -> Prompt:
         return self._model.prompts.build_read_ahead(

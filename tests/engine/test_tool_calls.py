@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from app.cli.processed import ProcessedTokens
 from engine.events import RequestFinished, Submit
 from engine.sequences import common_prefix_len
 from engine.types import (
@@ -20,10 +21,14 @@ from engine.types import (
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
 from tests.oracle.verifying import hold_to_the_oracle
 
 A = ConversationId("A")
 CALL = ForcedReply(text="<|im_start|>look")
+# A call without control tokens, and an answer.
+TEXT_CALL = ForcedReply(text='{"name": "look"}')
+ANSWER = ForcedReply(text="The weather is like a story.")
 
 
 def ask(client: InlineClient, request: Request) -> RequestFinished:
@@ -71,3 +76,82 @@ def test_message_after_tool_call_feeds_no_known_token(
     assert answer.usage.plan.restored == shared
     assert answer.usage.plan.replayed == 0
     hold_to_the_oracle(client, name, [second])
+
+
+def result(text: str) -> Message:
+    return Message(role=Role.TOOL, content=text)
+
+
+class Agent:
+    """A conversation whose requests are compared with all tokens that it fed before."""
+
+    def __init__(self, client: InlineClient) -> None:
+        self._client = client
+        self._processed = ProcessedTokens()
+        self.requests: list[Request] = []
+        self.redo: list[int] = []  # number of known tokens that each request fed again
+
+    def ask(self, *messages: Message, reply: ForcedReply) -> Message:
+        request = Request(
+            request_id=RequestId(f"{len(self.requests)}"),
+            conversation_id=A,
+            messages=messages,
+            new_messages=frozenset({len(messages) - 1}),
+            forced=reply,
+            record_logits=True,
+        )
+        finished = ask(self._client, request)
+        self.requests.append(request)
+        self.redo.append(
+            self._processed.add_answer(
+                finished.prompt_ids, finished.output_ids, restored=finished.usage.plan.restored
+            )
+        )
+        return reply_of(finished)
+
+
+@pytest.mark.parametrize("template", list(Template))
+@pytest.mark.parametrize("name", ["lfm2", "gemma3", "llama"])
+def test_results_that_follow_one_another_feed_no_known_token(
+    open_tiny: OpenTiny, name: str, template: Template
+) -> None:
+    client = open_tiny(name, template)
+    agent = Agent(client)
+    asked = user("Look it up.")
+    call = agent.ask(asked, reply=CALL)
+    rain, sun = result("It rains."), result("The sun shines.")
+    agent.ask(asked, call, rain, reply=ANSWER)
+    answer = agent.ask(asked, call, rain, sun, reply=ANSWER)
+    # The engine cannot know that this answer called a tool.
+    agent.ask(asked, call, rain, sun, answer, result("A fox."), reply=ANSWER)
+
+    assert agent.redo == [0, 0, 0, 0]
+    hold_to_the_oracle(client, name, agent.requests)
+
+
+@pytest.mark.parametrize("role", [Role.USER, Role.TOOL])
+@pytest.mark.parametrize("template", list(Template))
+@pytest.mark.parametrize("name", ["lfm2", "gemma3", "llama"])
+def test_message_after_a_call_in_plain_text_feeds_no_known_token(
+    open_tiny: OpenTiny, name: str, template: Template, role: Role
+) -> None:
+    client = open_tiny(name, template)
+    agent = Agent(client)
+    asked = user("Look it up.")
+    call = agent.ask(asked, reply=TEXT_CALL)
+    agent.ask(asked, call, Message(role=role, content="It rains."), reply=ANSWER)
+
+    assert agent.redo == [0, 0]
+    hold_to_the_oracle(client, name, agent.requests)
+
+
+@pytest.mark.parametrize("name", ["lfm2", "llama"])
+def test_changed_system_prompt_feeds_no_known_token(open_tiny: OpenTiny, name: str) -> None:
+    client = open_tiny(name)
+    agent = Agent(client)
+    for text in ("Be brief.", "You are a fox."):
+        system = Message(role=Role.SYSTEM, content=text)
+        agent.ask(system, user("Look it up."), reply=ANSWER)
+
+    assert agent.redo == [0, 0]
+    hold_to_the_oracle(client, name, agent.requests)

@@ -50,6 +50,13 @@ def test_row_of_an_equal_step_ends_with_equal() -> None:
     assert table.row(REPORT).endswith("equal (2.0e-06)")
 
 
+def test_row_of_a_cut_reply_is_equal_and_names_the_reply() -> None:
+    cut = "the template shows only a part of the reply 'a'"
+    report = replace(REPORT, check=replace(EQUAL, template_cut=cut))
+    assert report.holds
+    assert table.row(report).endswith(f"equal (2.0e-06) {cut}")
+
+
 @pytest.mark.parametrize(
     ("check", "shown"),
     [

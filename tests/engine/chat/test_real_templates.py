@@ -16,6 +16,7 @@ import pytest
 from engine.cache.points import PointKind, ResumePoint
 from engine.chat.prompt import Prompt, PromptBuilder
 from engine.chat.template import Thoughts
+from engine.checking.prompts import prompt_fault
 from engine.models.renderer import JinjaRenderer
 from engine.sequences import common_prefix_len
 from engine.types import Message, Role
@@ -261,8 +262,10 @@ def test_changed_system_prompt_keeps_all_later_ids(qwen: Qwen) -> None:
 
     assert new.token_ids[begin:] == old.token_ids[old.message_starts[1] :]
     shift = begin - old.message_starts[1]
-    moved = [(p.num_tokens + shift, p.kind) for p in old.points]
-    assert [(p.num_tokens, p.kind) for p in new.points] == moved
+    # The first point is the start of the system prompt's text, which does not move.
+    assert new.points[0] == old.points[0]
+    moved = [(p.num_tokens + shift, p.kind) for p in old.points[1:]]
+    assert [(p.num_tokens, p.kind) for p in new.points[1:]] == moved
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -301,6 +304,50 @@ def test_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, kee
     assert tail.count("<think>") == later.in_reasoning
     if qwen is Qwen.QWEN3_8 or (keep and qwen is Qwen.QWEN3_6):
         assert common_prefix_len(fed, later.token_ids) == len(fed)
+
+
+@pytest.mark.parametrize("role", [Role.USER, Role.TOOL])
+@pytest.mark.parametrize("answer", ["One </think> two three.", "</think>\n\nTwo three."])
+@pytest.mark.parametrize("qwen", Qwen)
+def test_reply_with_a_marker_as_text_keeps_its_ids(qwen: Qwen, answer: str, role: Role) -> None:
+    chat = TemplateChat(qwen, thinking=False)
+    prompt = chat.ask("Count.")
+    chat.answer(prompt, answer, "")
+    reply = chat.messages[-1].reply
+    assert reply is not None
+    later = chat.ask("Go on.", role)
+
+    assert chat.messages[2].content == answer
+    token_ids = reply.token_ids
+    starts = range(len(later.token_ids))
+    assert any(later.token_ids[at : at + len(token_ids)] == token_ids for at in starts)
+    checked = chat.builder.template, chat.builder.tokenizer, later.token_ids, chat.messages
+    assert prompt_fault(*checked, Thoughts(wanted=False)) == ""
+
+
+def test_imported_reply_is_split_at_its_marker() -> None:
+    chat = TemplateChat(Qwen.QWEN3_5)
+    chat.ask("Count.")
+    chat.messages.append(Message(role=Role.ASSISTANT, content="Hm.</think>One two three."))
+
+    text = chat.text_of(chat.ask("Go on."))
+
+    assert "Hm." not in text
+    assert "One two three." in text
+
+
+@pytest.mark.parametrize("thinking", MODES)
+@pytest.mark.parametrize("qwen", Qwen)
+def test_result_that_follows_a_result_begins_at_a_resume_point(
+    qwen: Qwen, thinking: bool | None
+) -> None:
+    chat = TemplateChat(qwen, thinking)
+    chat.answer(chat.ask(QUESTIONS[0]), f"{TOOL_CALL}\n{TOOL_CALL}", THOUGHTS[0])
+    first = chat.ask(TOOL_ANSWER, Role.TOOL)
+    second = chat.ask("It rains in Rome.", Role.TOOL)
+
+    common = common_prefix_len(first.token_ids, second.token_ids)
+    assert common in {point.num_tokens for point in first.points}
 
 
 @pytest.mark.parametrize("qwen", Qwen)

@@ -65,6 +65,21 @@ def test_template_that_cuts_a_reply_is_accepted() -> None:
     assert [s.text for s in segments if s.is_content] == ["Why?", "No."]
 
 
+def test_template_that_cuts_a_reply_in_its_middle_is_accepted() -> None:
+    cutting = ChatTemplate(
+        FakeRenderer(
+            lambda messages, _: "".join(f"[{m.content.replace('</think>', '')}]" for m in messages)
+        )
+    )
+    reply = Message(role=Role.ASSISTANT, content="One</think> two.")
+    segments = cutting.segments([CHAT[3], reply], Thoughts(), reply_follows=False)
+
+    assert [s.text for s in segments if s.is_content] == ["Why?", "One two."]
+    asked = Message(role=Role.USER, content="One</think> two.")
+    with pytest.raises(TemplateError, match="rewrites message 1"):
+        cutting.segments([asked], Thoughts(), reply_follows=False)
+
+
 DROPPING = "{% for m in messages %}[{% if SWITCH %}{{ m.reasoning_content }}{% endif %}{{ m.content }}]{% endfor %}"
 
 

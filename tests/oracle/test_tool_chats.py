@@ -1,0 +1,68 @@
+"""Agents behind real chat templates: no request feeds a token that the engine has processed.
+
+tool_chats.py plays all templates for longer; these tests play a few steps of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.fakes.inline_engine import InlineClient
+from tests.oracle.tool_chats import FAMILIES, ToolChats, open_with_template
+
+pytestmark = pytest.mark.slow
+
+OpenTemplate = Callable[[str], InlineClient]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("templates")
+
+
+def redone(chats: ToolChats) -> list[object]:
+    assert any("result" in step.name for step in chats.steps)
+    return [step for step in chats.steps if step.redo]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_idle_on"),
+    [*((name, False) for name in FAMILIES), ("qwen3_5_think", True), ("gemma4_v5", True)],
+)
+def test_agent_behind_a_real_template_has_no_redo(
+    folder: Path, name: str, *, is_idle_on: bool
+) -> None:
+    client = open_with_template(folder, name)
+    chats = ToolChats(client, FAMILIES[name], seed=5, is_idle_on=is_idle_on)
+    chats.play(2)
+
+    assert redone(chats) == []
+
+
+@pytest.mark.parametrize("name", ["qwen3_5_think", "lfm2"])
+def test_agent_gets_the_answers_of_the_bare_model(folder: Path, name: str) -> None:
+    chats = ToolChats(
+        open_with_template(folder, name), FAMILIES[name], seed=7, is_idle_on=False, checks=True
+    )
+    chats.play(2)
+
+    assert redone(chats) == []
+
+
+def test_message_that_begins_like_another_feeds_only_common_words_again(folder: Path) -> None:
+    chats = ToolChats(
+        open_with_template(folder, "qwen3_5_think"),
+        FAMILIES["qwen3_5_think"],
+        seed=6,
+        is_idle_on=False,
+        alike=True,
+    )
+    chats.play(3)
+
+    # A recurrent state exists only at resume points, and there is none between the first words.
+    again = [step.again for step in chats.steps if step.redo]
+    assert again
+    assert not [text for text in again if "<" in text or len(text) > len(" The harbour opens")]
