@@ -95,13 +95,6 @@ class LexerShelf:
             return Absent.LOADING
         return future.result() or Absent.UNKNOWN
 
-    def give_up(self, name: str) -> None:
-        """Treat a language as unknown, because its lexer took too long."""
-        log.warning("no colours for %s: its lexer takes too long", name)
-        nothing: Future[Language | None] = Future()
-        nothing.set_result(None)
-        self._languages[name.lower()] = nothing
-
     def wait_loaded(self) -> None:
         """Block until every language requested so far is loaded."""
         for future in self._languages.values():

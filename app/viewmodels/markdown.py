@@ -41,20 +41,6 @@ _MARKS = {"strong": TextMark.BOLD, "em": TextMark.ITALIC, "s": TextMark.STRIKE}
 _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 
-# Parsing a character of markup, or the end of a line, takes about as long as parsing this number of
-# other characters.
-MARKUP_COST = 40
-_MARKUP = dict.fromkeys(map(ord, "\n[]*_`~<>&$#-+"))
-
-
-def parsing_cost(text: str) -> int:
-    """Return about how long it takes to parse text. The unit is the time for an ordinary character.
-
-    A unit takes 0.1 to 0.2 microseconds.
-    """
-    return len(text) + MARKUP_COST * (len(text) - len(text.translate(_MARKUP)))
-
-
 def make_parser() -> MarkdownIt:
     """Create a markdown-it parser with our rules. The parser keeps no state between parses."""
     return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formulas.formula_rules)

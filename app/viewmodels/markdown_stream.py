@@ -14,7 +14,7 @@ lists give the same blocks (markdown.py).
                                    ^ _tail_start
 
 After finish() the blocks equal those of parse_markdown(text), with two exceptions for very long
-texts: a tail that costs more than MAX_BLOCK was cut, or a link definition came late in a text of
+texts: a tail of more than MAX_BLOCK characters was cut, or a link definition came late in a text of
 more than MAX_REPARSE characters.
 
 app/widgets/transcript/messages/body.py makes one stream per text, appends the text and makes rows
@@ -34,11 +34,9 @@ from markdown_it.token import Token
 from app.viewmodels import formulas
 from app.viewmodels.blocks import Block, CodeBlock, SourceRange
 from app.viewmodels.markdown import (
-    MARKUP_COST,
     Lines,
     is_closed,
     normalized,
-    parsing_cost,
     read_blocks,
     read_code,
 )
@@ -46,10 +44,9 @@ from app.viewmodels.markdown import (
 # In characters. finish() does not parse a longer text again, so its link definitions do not apply
 # to frozen blocks.
 MAX_REPARSE = 200_000
-# As a parsing cost. A tail that costs more is frozen at once, because parsing it at every update
-# would be too slow: it takes 20 ms. An open code fence is an exception: it is not parsed again. A
-# table of 600 rows, or prose of 50,000 characters, stays below the limit.
-MAX_BLOCK = 100_000
+# In characters. A longer tail is frozen at once, because parsing it at every update would be too
+# slow. An open code fence is an exception: it is not parsed again.
+MAX_BLOCK = 50_000
 
 # Matches a last line that has only markup. It is not shown yet, because the text that follows
 # decides its meaning.
@@ -157,7 +154,7 @@ class MarkdownStream:
             if self._fence is None:
                 self._freeze(end)
             self._seen = end
-        if self._fence is None and self._is_tail_long():
+        if self._fence is None and len(self._text) - self._tail_start > MAX_BLOCK:
             self._cut_off()
 
     def _parse_tail(self) -> tuple[Block, ...]:
@@ -226,10 +223,6 @@ class MarkdownStream:
             self._number = cut.number
         self._note_references(environment["references"], cut)
         self._fence = self._open_fence(tokens, cut)
-
-    def _is_tail_long(self) -> bool:
-        is_possible = len(self._text) - self._tail_start > MAX_BLOCK // (1 + MARKUP_COST)
-        return is_possible and parsing_cost(self._text[self._tail_start :]) > MAX_BLOCK
 
     def _cut_off(self) -> None:
         """Freeze the whole tail, because it is too long to be parsed at every update.

@@ -18,8 +18,6 @@ log = logging.getLogger(__name__)
 # Placeholder for the colour in the SVG of a picture. Painting replaces it with the text colour.
 INK = "currentColor"
 MAX_LATEX = 2_000  # in characters; a longer formula would delay all other formulas for too long
-# A formula that costs more is not typeset. 5,000 take 0.5 to 1.2 s; the quadratic formula costs 101.
-MAX_COST = 5_000
 
 _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
@@ -85,7 +83,7 @@ def _set(latex: str, *, display: bool) -> Picture | None:
     config.svg2 = False  # otherwise glyphs are in <symbol> and <use>, which Qt does not paint
     mathml = tex2mml(latex, inline=not display)
     root = ET.fromstring(mathml)  # noqa: S314 - tex2mml's XML defines no entities
-    if _has_unknown(root) or _cost(root) > MAX_COST:
+    if _has_unknown(root):
         return None
     root.set("mathcolor", INK)
     _space_arrays(root)
@@ -100,18 +98,6 @@ def _set(latex: str, *, display: bool) -> Picture | None:
         ascent=(height - descent + _MARGIN) / _SIZE,
         descent=(descent + _MARGIN) / _SIZE,
     )
-
-
-def _cost(element: ET.Element, factor: int = 1) -> int:
-    """Return how many boxes ziamath makes for an element of the MathML: 0.1 ms each.
-
-    ziamath lays out the content of each row, table and stretched parenthesis twice. So the cost
-    doubles with each level, and a short formula could take years.
-    """
-    tag = element.tag.rpartition("}")[2]
-    factor *= 2 if tag in {"mrow", "mtable"} else 1
-    own = 3 * factor if element.get("stretchy") == "true" else factor
-    return own + sum(_cost(child, factor) for child in element)
 
 
 def _has_unknown(root: ET.Element) -> bool:

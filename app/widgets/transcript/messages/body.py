@@ -28,7 +28,7 @@ from app.viewmodels.blocks import (
     TextSpan,
 )
 from app.viewmodels.lexers import LexerShelf
-from app.viewmodels.markdown import normalized, parsing_cost
+from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
 from app.widgets.transcript.messages.estimates import estimate_text
 from app.widgets.transcript.rows.code import CodeRow
@@ -119,11 +119,6 @@ class MarkdownRows:
     def num_unfed(self) -> int:
         """Number of characters that are not parsed yet."""
         return len(self._source) - self._fed
-
-    @property
-    def unfed_cost(self) -> int:
-        """Parsing cost of the text that is not parsed yet."""
-        return parsing_cost(self._source[self._fed :])
 
     @property
     def is_fed(self) -> bool:

@@ -44,9 +44,9 @@ from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
 MEASURE_ROWS = 20  # number of rows that one call of advance() measures
-# Maximum parsing cost of the text that lay_out_between() parses. Parsing and laying out so much text,
-# about 40,000 characters of prose, takes 80 ms.
-PARSED_AT_ONCE = 80_000
+# Maximum number of characters that lay_out_between() parses. To parse and lay out this number of
+# characters takes 80 ms.
+PARSED_AT_ONCE = 40_000
 
 
 class MessageLayout:
@@ -191,8 +191,8 @@ class MessageLayout:
         """
         before = self.height
         changed = self._refresh()
-        # If the unparsed text costs more than PARSED_AT_ONCE, advance() parses it later.
-        while self._num_unparsed and self._unparsed_cost <= PARSED_AT_ONCE:
+        # If more than PARSED_AT_ONCE characters are unparsed, advance() parses them later.
+        while 0 < self._num_unparsed <= PARSED_AT_ONCE:
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
             changed |= self._pile.measure(number)
@@ -223,10 +223,6 @@ class MessageLayout:
         """Number of characters without rows yet. At least 1 until every parser has finished."""
         texts = self.content.markdown
         return sum(max(1, text.num_unfed) for text in texts if not text.is_fed)
-
-    @property
-    def _unparsed_cost(self) -> int:
-        return sum(text.unfed_cost for text in self.content.markdown)
 
     def _estimate_rest(self) -> int:
         width = self._pile.text_width

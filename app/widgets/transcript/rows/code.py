@@ -12,11 +12,10 @@ one colour.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter, thread_time
-from typing import TypeVar
+from time import perf_counter
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
@@ -27,7 +26,6 @@ from app.viewmodels.blocks import Block, CodeBlock
 from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
 from app.viewmodels.lexers import Absent, LexerShelf
 from app.viewmodels.line_breaks import hanging, line_breaks
-from app.viewmodels.time_limit import TimeLimitError, time_limit
 from app.widgets.transcript.rows.code_header import CodeHeader, CodeHeading
 from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
 from app.widgets.transcript.rows.flow import TextFlow, TextRun
@@ -38,10 +36,6 @@ from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
 IDLE_S = 0.004  # maximum time of one idle step of lexing, in seconds
-STEP_S = 0.08  # maximum processor time of one step of lexing; a step takes 0.01 s or less
-BLOCK_S = 2.0  # maximum processor time of lexing a block; 1,000 lines take 0.05 s
-T = TypeVar("T")
-
 _TAB = "    "
 _MIN_COLUMNS = 8  # minimum wrap width in characters, used in a very narrow view
 
@@ -61,17 +55,16 @@ class CodeColors:
         # Iterator that lexes the complete block. None before lexing starts and after it ends.
         self._lexing: Iterator[LinePieces] | None = None
         self._exact: list[LinePieces] = []  # pieces of the lines that `_lexing` has lexed so far
-        self._spent_s = 0.0  # processor time that lexing has taken, in seconds
         self.done = not block.language  # True if the colours will not change any more
 
     def grow(self, block: CodeBlock) -> None:
         """Colour the text that was added to a growing block since the last call."""
         language = self._shelf.language(self._name)
-        if self.done or isinstance(language, Absent):
+        if isinstance(language, Absent):
             return
         if self._growing is None:
             self._growing = GrowingHighlighter(language)
-        self._work(partial(self._growing.update, block.text))
+        self._growing.update(block.text)
 
     def advance(self, block: CodeBlock) -> IdleResult:
         """Lex for at most IDLE_S seconds.
@@ -95,32 +88,13 @@ class CodeColors:
 
     def _lex(self) -> IdleResult:
         assert self._lexing is not None
-        if self._work(partial(self._lex_lines, self._lexing)):
-            self.done, self._growing, self._lexing = True, None, None
-        return IdleResult.CHANGED
-
-    def _lex_lines(self, lexing: Iterator[LinePieces]) -> bool:
-        """Lex lines for IDLE_S seconds. Return True if all lines are lexed."""
         until = perf_counter() + IDLE_S
-        for pieces in lexing:
+        for pieces in self._lexing:
             self._exact.append(pieces)
             if perf_counter() > until:
-                return False
-        return True
-
-    def _work(self, call: Callable[[], T]) -> T | None:
-        """Call a lexer. If it takes too long, leave the rest of the block plain and return None."""
-        started = thread_time()
-        try:
-            with time_limit(STEP_S):
-                return call()
-        except TimeLimitError:
-            self._shelf.give_up(self._name)
-            self.done = True
-            return None
-        finally:
-            self._spent_s += thread_time() - started
-            self.done |= self._spent_s > BLOCK_S
+                return IdleResult.CHANGED
+        self.done, self._growing, self._lexing = True, None, None
+        return IdleResult.CHANGED
 
     def pieces(self, line: int, text: str) -> LinePieces:
         if self._growing is not None:
