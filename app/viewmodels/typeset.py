@@ -1,7 +1,7 @@
 """Typesetting of LaTeX formulas with ziamath. The result is an SVG picture.
 
-ziamath is pure Python and takes 1 to 40 ms per formula, so this code runs on a worker thread. The
-first call imports ziamath, which takes 0.3 s.
+ziamath is pure Python and takes 1 to 40 ms per ordinary formula, and minutes for deeply nested ones.
+So this code runs in a helper process (helper.py). The first call imports ziamath, which takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def typeset(formula: Formula) -> Picture | None:
 
 
 def _set(latex: str, *, display: bool) -> Picture | None:
-    from ziamath.config import config  # noqa: PLC0415 - a slow import, on the worker only
+    from ziamath.config import config  # noqa: PLC0415 - a slow import, in the helper only
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 

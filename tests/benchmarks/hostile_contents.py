@@ -33,7 +33,7 @@ from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
 from tests.hostile.contents import CONTENTS, PLAIN, repeated
 
-LIMIT_S = 60
+LIMIT_S = 20
 _SIZE = (916, 640)
 _PIECE = 40  # characters that arrive at once
 _RATE = 20_000  # characters per second

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas

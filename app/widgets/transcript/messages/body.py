@@ -27,7 +27,7 @@ from app.viewmodels.blocks import (
     TextMark,
     TextSpan,
 )
-from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream
 from app.widgets.transcript.messages.estimates import estimate_text
