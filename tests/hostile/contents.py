@@ -15,9 +15,9 @@ PLAIN = "Plain text of ordinary words, in sentences that end. "
 
 # Pygments lexers that need quadratic or exponential time, with the text that makes them slow.
 _SLOW_CODE = {
-    "autohotkey": "a" * 2_000 + "\n",
-    "xpp": "a." * 2_000 + "\n",
-    "easytrieve": "a" * 2_000 + "\n",
+    "autohotkey": "\n" * 20 + " " * 1_900,
+    "xpp": "a\n",
+    "easytrieve": "\t" * 1_900 + "\n",
     "actionscript": "/a" * 1_000 + "\n",
     "ambienttalk": "a:" * 1_000 + "\n",
     "perl": "$a =~ s{" * 200 + "\n",
@@ -36,6 +36,10 @@ _SLOW_CODE = {
     "sql": "(select " * 240 + "\n",
     "haskell": "a -> " * 380 + "\n",
 }
+
+
+# Code for which the lexer of autohotkey needs cubic time: minutes.
+ENDLESS_CODE = ("\n" * 20 + " " * 1_900) * 50
 
 
 def repeated(unit: str) -> Maker:

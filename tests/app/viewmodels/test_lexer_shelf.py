@@ -7,10 +7,10 @@ import pytest
 from app.viewmodels.highlight import exact_pieces
 from app.viewmodels.lexer_shelf import Absent, LexerShelf, LoadedLanguage
 from app.viewmodels.lexers import load_language
+from tests.hostile.contents import ENDLESS_CODE
 
 CODE = "def f():\n    return 'a'  # b\n"
-# Pygments' lexer of autohotkey needs exponential time for this code.
-ENDLESS = "perl", "$a =~ s{" * 200
+ENDLESS = "autohotkey", ENDLESS_CODE
 
 
 @pytest.fixture
@@ -76,9 +76,9 @@ def test_growing_code_of_a_lexer_without_end_stays_plain(shelf: LexerShelf) -> N
     growing.update(f"{code}\n")
     while growing.is_waiting:
         growing.poll()
-    growing.update(f"{code}\n$a = 1;\n")
+    growing.update(f"{code}\na := 1\n")
     assert not growing.is_waiting
-    assert growing.colors.pieces(1, "$a = 1;") == ()
+    assert growing.colors.pieces(1, "a := 1") == ()
 
 
 def test_close_ends_a_lexer_without_end() -> None:
