@@ -117,9 +117,7 @@ class GrowingLexer:
         grow: starts to lex text, from the length of the code before it and the text.
     """
 
-    def __init__(
-        self, grow: Callable[[int, str], Future[Mapping[str, object] | None]]
-    ) -> None:
+    def __init__(self, grow: Callable[[int, str], Future[Mapping[str, object] | None]]) -> None:
         self.colors = GrowingColors([])
         self._grow = grow
         self._code = ""

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from threading import Event
 
 from PySide6.QtWidgets import QApplication
 
@@ -55,6 +56,7 @@ class Rounds:
 
     def __init__(self, app: QApplication) -> None:
         self._app = app
+        self._pause = Event()
         self.longest_s = self.longest_cpu_s = 0.0
 
     def run_one(self) -> None:
@@ -63,7 +65,7 @@ class Rounds:
         self._app.processEvents()
         self.longest_s = max(self.longest_s, time.perf_counter() - started)
         self.longest_cpu_s = max(self.longest_cpu_s, time.thread_time() - started_cpu)
-        time.sleep(0.001)
+        self._pause.wait(0.001)
 
 
 def _item(text: str, status: ItemStatus) -> TranscriptItem:

@@ -23,7 +23,7 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.answer import AnswerContent
-from app.widgets.transcript.messages.body import RowKit
+from app.widgets.transcript.messages.body import MARKS_AT_ONCE, RowKit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
@@ -235,6 +235,7 @@ class MessageStack:
                 can change heights and so the scroll value.
             height: The height of the view.
         """
+        self._kit.allowance = MARKS_AT_ONCE
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
                 break

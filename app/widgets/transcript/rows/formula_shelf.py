@@ -133,7 +133,9 @@ class FormulaShelf(QObject):
     def _make_next(self) -> None:
         if self._making is None and self._wanted:
             self._making, _ = self._wanted.popitem()
-            self._lane.run(partial(self._typeset, self._making), partial(self._on_made, self._making))
+            self._lane.run(
+                partial(self._typeset, self._making), partial(self._on_made, self._making)
+            )
 
     def _typeset(self, formula: Formula) -> Picture | None:
         """Typeset a formula, on the worker thread. Return None if that fails or takes too long."""
