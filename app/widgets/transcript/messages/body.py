@@ -45,7 +45,7 @@ FEED = 2_000
 FEED_MARKS = 1_000
 # Number of marks that are parsed in one frame. The rest is parsed in idle time. An answer of 40,000
 # characters has 4,000 marks, and each is parsed once or twice.
-MARKS_AT_ONCE = 6_000
+MARKS_AT_ONCE = 2_500
 # The height per character of unparsed text is computed from at most this number of characters.
 ESTIMATED_FROM = 20_000
 MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
