@@ -202,14 +202,13 @@ class MarkdownStream:
             if self._fence is None:
                 self._freeze(end)
             self._seen = end
-        if self._fence is None and self._is_tail_long:
+        if self._fence is None and self._is_tail_long(len(self._text)):
             self._cut_off()
 
-    @property
-    def _is_tail_long(self) -> bool:
-        length = len(self._text) - self._tail_start
+    def _is_tail_long(self, end: int) -> bool:
+        length = end - self._tail_start
         return length > MAX_BLOCK or (
-            length > MAX_MARKS and num_marks(self._text[self._tail_start :]) > MAX_MARKS
+            length > MAX_MARKS and num_marks(self._text[self._tail_start : end]) > MAX_MARKS
         )
 
     def _parse_tail(self) -> tuple[Block, ...]:
@@ -290,21 +289,27 @@ class MarkdownStream:
             self._number, self._table_head = cut.number, ""
         self._note_references(parsed.references, cut)
         self._fence = self._open_fence(parsed.tokens, cut)
+        if self._fence is None and self._is_tail_long(end):
+            rest = [block for block in parsed.blocks if block.source.start >= self._tail_start]
+            self._cut_at(end, rest)
 
     def _cut_off(self) -> None:
-        """Freeze the whole tail, because it is too long to be parsed at every update.
+        """Freeze the whole tail, because it is too long to be parsed at every update."""
+        text = self._text[self._tail_start :]
+        text = text[: _decided_len(text)]
+        self._cut_at(self._tail_start + len(text), self._parse(text).blocks)
+
+    def _cut_at(self, end: int, blocks: Sequence[Block]) -> None:
+        """Freeze the blocks of the tail. The tail then begins at the offset `end`.
 
         This cuts the last block in two. If it is a list or a quote, the text after the cut is no
         longer part of it, and a numbered list loses its count. A table is continued.
         """
-        text = self._text[self._tail_start :]
-        text = text[: _decided_len(text)]
-        blocks = self._parse(text).blocks
         self._frozen += blocks
-        is_open = bool(blocks) and text.endswith("\n") and not text.endswith("\n\n")
+        last_lines = self._text[max(0, end - 2) : end]
+        is_open = bool(blocks) and last_lines.endswith("\n") and last_lines != "\n\n"
         self._table_head = self._head_of(blocks[-1]) if is_open else ""
-        self._tail_start += len(text)
-        self._number = None
+        self._tail_start, self._number = end, None
 
     def _head_of(self, block: Block) -> str:
         """Return the header and the delimiter row of a table that ends the tail, otherwise ""."""

@@ -225,7 +225,7 @@ class MessageStack:
         self._tree.set(index, height)
         return height != before
 
-    def lay_out_visible(self, wanted_top: Callable[[], int], height: int) -> None:
+    def lay_out_visible(self, wanted_top: Callable[[], int], height: int, *, parses: bool) -> None:
         """Lay out the messages that are visible at a scroll value, and update their heights.
 
         Only the rows in view are measured. Rows of messages far from the view are dropped.
@@ -234,8 +234,9 @@ class MessageStack:
             wanted_top: Returns the scroll value. It is called again in each round, because a round
                 can change heights and so the scroll value.
             height: The height of the view.
+            parses: True to parse text that has no rows yet, as much as fits into a frame.
         """
-        self._kit.allowance = MARKS_AT_ONCE
+        self._kit.allowance = MARKS_AT_ONCE if parses else 0
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
                 break
