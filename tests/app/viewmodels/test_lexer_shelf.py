@@ -47,7 +47,9 @@ def test_growing_code_ends_with_the_exact_pieces(shelf: LexerShelf) -> None:
     while growing.is_waiting:
         growing.poll()
     shown = [growing.colors.pieces(at, line) for at, line in enumerate(CODE.split("\n"))]
-    assert shown[:2] == shelf.exact("python", CODE).result()[:2]
+    exact = shelf.exact("python", CODE).result()
+    assert exact is not None
+    assert shown[:2] == exact[:2]
     assert any(shown)
 
 
