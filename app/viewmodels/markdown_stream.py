@@ -51,7 +51,7 @@ MAX_BLOCK = 50_000
 # The number of marks in a tail: line ends and characters with a meaning in Markdown. The time of
 # parsing depends on it: 5 to 11 us per mark. A tail with more marks is frozen, too. Prose has one
 # mark in 15 characters.
-MAX_MARKS = 2_000
+MAX_MARKS = 1_500
 # finish() parses so many characters at once if it parses the whole text again.
 _SLICE = 2_000
 

@@ -42,10 +42,10 @@ from app.widgets.transcript.rows.table import TableRow, table_rows
 # Number of characters in a slice, and maximum number of marks (markdown_stream.MAX_MARKS). Parsing
 # a slice of prose takes about 4 ms.
 FEED = 2_000
-FEED_MARKS = 1_000
-# Number of marks that are parsed in one frame. The rest is parsed in idle time. An answer of 40,000
-# characters has 4,000 marks, and each is parsed once or twice.
-MARKS_AT_ONCE = 2_500
+FEED_MARKS = 600
+# Number of marks that are parsed in one frame, which takes 10 to 50 ms. The rest is parsed in idle
+# time. Prose has one mark in 15 characters, and each is parsed once or twice.
+MARKS_AT_ONCE = 1_500
 # The height per character of unparsed text is computed from at most this number of characters.
 ESTIMATED_FROM = 20_000
 MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
