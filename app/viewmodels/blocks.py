@@ -130,6 +130,8 @@ class TableBlock(Block):
 
     aligns: tuple[Align, ...]
     rows: tuple[tuple[Cell, ...], ...]
+    # True if the rows belong to the table of the previous block, so that the first is no header
+    continues: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,19 @@
 """Syntax colours for complete code blocks and for those still being written. No Qt, no I/O.
 
 The result for a line is a tuple of pieces. A piece is a range of characters with one ink (colour).
-exact_pieces() lexes a complete block. It is a generator, and the code row that shows the block
-iterates over it in idle time, in slices of 4 ms. GrowingHighlighter colours a block that is still
-being written. It stores the lexer's state at the end of the last complete line, so that it lexes
-each line only once. Its colours are provisional, because later lines can change the meaning of
-earlier lines, as in a here-document. When the block is complete, the code row replaces the
-provisional colours with the exact ones.
+exact_pieces() lexes a complete block. GrowingHighlighter colours a block that is still being
+written. It stores the lexer's state at the end of the last complete line, so that it lexes each
+line only once. Its colours are provisional, because later lines can change the meaning of earlier
+lines, as in a here-document. When the block is complete, the code row replaces the provisional
+colours with the exact ones.
+
+A lexer may never end, so both run in the helper process only (helper_program.py), which
+lexer_shelf.py calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from re import Match
@@ -22,6 +24,7 @@ from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenT
 
 MAX_LINES = 2_000  # number of lines that are coloured in a block; later lines stay plain
 MAX_LINE_LEN = 2_000  # in characters; if a line is longer, the whole block stays plain
+MAX_CODE = 100_000  # in characters; later lines of a longer block stay plain
 MAX_OPEN_COMMENT = 200  # maximum number of lines after an unclosed /* that are coloured as comment
 
 
@@ -77,51 +80,65 @@ def ink_of(kind: TokenType) -> Ink | None:
 
 def exact_pieces(language: Language, code: str) -> Iterator[LinePieces]:
     """Yield the pieces of each line of a complete block. Lex lazily, as the caller iterates."""
-    head = "".join(f"{line}\n" for line in code.split("\n", MAX_LINES)[:MAX_LINES])
+    lines = code[:MAX_CODE].split("\n", MAX_LINES)[:MAX_LINES]
+    head = "".join(f"{line}\n" for line in lines)
     if not _has_long_line(head):
         splitter = _LineSplitter()
         for _, kind, text in language.lexer.get_tokens_unprocessed(head):
             yield from splitter.add(kind, text)
 
 
+@dataclass(slots=True, eq=False)
+class GrowingColors:
+    """The colours of a code block that is still being written."""
+
+    lines: list[LinePieces]  # pieces of the lexed lines
+    partial: LinePieces = ()  # pieces of the incomplete line after them
+    # Column at which an unclosed comment begins in the line after the lexed lines, or None. The
+    # comment is lexed when its end has arrived.
+    comment: int | None = None
+
+    def pieces(self, line: int, text: str) -> LinePieces:
+        """Return the pieces of the line with index `line`, whose text is `text`."""
+        if line < len(self.lines):
+            return self.lines[line]
+        if self.comment is None and line == len(self.lines):
+            return self.partial
+        if self.comment is None or line - len(self.lines) > MAX_OPEN_COMMENT:
+            return ()
+        start = self.comment if line == len(self.lines) else 0
+        return (Piece(start, len(text) - start, Ink.COMMENT),)
+
+
 class GrowingHighlighter:
     """A highlighter for a code block that is still being written. Its colours are provisional."""
 
     def __init__(self, language: Language) -> None:
+        self.colors = GrowingColors([])
         self._language = language
         self._stack = language.first_state  # the lexer's state at _end
         self._end = 0  # number of lexed characters; only whole lines are lexed
-        self._lines: list[LinePieces] = []  # pieces of the lexed lines
-        self._partial: LinePieces = ()  # pieces of the incomplete last line
-        # Offset of an unclosed comment, or None. The comment is lexed when its end has arrived.
-        self._comment: int | None = None
 
     def update(self, code: str) -> None:
         """Lex the new text. `code` is the code of the last call with text appended to it."""
-        self._partial = ()
+        colors = self.colors
+        colors.partial = ()
         complete = code.rfind("\n") + 1
-        if len(self._lines) >= MAX_LINES or _has_long_line(code[self._end :]):
+        if self._is_full or _has_long_line(code[self._end :]):
             return
-        while self._end < complete and len(self._lines) < MAX_LINES:
+        while self._end < complete and not self._is_full:
             lexed = self._lex_unit(code, complete)
             if lexed is None:
                 return
-            self._comment = None
-            self._lines += lexed.lines
+            colors.comment = None
+            colors.lines += lexed.lines
             self._stack, self._end = lexed.stack, lexed.end
-        if len(self._lines) < MAX_LINES:
-            self._partial = self._lex(code, len(code)).rest
+        if not self._is_full:
+            colors.partial = self._lex(code, len(code)).rest
 
-    def pieces(self, line: int, text: str) -> LinePieces:
-        """Return the pieces of the line with index `line`, whose text is `text`."""
-        if line < len(self._lines):
-            return self._lines[line]
-        if self._comment is None and line == len(self._lines):
-            return self._partial
-        if self._comment is None or line - len(self._lines) > MAX_OPEN_COMMENT:
-            return ()
-        start = self._comment - self._end if line == len(self._lines) else 0
-        return (Piece(start, len(text) - start, Ink.COMMENT),)
+    @property
+    def _is_full(self) -> bool:
+        return len(self.colors.lines) >= MAX_LINES or self._end >= MAX_CODE
 
     def _lex_unit(self, code: str, complete: int) -> _Lexed | None:
         """Lex the next line. If a comment begins on it, lex all lines up to the comment's end.
@@ -137,7 +154,7 @@ class GrowingHighlighter:
             close = code.find("*/", lexed.comment + 2, complete)
             if close < 0:
                 waiting = code.count("\n", lexed.comment, complete)
-                self._comment = lexed.comment
+                self.colors.comment = lexed.comment - self._end
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
                 # The lexed lines contain the `*/`, but the lexer did not end a comment there. So
@@ -265,6 +282,22 @@ def _enter(new_state: NewState, stack: list[str]) -> None:
             del stack[max(1, len(stack) - 1) :]
         else:
             stack.append(stack[-1] if step == "#push" else step)
+
+
+def packed_lines(lines: Iterable[LinePieces]) -> list[list[int]]:
+    """Return the pieces of each line as a flat list of numbers: start, length and ink of each."""
+    return [
+        [number for piece in pieces for number in (piece.start, piece.length, piece.ink.value)]
+        for pieces in lines
+    ]
+
+
+def unpacked_lines(lines: Iterable[Sequence[int]]) -> list[LinePieces]:
+    """Return the lines that packed_lines() packed."""
+    return [
+        tuple(Piece(line[at], line[at + 1], Ink(line[at + 2])) for at in range(0, len(line), 3))
+        for line in lines
+    ]
 
 
 def _has_long_line(code: str) -> bool:

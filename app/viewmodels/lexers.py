@@ -1,15 +1,9 @@
-"""Pygments lexers by language name. They load on a worker thread: the first import takes 0.1 s.
-
-Only the main thread uses a LexerShelf. close() ends the shelf's worker thread.
-"""
+"""Pygments lexers by language name. Only the helper process uses them (helper_program.py)."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from enum import Enum, auto
 from re import Match
 from typing import cast
 
@@ -23,11 +17,7 @@ from pygments.token import (
 )
 from pygments.util import ClassNotFound
 
-log = logging.getLogger(__name__)
-
 _OTHER_NAMES = {"jsx": "javascript", "vue": "html", "svelte": "html", "sh-session": "console"}
-# Language names of fenced blocks with plain text. They get no colours.
-_UNCOLORED = frozenset({"", "text", "txt", "plain", "plaintext", "output", "none"})
 
 # startinline: lex PHP without an opening <?php tag, because snippets often lack it.
 _LEXER_OPTIONS = {"stripnl": False, "startinline": True}
@@ -64,57 +54,6 @@ class Language:
         """File name suffix of the language, such as ".py"; empty if unknown."""
         patterns: list[str] = [pattern for pattern in self.lexer.filenames if pattern[:2] == "*."]
         return patterns[0][1:] if patterns else ""
-
-
-class Absent(Enum):
-    """The reasons why a language is not available."""
-
-    LOADING = auto()  # the lexer is being loaded; the caller can try again later
-    UNKNOWN = auto()
-
-
-class LexerShelf:
-    """A collection of languages that loads missing ones on a worker thread."""
-
-    def __init__(self) -> None:
-        self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="lexers")
-        self._languages: dict[str, Future[Language | None]] = {}
-
-    def language(self, name: str) -> Language | Absent:
-        """Return a language, or the reason why it is not available.
-
-        The first call for a language starts to load its lexer.
-        """
-        name = name.lower()
-        if name in _UNCOLORED:
-            return Absent.UNKNOWN
-        if name not in self._languages:
-            self._languages[name] = self._worker.submit(_load_safely, name)
-        future = self._languages[name]
-        if not future.done():
-            return Absent.LOADING
-        return future.result() or Absent.UNKNOWN
-
-    def wait_loaded(self) -> None:
-        """Block until every language requested so far is loaded."""
-        for future in self._languages.values():
-            future.result()
-
-    def close(self) -> None:
-        self._worker.shutdown(wait=True, cancel_futures=True)
-
-
-def _load_safely(name: str) -> Language | None:
-    """Load a language. Return None if it is unknown or if Pygments raises an exception.
-
-    Paint events use the result, and an exception must not escape from a paint event. Without a
-    lexer the code stays uncoloured.
-    """
-    try:
-        return load_language(name)
-    except Exception:
-        log.exception("no colours for %s", name)
-        return None
 
 
 def load_language(name: str) -> Language | None:

@@ -34,6 +34,7 @@ from app.viewmodels.blocks import (
     TextMark,
     TextSpan,
 )
+from app.viewmodels.table_rule import limit_tables
 
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
@@ -43,7 +44,8 @@ _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 def make_parser() -> MarkdownIt:
     """Create a markdown-it parser with our rules. The parser keeps no state between parses."""
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"]).use(formulas.formula_rules)
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+    return parser.use(limit_tables).use(formulas.formula_rules)
 
 
 def normalized(text: str) -> str:

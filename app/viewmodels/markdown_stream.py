@@ -14,8 +14,9 @@ lists give the same blocks (markdown.py).
                                    ^ _tail_start
 
 After finish() the blocks equal those of parse_markdown(text), with two exceptions for very long
-texts: a tail of more than MAX_BLOCK characters was cut, or a link definition came late in a text of
-more than MAX_REPARSE characters.
+texts: a tail of more than MAX_BLOCK characters or MAX_MARKS marks was cut, or a link definition
+came late in a text of more than MAX_REPARSE characters. A table that was cut continues in a
+TableBlock of its own, which has no header.
 
 app/widgets/transcript/messages/body.py makes one stream per text, appends the text and makes rows
 from the blocks. The rows of frozen blocks are made only once, unless finish() replaces the blocks.
@@ -32,7 +33,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.viewmodels import formulas
-from app.viewmodels.blocks import Block, CodeBlock, SourceRange
+from app.viewmodels.blocks import Block, CodeBlock, SourceRange, TableBlock
 from app.viewmodels.markdown import (
     Lines,
     is_closed,
@@ -47,10 +48,17 @@ MAX_REPARSE = 200_000
 # In characters. A longer tail is frozen at once, because parsing it at every update would be too
 # slow. An open code fence is an exception: it is not parsed again.
 MAX_BLOCK = 50_000
+# The number of marks in a tail: line ends and characters with a meaning in Markdown. The time of
+# parsing depends on it: 5 to 11 us per mark. A tail with more marks is frozen, too. Prose has one
+# mark in 15 characters.
+MAX_MARKS = 1_500
+# finish() parses so many characters at once if it parses the whole text again.
+_SLICE = 2_000
 
 # Matches a last line that has only markup. It is not shown yet, because the text that follows
 # decides its meaning.
 _UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
+_MARKS = '\n.!"#$%&*+-:<=>@[\\]^_`{|}~\t'
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 
 
@@ -72,6 +80,16 @@ class _Cut:
     number: int | None  # number of the list item on that line, if it is in an ordered list
 
 
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """The result of parsing the tail."""
+
+    tokens: Sequence[Token]
+    lines: Lines
+    blocks: tuple[Block, ...]
+    references: Mapping[str, object]  # link definitions before the tail and in it, by label
+
+
 class MarkdownStream:
     """The blocks of a Markdown text that is appended piece by piece.
 
@@ -79,7 +97,9 @@ class MarkdownStream:
     Streams may share one parser, because it keeps no state between parses.
     """
 
-    def __init__(self, parser: MarkdownIt) -> None:
+    def __init__(self, parser: MarkdownIt, references: Mapping[str, object] | None = None) -> None:
+        # Number of marks that were parsed so far, counted again in each parse. See MAX_MARKS.
+        self.num_parsed_marks = 0
         self._parser = parser
         self._text = ""
         self._held = ""  # a CR at the end of the text, held back because an LF may follow
@@ -90,10 +110,16 @@ class MarkdownStream:
         # Number of the list item at the start of the tail, if it is in an ordered list. Markdown
         # numbers the items by counting from the first one, which the tail may no longer contain.
         self._number: int | None = None
-        self._references: dict[str, object] = {}  # link definitions before the tail, by label
+        # link definitions before the tail, by label
+        self._references: dict[str, object] = dict(references or {})
         self._late_references = False  # True if a link definition came after frozen blocks
         self._fence: _OpenFence | None = None  # the open fence, if the tail is one
+        self._table_head = ""  # header of the table that the tail continues, or ""
         self._finished = False
+        # The stream that parses the whole text again with all link definitions, and the number of
+        # characters that it has.
+        self._again: MarkdownStream | None = None
+        self._num_again = 0
 
     @property
     def text(self) -> str:
@@ -127,21 +153,43 @@ class MarkdownStream:
         self._held = "\r" if text.endswith("\r") else ""
         self._add(text.removesuffix("\r") if self._held else text)
 
+    @property
+    def is_done(self) -> bool:
+        """True if start_finish() was called and the blocks are final."""
+        return self._finished and self._again is None
+
     def finish(self) -> None:
         """End the text: show its last line, close its blocks and apply late link definitions.
 
         Call it once; append_text() is not allowed after it. If a link definition came after frozen
-        blocks, parse the whole text again: `frozen` becomes empty and `tail` has all blocks.
+        blocks, parse the whole text again: `frozen` then has other blocks.
         """
+        self.start_finish()
+        while not self.is_done:
+            self.finish_more()
+
+    def start_finish(self) -> None:
+        """Do the same as finish(), but if the text must be parsed again, only prepare that."""
         if self._held:
             self._add(self._held)
             self._held = ""
         self._finished = True
         self._tail = self._parse_tail()
         if self._late_references and len(self._text) <= MAX_REPARSE:
-            self._frozen, self._tail_start, self._number = [], 0, None
-            self._references, self._fence = {}, None
-            self._tail = self._parse_tail()
+            self._again = MarkdownStream(self._parser, self._references)
+
+    def finish_more(self) -> None:
+        """Parse the next slice of the text again. Call it until is_done is True."""
+        again = self._again
+        assert again is not None
+        before = again.num_parsed_marks
+        again.append_text(self._text[self._num_again : self._num_again + _SLICE])
+        self._num_again += _SLICE
+        if self._num_again >= len(self._text):
+            again.start_finish()
+            self._frozen, self._tail = again.frozen, again.tail
+            self._again = None
+        self.num_parsed_marks += again.num_parsed_marks - before
 
     def _add(self, text: str) -> None:
         """Append text that does not end between CR and LF, and freeze what has become final."""
@@ -154,8 +202,14 @@ class MarkdownStream:
             if self._fence is None:
                 self._freeze(end)
             self._seen = end
-        if self._fence is None and len(self._text) - self._tail_start > MAX_BLOCK:
+        if self._fence is None and self._is_tail_long(len(self._text)):
             self._cut_off()
+
+    def _is_tail_long(self, end: int) -> bool:
+        length = end - self._tail_start
+        return length > MAX_BLOCK or (
+            length > MAX_MARKS and num_marks(self._text[self._tail_start : end]) > MAX_MARKS
+        )
 
     def _parse_tail(self) -> tuple[Block, ...]:
         """Return the blocks of the tail. Before finish(), leave out an undecided last line."""
@@ -164,13 +218,28 @@ class MarkdownStream:
         text = self._text[self._tail_start :]
         if not self._finished:
             text = text[: _decided_len(text)]
-        environment = self._environment()
-        tokens = self._parser.parse(text, environment)
+        parsed = self._parse(text)
         if self._finished:
-            # finish() needs to know whether the tail has late link definitions. A cut at line 0
-            # stores none of them.
-            self._note_references(environment["references"], _Cut(0, None))
-        return read_blocks(tokens, Lines(text, self._tail_start), first_number=self._number)
+            # finish() needs all link definitions.
+            self._note_references(parsed.references, _Cut(0, None))
+            self._references.update(parsed.references)
+        return parsed.blocks
+
+    def _parse(self, text: str) -> _Parsed:
+        """Parse the text of the tail. If it continues a table, parse it below the table's head."""
+        self.num_parsed_marks += num_marks(text)
+        # A formula without closing delimiter is a block of its own while text may follow (GROWING).
+        environment: dict[str, Any] = {
+            "references": dict(self._references),
+            formulas.GROWING: not self._finished,
+        }
+        head = self._table_head
+        tokens = self._parser.parse(head + text, environment)
+        lines = Lines(head + text, self._tail_start - len(head))
+        blocks = read_blocks(tokens, lines, first_number=self._number)
+        if head and blocks and isinstance(blocks[0], TableBlock):
+            blocks = (*_without_head(blocks[0], self._tail_start), *blocks[1:])
+        return _Parsed(tokens, lines, blocks, environment["references"])
 
     def _fence_block(self, fence: _OpenFence) -> CodeBlock:
         """Return the open fence as a block.
@@ -210,33 +279,46 @@ class MarkdownStream:
     def _freeze(self, end: int) -> None:
         """Freeze the blocks of the tail that new text can no longer change."""
         self._fence = None
-        start = self._tail_start
-        text = self._text[start:end]
-        environment = self._environment()
-        tokens = self._parser.parse(text, environment)
-        lines = Lines(text, start)
-        cut = _find_cut(tokens, self._number)
+        parsed = self._parse(self._text[self._tail_start : end])
+        cut = _find_cut(parsed.tokens, self._number)
         if cut.line:
-            self._tail_start = lines.start(cut.line)
-            blocks = read_blocks(tokens, lines, first_number=self._number)
-            self._frozen += [block for block in blocks if block.source.start < self._tail_start]
-            self._number = cut.number
-        self._note_references(environment["references"], cut)
-        self._fence = self._open_fence(tokens, cut)
+            self._tail_start = parsed.lines.start(cut.line)
+            self._frozen += [
+                block for block in parsed.blocks if block.source.start < self._tail_start
+            ]
+            self._number, self._table_head = cut.number, ""
+        self._note_references(parsed.references, cut)
+        self._fence = self._open_fence(parsed.tokens, cut)
+        if self._fence is None and self._is_tail_long(end):
+            rest = [block for block in parsed.blocks if block.source.start >= self._tail_start]
+            self._cut_at(end, rest)
 
     def _cut_off(self) -> None:
-        """Freeze the whole tail, because it is too long to be parsed at every update.
+        """Freeze the whole tail, because it is too long to be parsed at every update."""
+        text = self._text[self._tail_start :]
+        text = text[: _decided_len(text)]
+        self._cut_at(self._tail_start + len(text), self._parse(text).blocks)
+
+    def _cut_at(self, end: int, blocks: Sequence[Block]) -> None:
+        """Freeze the blocks of the tail. The tail then begins at the offset `end`.
 
         This cuts the last block in two. If it is a list or a quote, the text after the cut is no
-        longer part of it, and a numbered list loses its count.
+        longer part of it, and a numbered list loses its count. A table is continued.
         """
-        self._frozen += self._parse_tail()
-        self._tail_start += _decided_len(self._text[self._tail_start :])
-        self._number = None
+        self._frozen += blocks
+        last_lines = self._text[max(0, end - 2) : end]
+        is_open = bool(blocks) and last_lines.endswith("\n") and last_lines != "\n\n"
+        self._table_head = self._head_of(blocks[-1]) if is_open else ""
+        self._tail_start, self._number = end, None
 
-    def _environment(self) -> dict[str, Any]:
-        # A formula without closing delimiter is a block of its own while text may follow (GROWING).
-        return {"references": dict(self._references), formulas.GROWING: not self._finished}
+    def _head_of(self, block: Block) -> str:
+        """Return the header and the delimiter row of a table that ends the tail, otherwise ""."""
+        if not isinstance(block, TableBlock) or block.frames:
+            return ""
+        if block.continues:
+            return self._table_head
+        end = self._text.index("\n", self._text.index("\n", block.source.start) + 1)
+        return self._text[block.source.start : end + 1]
 
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
         """Store the link definitions before the cut. Definitions after it will be parsed again.
@@ -264,6 +346,18 @@ class MarkdownStream:
         marker = opening[1]
         closing = re.compile(rf" {{0,3}}{re.escape(marker)}{re.escape(marker[0])}*[ \t]*")
         return _OpenFence(block, opening.end(), marker[0], closing)
+
+
+def num_marks(text: str) -> int:
+    """Return the number of marks in a text. See MAX_MARKS."""
+    return sum(map(text.count, _MARKS))
+
+
+def _without_head(table: TableBlock, start: int) -> tuple[TableBlock, ...]:
+    """Return a table that continues another one: without its header, or () if it has no rows."""
+    rows = table.rows[1:]
+    source = SourceRange(start, max(start, table.source.end))
+    return (replace(table, rows=rows, source=source, continues=True),) if rows else ()
 
 
 def _decided_len(text: str) -> int:

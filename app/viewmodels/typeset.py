@@ -1,7 +1,7 @@
 """Typesetting of LaTeX formulas with ziamath. The result is an SVG picture.
 
-ziamath is pure Python and takes 1 to 40 ms per formula, so this code runs on a worker thread. The
-first call imports ziamath, which takes 0.3 s.
+ziamath is pure Python and takes 1 to 40 ms per ordinary formula, and minutes for deeply nested ones.
+So this code runs in a helper process (helper.py). The first call imports ziamath, which takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -19,6 +19,10 @@ log = logging.getLogger(__name__)
 INK = "currentColor"
 MAX_LATEX = 2_000  # in characters; a longer formula would delay all other formulas for too long
 
+# Deeper nesting is not typeset. ziamath needs exponential time for nested matrices and \left.
+MAX_DEPTH = 6  # of environments and \left; each level doubles the time, and six take 0.4 s
+MAX_BRACES = 8  # as in nested fractions and scripts
+
 _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
 # Commands for labels and equation numbers. They are removed before typesetting.
@@ -28,6 +32,8 @@ _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )
+# The beginnings and ends of what can be nested.
+_NESTS = re.compile(r"\\\\|\\[{}]|(\\begin\b|\\left\b)|(\\end\b|\\right\b)|(\{)|(\})")
 # Matches an unknown command in the MathML: tex2mml() keeps its name as text.
 _UNKNOWN = re.compile(r"\\[a-zA-Z]")
 # Row heights and gaps of arrays have the same size as in TeX. One em of ziamath is 4/3 em of TeX.
@@ -64,8 +70,9 @@ class Picture:
 
 
 def typeset(formula: Formula) -> Picture | None:
-    """Typeset a formula. Return None if it is too long or if ziamath cannot typeset it."""
-    if len(formula.latex) > MAX_LATEX or _DEFINES.search(formula.latex):
+    """Typeset a formula. Return None if it is too long or deep, or if ziamath cannot do it."""
+    latex = formula.latex
+    if len(latex) > MAX_LATEX or _DEFINES.search(latex) or _is_too_deep(latex):
         return None
     latex = _SINGLE.sub("", _WITHOUT.sub("", formula.latex)).strip()
     try:
@@ -76,7 +83,7 @@ def typeset(formula: Formula) -> Picture | None:
 
 
 def _set(latex: str, *, display: bool) -> Picture | None:
-    from ziamath.config import config  # noqa: PLC0415 - a slow import, on the worker only
+    from ziamath.config import config  # noqa: PLC0415 - a slow import, in the helper only
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
 
@@ -98,6 +105,16 @@ def _set(latex: str, *, display: bool) -> Picture | None:
         ascent=(height - descent + _MARGIN) / _SIZE,
         descent=(descent + _MARGIN) / _SIZE,
     )
+
+
+def _is_too_deep(latex: str) -> bool:
+    depth = braces = 0
+    for opens, closes, brace, end in _NESTS.findall(latex):
+        depth += bool(opens) - bool(closes)
+        braces += bool(brace) - bool(end)
+        if depth > MAX_DEPTH or braces > MAX_BRACES:
+            return True
+    return False
 
 
 def _has_unknown(root: ET.Element) -> bool:

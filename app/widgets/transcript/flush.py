@@ -2,7 +2,8 @@
 
 Streamed text arrives in several pieces (deltas) per frame. The first delta starts a single-shot
 timer. When the timer fires, the view takes all deltas and updates once. The interval of the timer
-is longer while the window is inactive and after a slow update.
+is longer while the window is inactive and after a slow update, so that updates take at most half
+of the time.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class DeltaBuffer(QObject):
         super().__init__(view)
         self._view = view
         self._pending: list[Delta] = []
-        self._slow = False  # True if the last update took longer than SLOW_S
+        self._spent_s = 0.0  # duration of the last update
         self._timer = QTimer(self)
         self._timer.setSingleShot(True)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -63,10 +64,11 @@ class DeltaBuffer(QObject):
         self._pending = []
 
     def spent(self, seconds: float) -> None:
-        """Record how long the last update took. A slow update doubles the next timer interval."""
-        self._slow = seconds > SLOW_S
+        """Record how long the last update took. A slow update makes the next interval longer."""
+        self._spent_s = seconds
 
     def _interval(self) -> int:
         if not self._view.window().isActiveWindow():
             return Millis.FLUSH_INACTIVE
-        return Millis.FLUSH * 2 if self._slow else Millis.FLUSH
+        slow = Millis.FLUSH * 2 if self._spent_s > SLOW_S else Millis.FLUSH
+        return max(slow, round(self._spent_s * 1000))

@@ -25,7 +25,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
@@ -263,10 +263,10 @@ class TranscriptView(QAbstractScrollArea):
             self._placement.reveal(Caret(edited, FIRST_PLACE))
         self._reflow()
 
-    def _reflow(self) -> None:
+    def _reflow(self, *, parses: bool = True) -> None:
         """Lay out the visible messages and repaint the whole viewport."""
         self._stack.resize(self._placement.column_width)
-        self._settle()
+        self._settle(parses=parses)
         self.viewport().update()
 
     def _shift(self) -> None:
@@ -278,9 +278,9 @@ class TranscriptView(QAbstractScrollArea):
             viewport.scroll(0, moved)
             self._place_widgets()  # viewport.scroll() also moved the child widgets: move them back
 
-    def _settle(self) -> int | None:
+    def _settle(self, *, parses: bool = True) -> int | None:
         """Lay out the visible messages; return by how many pixels the text moved, or None."""
-        moved = self._placement.lay_out_visible()
+        moved = self._placement.lay_out_visible(parses=parses)
         self._place_widgets()
         self._pointer.refresh()
         self._focus.refresh()
@@ -304,7 +304,7 @@ class TranscriptView(QAbstractScrollArea):
         visible = self._stack.visible(self._placement.top, height)
         measured = (index for index in visible if first <= index <= last)
         if any(self._placement.changed_from(index) < height for index in measured):
-            self._reflow()
+            self._reflow(parses=False)  # the idle work has parsed enough in this round
         else:
             self._placement.update_bar()
             self._place_widgets()
@@ -319,7 +319,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def _on_formulas(self) -> None:
         if self._stack.remeasure():
-            self._reflow()
+            self._reflow(parses=False)
 
     # Set-up, called once by the constructor.
 

@@ -37,7 +37,7 @@ def language(name: str) -> Language:
 
 
 def shown(highlighter: GrowingHighlighter, code: str) -> list[LinePieces]:
-    return [highlighter.pieces(number, line) for number, line in enumerate(code.split("\n"))]
+    return [highlighter.colors.pieces(number, line) for number, line in enumerate(code.split("\n"))]
 
 
 def inks(pieces: LinePieces, line: str) -> dict[str, Ink]:
@@ -72,21 +72,21 @@ def test_exact_pieces_of_python_have_the_expected_inks() -> None:
 def test_unfinished_last_line_is_coloured() -> None:
     highlighter = GrowingHighlighter(language("python"))
     highlighter.update("x = 1\nreturn")
-    assert inks(highlighter.pieces(1, "return"), "return") == {"return": Ink.KEYWORD}
+    assert inks(highlighter.colors.pieces(1, "return"), "return") == {"return": Ink.KEYWORD}
 
 
 def test_lines_after_an_open_comment_have_the_comment_ink() -> None:
     highlighter = GrowingHighlighter(language("go"))
     highlighter.update("x /* a\nfor it's\nb")
-    assert inks(highlighter.pieces(0, "x /* a"), "x /* a") == {"/* a": Ink.COMMENT}
-    assert inks(highlighter.pieces(1, "for it's"), "for it's") == {"for it's": Ink.COMMENT}
-    assert inks(highlighter.pieces(2, "b"), "b") == {"b": Ink.COMMENT}
+    assert inks(highlighter.colors.pieces(0, "x /* a"), "x /* a") == {"/* a": Ink.COMMENT}
+    assert inks(highlighter.colors.pieces(1, "for it's"), "for it's") == {"for it's": Ink.COMMENT}
+    assert inks(highlighter.colors.pieces(2, "b"), "b") == {"b": Ink.COMMENT}
 
 
 def test_comment_start_inside_a_string_does_not_delay_lexing() -> None:
     highlighter = GrowingHighlighter(language("go"))
     highlighter.update('a := "/*"\nreturn 1\n')
-    assert inks(highlighter.pieces(1, "return 1"), "return 1")["return"] is Ink.KEYWORD
+    assert inks(highlighter.colors.pieces(1, "return 1"), "return 1")["return"] is Ink.KEYWORD
 
 
 class CountingLexer:
@@ -118,8 +118,8 @@ def test_code_after_max_lines_is_not_coloured() -> None:
     assert len(list(exact_pieces(language("python"), code))) == MAX_LINES
     highlighter = GrowingHighlighter(language("python"))
     highlighter.update(code)
-    assert highlighter.pieces(MAX_LINES - 1, "x = 1")
-    assert not highlighter.pieces(MAX_LINES + 1, "x = 1")
+    assert highlighter.colors.pieces(MAX_LINES - 1, "x = 1")
+    assert not highlighter.colors.pieces(MAX_LINES + 1, "x = 1")
 
 
 def test_code_with_an_overlong_line_is_not_coloured() -> None:

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from app.theme.palette import Theme
 from app.viewmodels.blocks import TextMark, TextSpan
-from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.widgets.transcript.layout.stack import KEPT
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines

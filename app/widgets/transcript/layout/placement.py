@@ -171,15 +171,18 @@ class Placement:
             return self._height
         return max(0, min(self._height, self._stack.top(index) + changed - self.top))
 
-    def lay_out_visible(self) -> int | None:
+    def lay_out_visible(self, *, parses: bool = True) -> int | None:
         """Lay out the visible messages and scroll so that the anchor stays in place.
+
+        Args:
+            parses: False to leave text that has no rows yet to the idle work.
 
         Returns:
             Number of pixels by which the visible text moved on the screen, or None if the message
             that was at the top of the view no longer exists.
         """
         shown = self._shown
-        self._stack.lay_out_visible(self._wanted_top, self._height)
+        self._stack.lay_out_visible(self._wanted_top, self._height, parses=parses)
         self.update_bar()
         self._follower.settled(current=self.top, end=self._end, answer_top=self._answer_top())
         moved = None if shown is None else self._stack.y_of(shown)

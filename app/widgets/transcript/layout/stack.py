@@ -23,7 +23,7 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.heights import HeightTree
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.answer import AnswerContent
-from app.widgets.transcript.messages.body import RowKit
+from app.widgets.transcript.messages.body import MARKS_AT_ONCE, RowKit
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.messages.places import Place
@@ -225,7 +225,7 @@ class MessageStack:
         self._tree.set(index, height)
         return height != before
 
-    def lay_out_visible(self, wanted_top: Callable[[], int], height: int) -> None:
+    def lay_out_visible(self, wanted_top: Callable[[], int], height: int, *, parses: bool) -> None:
         """Lay out the messages that are visible at a scroll value, and update their heights.
 
         Only the rows in view are measured. Rows of messages far from the view are dropped.
@@ -234,7 +234,9 @@ class MessageStack:
             wanted_top: Returns the scroll value. It is called again in each round, because a round
                 can change heights and so the scroll value.
             height: The height of the view.
+            parses: True to parse text that has no rows yet, as much as fits into a frame.
         """
+        self._kit.allowance = MARKS_AT_ONCE if parses else 0
         for _ in range(MAX_ROUNDS):
             if not self._settle_between(wanted_top(), height):
                 break

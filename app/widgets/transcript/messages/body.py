@@ -27,9 +27,9 @@ from app.viewmodels.blocks import (
     TextMark,
     TextSpan,
 )
-from app.viewmodels.lexers import LexerShelf
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import normalized
-from app.viewmodels.markdown_stream import MarkdownStream
+from app.viewmodels.markdown_stream import MarkdownStream, num_marks
 from app.widgets.transcript.messages.estimates import estimate_text
 from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.find_matches import FindMatches
@@ -37,9 +37,15 @@ from app.widgets.transcript.rows.formula_row import FormulaRow
 from app.widgets.transcript.rows.inset import Inset, gap_between
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
-from app.widgets.transcript.rows.table import table_rows
+from app.widgets.transcript.rows.table import TableRow, table_rows
 
-FEED = 2_000  # number of characters in a slice; parsing a slice takes about 4 ms
+# Number of characters in a slice, and maximum number of marks (markdown_stream.MAX_MARKS). Parsing
+# a slice of prose takes about 4 ms.
+FEED = 2_000
+FEED_MARKS = 600
+# Number of marks that are parsed in one frame, which takes 10 to 50 ms. The rest is parsed in idle
+# time. Prose has one mark in 15 characters, and each is parsed once or twice.
+MARKS_AT_ONCE = 1_500
 # The height per character of unparsed text is computed from at most this number of characters.
 ESTIMATED_FROM = 20_000
 MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
@@ -63,6 +69,7 @@ class RowKit:
     parser: MarkdownIt  # shared, because making a parser takes 0.3 ms
     matches: FindMatches  # matches of the find text in the rows
     clock: Callable[[], float]  # returns monotonic time in seconds
+    allowance: int = MARKS_AT_ONCE  # number of marks that may still be parsed in this frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +123,11 @@ class MarkdownRows:
         return not self.num_unfed and not self._stream.text
 
     @property
+    def num_parsed_marks(self) -> int:
+        """Number of marks that were parsed so far, counted again in each parse."""
+        return self._stream.num_parsed_marks
+
+    @property
     def num_unfed(self) -> int:
         """Number of characters that are not parsed yet."""
         return len(self._source) - self._fed
@@ -123,7 +135,7 @@ class MarkdownRows:
     @property
     def is_fed(self) -> bool:
         """True if all text is parsed and, after close(), the last blocks are finished."""
-        return not self.num_unfed and (self._growing or self._finished)
+        return not self.num_unfed and (self._growing or self._stream.is_done)
 
     def append_text(self, text: str) -> None:
         """Append text without parsing it. feed() parses it later."""
@@ -138,13 +150,20 @@ class MarkdownRows:
     def feed(self) -> None:
         """Parse the next slice of text."""
         if self.num_unfed:
-            self._stream.append_text(self._source[self._fed : self._fed + FEED])
-            self._fed = min(len(self._source), self._fed + FEED)
-        if not self.num_unfed and not self._growing and not self._finished:
-            self._finished = True
-            self._stream.finish()
-            if self._stream.num_frozen < len(self._final):
-                self.rebuild()  # a link definition at the end of the text changed earlier blocks
+            end = self._fed + FEED
+            if num_marks(self._source[self._fed : end]) > FEED_MARKS:
+                end = self._fed + FEED_MARKS
+            self._stream.append_text(self._source[self._fed : end])
+            self._fed = min(len(self._source), end)
+        if not self.num_unfed and not self._growing and not self._stream.is_done:
+            frozen = self._stream.frozen
+            if self._finished:
+                self._stream.finish_more()
+            else:
+                self._finished = True
+                self._stream.start_finish()
+            if self._stream.frozen is not frozen:
+                self._remake()  # a link definition at the end of the text changed earlier blocks
 
     def take_rows(self) -> RowsFrom:
         """Return the rows that may have changed since the last call, and all rows after them."""
@@ -167,6 +186,12 @@ class MarkdownRows:
         self._num_final_rows = 0
         self._height_per_char = None
 
+    def _remake(self) -> None:
+        """Make the next call of take_rows() compare all blocks, and keep rows of equal blocks."""
+        self._tail = [*self._final, *self._tail]
+        self._final = []
+        self._num_final_rows = 0
+
     def estimate_rest(self, width: int) -> int:
         """Return the estimated height in pixels of the text that is not parsed yet."""
         if not self.num_unfed:
@@ -186,11 +211,16 @@ class MarkdownRows:
                 row.width = -1
                 row.source = block.source
                 return _BlockRows(block, [row])
-        entries = self._tail or self._final
-        before = entries[-1].block if entries else None
+        before = self._entry_before
         rows = self._make_rows(block)
-        rows[0].gap = gap_between(self._kit.look, before, block)
+        rows[0].gap = gap_between(self._kit.look, None if before is None else before.block, block)
         return _BlockRows(block, rows)
+
+    @property
+    def _entry_before(self) -> _BlockRows | None:
+        """The last entry that take_rows() has made."""
+        entries = self._tail or self._final
+        return entries[-1] if entries else None
 
     def _make_rows(self, block: Block) -> list[TranscriptRow]:
         rows = self._block_rows(block)
@@ -210,7 +240,11 @@ class MarkdownRows:
             case CodeBlock():
                 return [CodeRow(look, self._kit.shelf, block, self._wrapped)]
             case TableBlock():
-                return [*table_rows(look, block)]
+                before = self._entry_before
+                row = before.rows[-1] if block.continues and before is not None else None
+                return [
+                    *table_rows(look, block, row.columns if isinstance(row, TableRow) else None)
+                ]
             case RuleBlock():
                 return [RuleRow(look)]
             case FormulaBlock():

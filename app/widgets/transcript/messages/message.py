@@ -23,6 +23,7 @@ makes the height an estimate again. Coordinates are relative to the top left cor
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import perf_counter
 
 from PySide6.QtCore import QRectF, QSizeF
 
@@ -43,7 +44,9 @@ from app.widgets.transcript.messages.text_places import TextPlaces
 from app.widgets.transcript.rows.inset import InsetArea
 from app.widgets.transcript.rows.row import Paint, RowAction, TranscriptRow, paint_caret
 
-MEASURE_ROWS = 20  # number of rows that one call of advance() measures
+# Number of rows that one call of advance() measures, unless they take longer than MEASURE_S seconds.
+MEASURE_ROWS = 20
+MEASURE_S = 0.004
 # Maximum number of characters that lay_out_between() parses. To parse and lay out this number of
 # characters takes 80 ms.
 PARSED_AT_ONCE = 40_000
@@ -191,8 +194,9 @@ class MessageLayout:
         """
         before = self.height
         changed = self._refresh()
-        # If more than PARSED_AT_ONCE characters are unparsed, advance() parses them later.
-        while 0 < self._num_unparsed <= PARSED_AT_ONCE:
+        # If more than PARSED_AT_ONCE characters are unparsed, advance() parses them later. So does
+        # it if the frame has no allowance left.
+        while 0 < self._num_unparsed <= PARSED_AT_ONCE and self._kit.allowance > 0:
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
             changed |= self._pile.measure(number)
@@ -208,10 +212,12 @@ class MessageLayout:
         if self._num_unparsed:
             self._parse_more()
             return
-        first = self._pile.num_settled
+        first, until = self._pile.num_settled, perf_counter() + MEASURE_S
         for number in range(first, min(first + MEASURE_ROWS, len(self.rows))):
             self._pile.measure(number)
             self._pile.num_settled = number + 1
+            if perf_counter() > until:
+                break
 
     @property
     def _is_current(self) -> bool:
@@ -234,7 +240,10 @@ class MessageLayout:
 
     def _parse_more(self) -> bool:
         """Parse the next slice of text and make its rows; return True if any row changed."""
-        next(text for text in self.content.markdown if not text.is_fed).feed()
+        text = next(text for text in self.content.markdown if not text.is_fed)
+        before = text.num_parsed_marks
+        text.feed()
+        self._kit.allowance -= text.num_parsed_marks - before
         return self._make_rows()
 
     def _make_rows(self) -> bool:

@@ -4,18 +4,17 @@ Used on the main thread only. A block may have thousands of lines. Its height an
 from the numbers of lines and characters. Only visible lines are laid out: each becomes a
 `TextFlow`. `CodeLines` divides the text into shown lines.
 
-`CodeColors` lexes the text to find the colours. While the block grows, `CodeColors` lexes each new
-line once, and the colours are provisional. When the block is complete, `CodeColors` lexes the
-whole block again in idle time, and the colours are exact. Code that is not lexed yet is painted in
-one colour.
+`CodeColors` gets the colours from the helper process. While the block grows, each new line is lexed
+once, and the colours are provisional. When the block is complete, the whole block is lexed again,
+and the colours are exact. Code that is not lexed yet is painted in one colour.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
@@ -23,8 +22,8 @@ from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import Block, CodeBlock
-from app.viewmodels.highlight import GrowingHighlighter, LinePieces, Piece, exact_pieces
-from app.viewmodels.lexers import Absent, LexerShelf
+from app.viewmodels.highlight import LinePieces, Piece
+from app.viewmodels.lexer_shelf import Absent, GrowingLexer, LexerShelf
 from app.viewmodels.line_breaks import hanging, line_breaks
 from app.widgets.transcript.rows.code_header import CodeHeader, CodeHeading
 from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
@@ -35,7 +34,6 @@ from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRo
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
-IDLE_S = 0.004  # maximum time of one idle step of lexing, in seconds
 _TAB = "    "
 _MIN_COLUMNS = 8  # minimum wrap width in characters, used in a very narrow view
 
@@ -49,28 +47,25 @@ class CodeColors:
     def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
         self._shelf = shelf
         self._name = block.language
-        # Highlighter that computes the provisional colours. None if there are no provisional
-        # colours.
-        self._growing: GrowingHighlighter | None = None
-        # Iterator that lexes the complete block. None before lexing starts and after it ends.
-        self._lexing: Iterator[LinePieces] | None = None
-        self._exact: list[LinePieces] = []  # pieces of the lines that `_lexing` has lexed so far
+        # Lexer of the provisional colours. None if there are no provisional colours.
+        self._growing: GrowingLexer | None = None
+        self._lexing: Future[list[LinePieces] | None] | None = None  # lexes the complete block
+        self._exact: list[LinePieces] = []
         self.done = not block.language  # True if the colours will not change any more
 
     def grow(self, block: CodeBlock) -> None:
         """Colour the text that was added to a growing block since the last call."""
-        language = self._shelf.language(self._name)
-        if isinstance(language, Absent):
+        if isinstance(self._shelf.language(self._name), Absent):
             return
         if self._growing is None:
-            self._growing = GrowingHighlighter(language)
+            self._growing = self._shelf.growing(self._name)
         self._growing.update(block.text)
 
     def advance(self, block: CodeBlock) -> IdleResult:
-        """Lex for at most IDLE_S seconds.
+        """Take the colours that have arrived, and request those that are missing.
 
-        Return CHANGED if the row must be painted again. Return WAITING if a worker thread is
-        still importing the lexer. Return DONE if nothing is left to do.
+        Return CHANGED if the row must be painted again. Return WAITING if the lexer has not
+        finished. Return DONE if nothing is left to do.
         """
         if self.done:
             return IdleResult.DONE
@@ -78,27 +73,28 @@ class CodeColors:
         if isinstance(language, Absent):
             self.done = language is Absent.UNKNOWN
             return IdleResult.DONE if self.done else IdleResult.WAITING
-        if not block.closed:
-            was_plain = self._growing is None
-            self.grow(block)
-            return IdleResult.CHANGED if was_plain else IdleResult.DONE
-        if self._lexing is None:
-            self._lexing = exact_pieces(language, block.text)
-        return self._lex()
+        return self._finish(block.text) if block.closed else self._advance_growing(block)
 
-    def _lex(self) -> IdleResult:
-        assert self._lexing is not None
-        until = perf_counter() + IDLE_S
-        for pieces in self._lexing:
-            self._exact.append(pieces)
-            if perf_counter() > until:
-                return IdleResult.CHANGED
+    def _advance_growing(self, block: CodeBlock) -> IdleResult:
+        if self._growing is None:
+            self.grow(block)
+            return IdleResult.CHANGED
+        if self._growing.poll():
+            return IdleResult.CHANGED
+        return IdleResult.WAITING if self._growing.is_waiting else IdleResult.DONE
+
+    def _finish(self, code: str) -> IdleResult:
+        if self._lexing is None:
+            self._lexing = self._shelf.exact(self._name, code)
+        if not self._lexing.done():
+            return IdleResult.WAITING
+        self._exact = self._lexing.result() or []
         self.done, self._growing, self._lexing = True, None, None
         return IdleResult.CHANGED
 
     def pieces(self, line: int, text: str) -> LinePieces:
         if self._growing is not None:
-            return self._growing.pieces(line, text)
+            return self._growing.colors.pieces(line, text)
         return self._exact[line] if line < len(self._exact) else ()
 
 

@@ -1,8 +1,8 @@
-"""Typeset formulas on a worker thread, cache the results and paint them in any colour.
+"""Typeset formulas in a helper process, cache the results and paint them in any colour.
 
 During its layout, a row looks up its formulas in the `FormulaShelf`. If a formula is not in the
-cache, the row shows the LaTeX source, and the shelf typesets the formula on its worker thread. When
-the formula is ready, the signal `FormulaShelf.arrived` makes the view measure the waiting rows
+cache, the row shows the LaTeX source, and the shelf typesets the formula in its helper process,
+which is ended if the formula takes too long. When the formula is ready, the signal `FormulaShelf.arrived` makes the view measure the waiting rows
 again. All classes of this module are used on the main thread only.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 from functools import partial
+from typing import cast
 
 from PySide6.QtCore import QObject, QPointF, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter
@@ -18,7 +19,8 @@ from PySide6.QtSvg import QSvgRenderer
 
 from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
-from app.viewmodels.typeset import INK, Formula, Picture, typeset
+from app.viewmodels.helper import Helper, HelperError
+from app.viewmodels.typeset import INK, Formula, Picture
 
 MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
 # Factor for the font size of formulas. Without it, formulas look smaller than the text around them.
@@ -86,7 +88,8 @@ class FormulaShelf(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._lane = TaskLane("formulas", self)
+        self._helper = Helper()
+        self._lane = TaskLane("formulas", self)  # its thread waits for the helper process
         # The cache, least recently used first. Value: None if the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
         # The queue. The formula at its end is typeset next.
@@ -123,13 +126,24 @@ class FormulaShelf(QObject):
         return self._making is None and not self._timer.isActive()
 
     def close(self) -> None:
-        """Wait until the worker thread has typeset its current formula, then end the thread."""
+        """End the helper process and the worker thread."""
+        self._helper.close()
         self._lane.stop()
 
     def _make_next(self) -> None:
         if self._making is None and self._wanted:
             self._making, _ = self._wanted.popitem()
-            self._lane.run(partial(typeset, self._making), partial(self._on_made, self._making))
+            self._lane.run(
+                partial(self._typeset, self._making), partial(self._on_made, self._making)
+            )
+
+    def _typeset(self, formula: Formula) -> Picture | None:
+        """Typeset a formula, on the worker thread. Return None if that fails or takes too long."""
+        try:
+            made = self._helper.call("formula", formula.latex, formula.display)
+        except HelperError:
+            return None
+        return None if made is None else Picture(*cast("tuple[str, float, float, float]", made))
 
     def _on_made(self, formula: Formula, picture: Picture | None) -> None:
         self._made[formula] = None if picture is None else Engraving(picture)

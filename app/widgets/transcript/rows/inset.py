@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from app.theme.icons import Icon
 from app.theme.tokens import Space, Type
-from app.viewmodels.blocks import Block, Frame, FrameKind, TextBlock
+from app.viewmodels.blocks import Block, Frame, FrameKind, TableBlock, TextBlock
 from app.widgets.transcript.rows.look import Look
 
 # The following lengths are in pixels at zoom 1.
@@ -128,9 +128,9 @@ def _beside(area: InsetArea, edge: int, distance: int, width: float) -> float:
 def gap_between(look: Look, before: Block | None, block: Block) -> int:
     """Return the gap in pixels between `block` and the previous block `before`.
 
-    Return 0 if `before` is None.
+    Return 0 if `before` is None or `block` is the rest of the same table.
     """
-    if before is None:
+    if before is None or (isinstance(block, TableBlock) and block.continues):
         return 0
     return look.px(_gap(before, block))
 

@@ -30,7 +30,9 @@ from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
 ROWS_AT_ONCE = 20  # maximum number of table rows in one TableRow
+CELLS_AT_ONCE = 120  # maximum number of cells in one TableRow, unless it is a single row
 _WIDTH_ROWS = 200  # maximum number of rows that are measured to find the column widths
+_WIDTH_CELLS = 1_000  # maximum number of cells that are measured, unless one row has more
 _WIDTH_TEXT = 200  # maximum number of characters that are measured in each cell
 # Maximum widths of a column in pixels, tried in this order until the table fits.
 _CAPS = (480, 320, 240, 160)
@@ -53,10 +55,11 @@ class _PlacedCell:
 class TableColumns:
     """The column widths and scroll position that all TableRow objects of a table share."""
 
-    def __init__(self, look: Look, block: TableBlock) -> None:
+    def __init__(self, look: Look, block: TableBlock, before: TableColumns | None) -> None:
         self.look = look
         self.aligns = block.aligns
-        self.scroll = SideScroll(look)
+        self._before = before  # columns of the table that the block continues
+        self.scroll = SideScroll(look) if before is None else before.scroll
         self.widths: list[int] = []  # column widths in pixels, set by fit()
         # Incremented after formulas were typeset. A TableRow that was laid out with a lower
         # generation must be measured again.
@@ -90,6 +93,10 @@ class TableColumns:
 
     def fit(self, width: int) -> None:
         """Choose column widths so that the table fits into `width` pixels, if possible."""
+        if self._before is not None:
+            self._before.fit(width)
+            self.widths = self._before.widths
+            return
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
@@ -100,15 +107,16 @@ class TableColumns:
         self.scroll.fit(self.total, width)
 
     def _natural_width(self, column: int) -> int:
-        cells = (row[column] for row in self._block.rows[:_WIDTH_ROWS])
-        return 1 + round(max(self._cell_width(cell) for cell in cells) * _SLACK)
+        num_rows = min(_WIDTH_ROWS, max(1, _WIDTH_CELLS // len(self.aligns)))
+        metrics = QFontMetricsF(self.look.face(_HEADER).font)
+        cells = (row[column] for row in self._block.rows[:num_rows])
+        return 1 + round(max(self._cell_width(cell, metrics) for cell in cells) * _SLACK)
 
-    def _cell_width(self, cell: Cell) -> float:
+    def _cell_width(self, cell: Cell, metrics: QFontMetricsF) -> float:
         if any(TextMark.FORMULA in span.marks for span in cell.spans):
             flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
             flow.wrap(None)
             return flow.natural_width
-        metrics = QFontMetricsF(self.look.face(_HEADER).font)
         return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
 
 
@@ -118,7 +126,7 @@ class TableRow(TranscriptRow):
     def __init__(
         self, columns: TableColumns, rows: tuple[tuple[Cell, ...], ...], first: int
     ) -> None:
-        self._columns = columns
+        self.columns = columns
         self._look = columns.look
         self._rows = rows
         self._first = first  # index of rows[0] in the table
@@ -136,13 +144,13 @@ class TableRow(TranscriptRow):
 
     @override
     def measure(self, width: int) -> int:
-        if self._columns.awaited.has_news:
-            self._columns.renew()
-        if self._generation != self._columns.generation:
-            self._generation = self._columns.generation
+        if self.columns.awaited.has_news:
+            self.columns.renew()
+        if self._generation != self.columns.generation:
+            self._generation = self.columns.generation
             self._cells = []
         self._lay_out(width)
-        self.natural_width = self._columns.total
+        self.natural_width = self.columns.total
         self.num_lines = len(self._rows)
         return self._lines[-1] + 1
 
@@ -150,21 +158,21 @@ class TableRow(TranscriptRow):
     def paint(self, paint: Paint) -> None:
         self._lay_out(self._width)
         height = self._lines[-1] + 1
-        self._columns.awaited.ask_again()
+        self.columns.awaited.ask_again()
         colors, painter = self._look.colors, paint.painter
         painter.save()
         painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
-        painter.translate(-self._columns.scroll.offset, 0)
+        painter.translate(-self.columns.scroll.offset, 0)
         for number, y in enumerate(self._lines):
             strong = self._first == 0 and number == 0
             color = colors.strong_line if strong else colors.hairline
-            painter.fillRect(QRectF(0, y, max(self._columns.total, 0), 1), QColor(color))
+            painter.fillRect(QRectF(0, y, max(self.columns.total, 0), 1), QColor(color))
         for cell in self._cells:
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
             cell.flow.paint(painter, at, *paint.within(cell.start, length))
         painter.restore()
-        self._columns.scroll.paint_edges(painter, paint.ground, 0, height)
-        self._columns.scroll.paint(painter, height + Space.S)
+        self.columns.scroll.paint_edges(painter, paint.ground, 0, height)
+        self.columns.scroll.paint(painter, height + Space.S)
 
     @override
     def release(self) -> None:
@@ -173,26 +181,26 @@ class TableRow(TranscriptRow):
     @property
     @override
     def is_waiting(self) -> bool:
-        return bool(self._columns.awaited)
+        return bool(self.columns.awaited)
 
     @property
     @override
     def is_stale(self) -> bool:
-        return self._columns.awaited.has_news or self._generation != self._columns.generation
+        return self.columns.awaited.has_news or self._generation != self.columns.generation
 
     @override
     def hits(self) -> list[Hit]:
         if not any(span.link for row in self._rows for cell in row for span in cell.spans):
             return []
         return [
-            link_hit(link).translated(cell.x - self._columns.scroll.offset, cell.y)
+            link_hit(link).translated(cell.x - self.columns.scroll.offset, cell.y)
             for cell in self._laid_out()
             for link in cell.flow.links
         ]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
-        x += self._columns.scroll.offset
+        x += self.columns.scroll.offset
         cell = self._cell_at(x, y)
         link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
         return None if link is None else link_hit(link)
@@ -220,7 +228,7 @@ class TableRow(TranscriptRow):
 
     @override
     def position_at(self, x: float, y: float) -> int:
-        x += self._columns.scroll.offset
+        x += self.columns.scroll.offset
         cell = self._cell_at(x, y)
         return 0 if cell is None else cell.start + cell.flow.position_at(x - cell.x, y - cell.y)
 
@@ -233,16 +241,16 @@ class TableRow(TranscriptRow):
     def reveal(self, part: Range) -> None:
         cell = [cell for cell in self._laid_out() if cell.start <= part.start][-1]
         first, last = part.start - cell.start, min(part.end - cell.start, len(cell.flow.text))
-        self._columns.scroll.reveal(cell.x + cell.flow.x_at(first), cell.x + cell.flow.x_at(last))
+        self.columns.scroll.reveal(cell.x + cell.flow.x_at(first), cell.x + cell.flow.x_at(last))
 
     @override
     def scroll_sideways(self, pixels: int) -> bool:
-        return self._columns.scroll.scroll(pixels)
+        return self.columns.scroll.scroll(pixels)
 
     def _lay_out(self, width: int) -> None:
         if not self._cells or width != self._width:
             self._width = width
-            self._columns.fit(width)
+            self.columns.fit(width)
             self._place()
 
     def _laid_out(self) -> list[_PlacedCell]:
@@ -284,7 +292,7 @@ class TableRow(TranscriptRow):
 
     def _place_row(self, row: list[SpanText], start: int, y: int) -> Iterator[_PlacedCell]:
         x = 0
-        for cell, width, align in zip(row, self._columns.widths, self._columns.aligns, strict=True):
+        for cell, width, align in zip(row, self.columns.widths, self.columns.aligns, strict=True):
             flow = cell.flow(self._look.colors.text)
             flow.wrap(width)
             slack = max(0, int(width - flow.natural_width))
@@ -294,13 +302,21 @@ class TableRow(TranscriptRow):
             shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
             yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
-            x += width + self._columns.pad
+            x += width + self.columns.pad
 
 
-def table_rows(look: Look, block: TableBlock) -> list[TableRow]:
-    """Divide a table into TableRow objects."""
-    columns = TableColumns(look, block)
+def table_rows(look: Look, block: TableBlock, before: TableColumns | None = None) -> list[TableRow]:
+    """Divide a table into TableRow objects.
+
+    Args:
+        look: fonts and colours.
+        block: the table.
+        before: the columns of the table that the block continues, or None.
+    """
+    columns = TableColumns(look, block, before)
+    step = max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // len(block.aligns)))
+    offset = int(block.continues)  # the first row of a table that continues another is no header
     return [
-        TableRow(columns, block.rows[first : first + ROWS_AT_ONCE], first)
-        for first in range(0, len(block.rows), ROWS_AT_ONCE)
+        TableRow(columns, block.rows[first : first + step], first + offset)
+        for first in range(0, len(block.rows), step)
     ]

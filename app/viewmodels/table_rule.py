@@ -1,0 +1,41 @@
+"""A markdown-it rule for tables of limited size. Text of a larger table stays a paragraph.
+
+A row with too few cells gets empty ones, so a few characters in each row could make a hundred cells
+of it. No Qt, no I/O.
+"""
+
+from __future__ import annotations
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock, table
+
+MAX_COLUMNS = 24  # a table with more columns takes too long to lay out
+MAX_MISSING = 2_000  # number of empty cells that may be added to the rows of a table
+
+
+def limit_tables(parser: MarkdownIt) -> None:
+    """Replace the table rule of a parser by one with limits."""
+    parser.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
+
+
+def _limited_table(state: StateBlock, first: int, last: int, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's signature
+    return _is_small(state, first, last) and table(state, first, last, silent)
+
+
+def _is_small(state: StateBlock, first: int, last: int) -> bool:
+    """Return True if the lines from `first` to the next empty line make no oversized table."""
+    num_columns = _num_pipes(state, first) + 1
+    if first + 1 >= last or num_columns == 1:
+        return True  # no table: the table rule finds out
+    if num_columns > MAX_COLUMNS + 2:
+        return False
+    missing = 0
+    for line in range(first + 2, last):
+        if state.isEmpty(line):
+            break
+        missing += max(0, num_columns - 3 - _num_pipes(state, line))
+    return missing <= MAX_MISSING
+
+
+def _num_pipes(state: StateBlock, line: int) -> int:
+    return state.src.count("|", state.bMarks[line], state.eMarks[line])
