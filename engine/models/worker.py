@@ -83,11 +83,15 @@ def _read_tokenizer(path: str) -> None:
     """Read a tokenizer.json, which may be endless or wrong in any way.
 
     Raises:
-        TokenizerError: tokenizers cannot read the file, or it has too many added tokens.
+        TokenizerError: tokenizers cannot read the file, it has too many added tokens, or its decoder
+            may never end. The app decodes in its own process.
     """
     try:
-        count = len(Tokenizer.from_file(path).get_added_tokens_decoder())
+        tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # tokenizers raises bare Exception
         raise TokenizerError(f"It says: {error}.") from error
+    if tokenizer.decoder is not None and b'"Regex"' in tokenizer.decoder.__getstate__():
+        raise TokenizerError("It decodes with a regular expression.")
+    count = len(tokenizer.get_added_tokens_decoder())
     if count > _MAX_ADDED_TOKENS:
         raise TokenizerError(f"It has {count:,} added tokens, more than {_MAX_ADDED_TOKENS:,}.")
