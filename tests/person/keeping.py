@@ -105,8 +105,8 @@ def assert_continued(before: Kept, after: Kept) -> None:
         if old.key == new.key
     ]
     for old, new in both:
-        assert new.text.startswith(old.text)
-        assert new.reasoning.startswith(old.reasoning)
+        assert new.text.startswith(old.text), (old.text, new.text)
+        assert new.reasoning.startswith(old.reasoning), (old.reasoning, new.reasoning)
     gone = [item.text for item in before.items[len(both) :]]
     assert all(text in after.composer for text in gone), gone
     sent = [item.text for item in after.items]
