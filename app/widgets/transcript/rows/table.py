@@ -91,17 +91,20 @@ class TableColumns:
         self._natural = []
         self.generation += 1
 
-    def fit(self, width: int) -> None:
-        """Choose column widths so that the table fits into `width` pixels, if possible."""
-        if self._before is not None:
-            self._before.fit(width)
-            self.widths = self._before.widths
-            return
+    def natural_widths(self) -> list[int]:
+        """Return the column widths without limits, at least those of the table before."""
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
+        if self._before is None:
+            return self._natural
+        return [max(both) for both in zip(self._natural, self._before.natural_widths(), strict=True)]
+
+    def fit(self, width: int) -> None:
+        """Choose column widths so that the table fits into `width` pixels, if possible."""
+        natural = self.natural_widths()
         for cap in _CAPS:
-            self.widths = [min(natural, self.look.px(cap)) for natural in self._natural]
+            self.widths = [min(column, self.look.px(cap)) for column in natural]
             if self.total <= width:
                 break
         self.scroll.fit(self.total, width)
