@@ -98,7 +98,9 @@ class TableColumns:
         ]
         if self._before is None:
             return self._natural
-        return [max(both) for both in zip(self._natural, self._before.natural_widths(), strict=True)]
+        return [
+            max(both) for both in zip(self._natural, self._before.natural_widths(), strict=True)
+        ]
 
     def fit(self, width: int) -> None:
         """Choose column widths so that the table fits into `width` pixels, if possible."""
