@@ -1,28 +1,47 @@
 """The program of the helper process: it lexes code and typesets formulas. No Qt.
 
-The process reads one JSON line per call from its input and writes one JSON line per result to its
-output. A call that takes more CPU time than its limit ends the process by a signal, also inside a
-regex that never returns.
+A call that takes more CPU time than its limit ends the process, also inside a regex that never
+returns. The limit is CPU time, because many formulas wait in line and the machine may be busy.
 """
 
 from __future__ import annotations
 
-import json
-import signal
-import sys
+import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
+from typing import Any, cast
 
 from app.viewmodels.highlight import GrowingHighlighter, exact_pieces, packed_lines
 from app.viewmodels.lexers import Language, load_language
 from app.viewmodels.typeset import Formula, typeset
+from engine.worker.frames import Frame
+from engine.worker.loop import answer_calls
 
 _MAX_GROWING = 8  # number of growing code blocks whose lexer states are kept
+# Seconds of CPU time for lexing one growing block, and seconds more for each of its characters.
+# Ordinary code that grows by 4 characters at a time takes 10 to 60 us a character. A block that
+# takes longer stays plain until it is complete.
+_BLOCK_S = 0.5
+_CHARACTER_S = 100e-6
+
+
+@dataclass(slots=True, eq=False)
+class _GrowingBlock:
+    """A code block that is still being written."""
+
+    highlighter: GrowingHighlighter
+    code: str = ""
+    spent_s: float = 0.0  # CPU time of all calls for this block
+
+    @property
+    def is_slow(self) -> bool:
+        return self.spent_s > _BLOCK_S + _CHARACTER_S * len(self.code)
+
 
 _languages: dict[str, Language | None] = {}
-# Highlighters of growing blocks and the code that they have, least recently used first.
-_growing: OrderedDict[int, tuple[GrowingHighlighter, str]] = OrderedDict()
+# Least recently used first.
+_growing: OrderedDict[int, _GrowingBlock] = OrderedDict()
 
 
 def _language(name: str) -> Language | None:
@@ -53,22 +72,24 @@ def grow(name: str, block: int, start: int, text: str) -> dict[str, object] | No
         text: the appended text.
 
     Returns:
-        None if the process does not have the code before the text: call again with all code.
+        None if the process does not have the code before the text: call again with all code. Also
+        None if the language is unknown, or if the block takes too much time.
     """
     language = _language(name)
-    highlighter, code = _growing.pop(block, (None, ""))
-    if language is None or len(code) != start:
-        if language is None or start:
-            return None
-        highlighter, code = None, ""
-    highlighter = highlighter or GrowingHighlighter(language)
-    code += text
-    first = len(highlighter.colors.lines)
-    highlighter.update(code)
-    _growing[block] = highlighter, code
+    if language is None:
+        return None
+    grown = _growing.pop(block, None) or _GrowingBlock(GrowingHighlighter(language))
+    _growing[block] = grown
     if len(_growing) > _MAX_GROWING:
         _growing.popitem(last=False)
-    colors = highlighter.colors
+    if grown.is_slow or len(grown.code) != start:
+        return None
+    grown.code += text
+    first = len(grown.highlighter.colors.lines)
+    started = time.process_time()
+    grown.highlighter.update(grown.code)
+    grown.spent_s += time.process_time() - started
+    colors = grown.highlighter.colors
     return {
         "first": first,
         "lines": packed_lines(colors.lines[first:]),
@@ -90,14 +111,9 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
 
 def main() -> None:
     """Carry out calls until the input ends."""
-    signal.signal(signal.SIGPROF, signal.SIG_DFL)
-    for line in sys.stdin.buffer:
-        request = json.loads(line)
-        signal.setitimer(signal.ITIMER_PROF, request["limit_s"])
-        try:
-            answer = {"value": _FUNCTIONS[request["name"]](*request["args"])}
-        except Exception as error:  # noqa: BLE001 - a lexer can raise any exception
-            answer = {"error": repr(error)}
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        sys.stdout.write(json.dumps(answer, separators=(",", ":")) + "\n")
-        sys.stdout.flush()
+    answer_calls(_answer, counts_cpu_time=True)
+
+
+def _answer(call: Frame) -> Frame:
+    header = cast("dict[str, Any]", call.header)
+    return Frame({"value": _FUNCTIONS[header["name"]](*header["args"])})

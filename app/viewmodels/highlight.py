@@ -25,6 +25,9 @@ from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenT
 MAX_LINES = 2_000  # number of lines that are coloured in a block; later lines stay plain
 MAX_LINE_LEN = 2_000  # in characters; if a line is longer, the whole block stays plain
 MAX_CODE = 100_000  # in characters; later lines of a longer block stay plain
+# Largest length of an incomplete line that is coloured while it grows, in characters. Each update
+# lexes the whole incomplete line again. The rest of a longer line is coloured when it is complete.
+MAX_PARTIAL = 300
 MAX_OPEN_COMMENT = 200  # maximum number of lines after an unclosed /* that are coloured as comment
 
 
@@ -122,8 +125,9 @@ class GrowingHighlighter:
     def update(self, code: str) -> None:
         """Lex the new text. `code` is the code of the last call with text appended to it."""
         colors = self.colors
-        colors.partial = ()
         complete = code.rfind("\n") + 1
+        if complete > self._end:
+            colors.partial = ()
         if self._is_full or _has_long_line(code[self._end :]):
             return
         while self._end < complete and not self._is_full:
@@ -133,7 +137,7 @@ class GrowingHighlighter:
             colors.comment = None
             colors.lines += lexed.lines
             self._stack, self._end = lexed.stack, lexed.end
-        if not self._is_full:
+        if not self._is_full and len(code) - self._end <= MAX_PARTIAL:
             colors.partial = self._lex(code, len(code)).rest
 
     @property

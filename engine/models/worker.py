@@ -1,25 +1,23 @@
 """The program of the worker process: run chat templates and encode texts for the app.
 
-It reads calls from its standard input and writes answers to its standard output, until its input
-ends. `isolated.py` sends the calls. Each call states the seconds after which the system ends this
-process, even if no Python code runs.
+`isolated.py` sends the calls. The seconds that each call may take are time of the clock, because a
+person waits for the answer.
 """
 
 from __future__ import annotations
 
-import signal
-import sys
 from array import array
-from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 from tokenizers import Tokenizer
 
 from engine.chat.encoder import TextEncoder
-from engine.errors import TokenizerError, is_failure, problem_of
+from engine.errors import TokenizerError
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
-from engine.worker.frames import Frame, pack_texts, read_frame, unpack_texts
+from engine.worker.frames import Frame, pack_texts, unpack_texts
+from engine.worker.loop import answer_calls
 
 # Largest number of added tokens. A regular expression with all of them searches each text, and
 # transformers adds them one by one. The largest known vocabulary has 6,415.
@@ -28,25 +26,12 @@ _MAX_ADDED_TOKENS = 50_000
 
 def main() -> None:
     """Answer calls until the input ends."""
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     made: dict[int, JinjaRenderer | TextEncoder] = {}
-    while (frame := read_frame(sys.stdin.buffer.read)) is not None:
-        header = cast("dict[str, Any]", frame.header)
-        signal.setitimer(signal.ITIMER_REAL, header["limit_s"])
-        try:
-            answer = _answer(made, header, frame.body)
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            answer = Frame({"error": problem_of(error).cause})
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        sys.stdout.buffer.write(answer.packed())
-        sys.stdout.buffer.flush()
+    answer_calls(partial(_answer, made), counts_cpu_time=False)
 
 
-def _answer(
-    made: dict[int, JinjaRenderer | TextEncoder], header: Mapping[str, Any], body: bytes
-) -> Frame:
+def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
+    header, body = cast("dict[str, Any]", call.header), call.body
     if "rehearse" in header:
         _read_tokenizer(header["rehearse"])
         return Frame()

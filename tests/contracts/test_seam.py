@@ -11,6 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 MAX_NAMES = 46
+# The child process and its frames know nothing of the engine. The app's helper process uses them.
+NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -33,7 +35,11 @@ def is_module(module: str, name: str) -> bool:
 def engine_names() -> set[tuple[str, str]]:
     files = (ROOT / "app").rglob("*.py")
     found = {one for file in files for one in imports(ast.parse(file.read_text(encoding="utf-8")))}
-    return {(module, name) for module, name in found if module.split(".")[0] == "engine"}
+    return {
+        (module, name)
+        for module, name in found
+        if module.split(".")[0] == "engine" and module not in NOT_COUNTED
+    }
 
 
 def test_the_app_imports_few_names_of_the_engine() -> None:

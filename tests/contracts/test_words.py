@@ -52,7 +52,6 @@ EXEMPT = {
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
-    "viewmodels/helper.py": {"_PROGRAM"},  # a program
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
     "widgets/transcript/input/mouse.py": {"_TIP"},  # HTML tags around the text
 }
