@@ -25,6 +25,7 @@ from app.viewmodels.lexers import Action, Language, LexedPiece, NewState, TokenT
 MAX_LINES = 2_000  # number of lines that are coloured in a block; later lines stay plain
 MAX_LINE_LEN = 2_000  # in characters; if a line is longer, the whole block stays plain
 MAX_CODE = 100_000  # in characters; later lines of a longer block stay plain
+MAX_PIECES = 150  # number of coloured pieces of a line; the rest of the line stays plain
 # Largest length of an incomplete line that is coloured while it grows, in characters. Each update
 # lexes the whole incomplete line again. The rest of a longer line is coloured when it is complete.
 MAX_PARTIAL = 300
@@ -223,7 +224,8 @@ class _LineSplitter:
             if last.ink is ink and last.start + last.length == start:
                 start, length = last.start, last.length + length
                 self._pieces.pop()
-        self._pieces.append(Piece(start, length, ink))
+        if len(self._pieces) < MAX_PIECES:
+            self._pieces.append(Piece(start, length, ink))
 
 
 def _open_comment(code: str, start: int, kind: TokenType, text: str) -> int | None:

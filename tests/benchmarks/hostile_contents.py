@@ -27,6 +27,7 @@ from PySide6.QtWidgets import QApplication
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from app.bridge.garbage import GarbageSearch
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
@@ -87,6 +88,7 @@ def _stream(view: TranscriptView, rounds: Rounds, text: str) -> None:
 def measure(text: str, *, streamed: bool) -> Costs:
     """Show a text and wait until all idle work is done. Return the costs."""
     app = QApplication([])
+    garbage = GarbageSearch()  # as in the app
     view = TranscriptView(Theme(app, Appearance.LIGHT))
     view.resize(*_SIZE)
     view.show_conversation([_item("Warm up. $x$", ItemStatus.COMPLETE)])
@@ -110,6 +112,7 @@ def measure(text: str, *, streamed: bool) -> Costs:
         if view.statistics().is_idle:
             break
     seconds, cpu_s = time.perf_counter() - started, time.thread_time() - started_cpu
+    garbage.close()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     unit = 1 << 20 if sys.platform == "darwin" else 1 << 10
     return Costs(rounds.longest_s * 1e3, rounds.longest_cpu_s * 1e3, seconds, cpu_s, peak / unit)

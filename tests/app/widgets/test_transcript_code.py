@@ -13,8 +13,14 @@ from PySide6.QtTest import QTest
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT, Type
+from app.viewmodels.blocks import CodeBlock
+from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.transcript import ItemStatus
+from app.widgets.transcript.messages import body
+from app.widgets.transcript.messages.body import FEED
+from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.code_header import CodeHeading
+from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
@@ -227,6 +233,29 @@ def test_growing_block_stays_wrapped(transcript: TranscriptStage) -> None:
     assert see(transcript) != written
     transcript.click(RowAction.TOGGLE_WRAP)
     assert see(transcript) == written
+
+
+def test_growing_block_keeps_its_row_while_text_waits_to_be_parsed(
+    transcript: TranscriptStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[CodeBlock] = []
+
+    class CountedRow(CodeRow):
+        def __init__(
+            self, look: Look, shelf: LexerShelf, block: CodeBlock, wrapped: set[int]
+        ) -> None:
+            made.append(block)
+            super().__init__(look, shelf, block, wrapped)
+
+    monkeypatch.setattr(body, "CodeRow", CountedRow)
+    transcript.show([replace(answer(0, ""), status=ItemStatus.STREAMING)])
+    transcript.view.append_delta("a0", Channel.ANSWER, "```python\n")
+    for _ in range(5):
+        # A piece that is parsed in two slices.
+        transcript.view.append_delta("a0", Channel.ANSWER, "return 1  # text\n" * (FEED // 10))
+        transcript.view.flush()
+
+    assert len(made) == 1, [block.text[:20] for block in made]
 
 
 def test_wrapped_code_does_not_scroll_sideways(transcript: TranscriptStage) -> None:

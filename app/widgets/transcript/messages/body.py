@@ -110,6 +110,8 @@ class MarkdownRows:
         self._final: list[_BlockRows] = []  # blocks that no later text can change
         self._num_final_rows = 0
         self._tail: list[_BlockRows] = []  # the last blocks, which later text may change
+        # The tail while some text is not parsed yet. Its rows are not shown, and used again later.
+        self._hidden_tail: list[_BlockRows] = []
         # Estimated height of a character of unparsed text, in pixels; None if not computed yet.
         self._height_per_char: float | None = None
 
@@ -169,27 +171,30 @@ class MarkdownRows:
         """Return the rows that may have changed since the last call, and all rows after them."""
         first = self._num_final_rows
         frozen = self._stream.frozen
-        old, self._tail = self._tail, []
+        old = self._tail or self._hidden_tail
+        self._tail, self._hidden_tail = [], []
         fresh = frozen[len(self._final) :]
         for number, block in enumerate(fresh):
             self._final.append(self._entry(block, old[number] if number < len(old) else None))
-        tail = () if self.num_unfed else self._stream.tail
-        for number, block in enumerate(tail, start=len(fresh)):
-            self._tail.append(self._entry(block, old[number] if number < len(old) else None))
+        if self.num_unfed:
+            self._hidden_tail = old[len(fresh) :]
+        else:
+            for number, block in enumerate(self._stream.tail, start=len(fresh)):
+                self._tail.append(self._entry(block, old[number] if number < len(old) else None))
         final = self._final[len(self._final) - len(fresh) :]
         self._num_final_rows += sum(len(entry.rows) for entry in final)
         return RowsFrom(first, [row for entry in (*final, *self._tail) for row in entry.rows])
 
     def rebuild(self) -> None:
         """Drop all rows, so that the next call of take_rows() makes new rows."""
-        self._final, self._tail = [], []
+        self._final, self._tail, self._hidden_tail = [], [], []
         self._num_final_rows = 0
         self._height_per_char = None
 
     def _remake(self) -> None:
         """Make the next call of take_rows() compare all blocks, and keep rows of equal blocks."""
-        self._tail = [*self._final, *self._tail]
-        self._final = []
+        self._tail = [*self._final, *self._tail, *self._hidden_tail]
+        self._final, self._hidden_tail = [], []
         self._num_final_rows = 0
 
     def estimate_rest(self, width: int) -> int:
