@@ -1,11 +1,13 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [templates] [agents] [machine] [turns] [answers] [starts] [kills]
+    python -m tests.soak [promise] [types] [templates] [agents] [machine] [turns] [answers] [starts] [kills]
 
 Without a name all runs are made. The last five names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
+types      plays the script with reasoning on every model type that tests.architectures calls exact
+           (2 chats of 2 turns)
 templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
 agents     plays agents with tools behind twenty real templates, without and with idle work
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
@@ -35,6 +37,9 @@ from pathlib import Path
 from app.paths import make_paths
 from app.widgets.application import Application
 from engine.local_models import LocalModels
+from tests.architectures.configs.every import CONFIGS as ARCHITECTURES
+from tests.architectures.outcome import Verdict
+from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
@@ -46,6 +51,7 @@ from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
 
 NUM_ROUNDS = 20  # deletions of all conversations in the run `answers`
+TABLE = Path(__file__).parent / "architectures" / "README.md"
 STATES = ("starting", "loading", "answering", "finished")
 
 
@@ -60,6 +66,18 @@ def promise(folder: Path) -> bool:
     starter = LocalModels(make_paths(folder)).make_starter(lambda _: None)
     steps = promise_script(chats=3, turns=2, seed=1, reasoning=False)
     return held & play("SmolLM2", steps, starter, keeps=True)
+
+
+def types(folder: Path) -> bool:
+    steps = promise_script(chats=2, turns=2, seed=1, reasoning=True, max_tokens=8)
+    held = True
+    for row in read_rows(TABLE.read_text(encoding="utf-8")):
+        if row.verdict is not Verdict.EXACT:
+            continue
+        name = row.name
+        model = build_tiny(name, folder / name, Template.THINKING, ARCHITECTURES)
+        held &= play(name, steps, model, keeps=False)
+    return held
 
 
 def play(
@@ -187,6 +205,7 @@ class SoakRun:
 
 PLAIN: dict[str, Callable[[Path], bool]] = {
     "promise": promise,
+    "types": types,
     "templates": template_table,
     "agents": agents_table,
 }

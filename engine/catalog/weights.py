@@ -171,7 +171,7 @@ def _parse_header(text: bytes, file_name: str) -> _Header:
             shape, (first, last) = entry["shape"], entry["data_offsets"]
             num_values[name] = number = math.prod(shape)
             value_bytes = _VALUE_BYTES.get(entry["dtype"])
-            if min(first, *shape) < 0 or (value_bytes and number * value_bytes != last - first):
+            if min((first, *shape)) < 0 or (value_bytes and number * value_bytes != last - first):
                 raise ModelFolderError(f"{file_name} is broken: the size of {name} is wrong.")
             end = max(end, last)
     except (ValueError, RecursionError, TypeError, LookupError, AttributeError) as error:

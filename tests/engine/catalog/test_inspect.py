@@ -58,6 +58,13 @@ def test_card_of_the_starter_has_the_starter_name(tmp_path: Path):
     assert read_card(make_model(tmp_path / "x"), ModelSource.STARTER).name == "SmolLM2 135M"
 
 
+def test_weights_of_a_single_number_are_usable(tmp_path: Path):
+    folder = make_model(tmp_path / "m")
+    (folder / "model.safetensors").write_bytes(save({"a.beta": np.zeros((), np.float16)}))
+    assert card_of(folder).usable
+    assert card_of(folder).num_parameters == 1
+
+
 def test_packed_weights_count_as_unpacked_parameters(tmp_path: Path):
     folder = make_model(tmp_path / "m", {"quantization": {"group_size": 32, "bits": 4}})
     weights = {
