@@ -51,6 +51,8 @@ from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
 
 NUM_ROUNDS = 20  # deletions of all conversations in the run `answers`
+# mlx-lm's own results for these types differ by more than rounding if a prompt is cut elsewhere.
+DEPENDS_ON_CUTS = {"plamo3"}
 TABLE = Path(__file__).parent / "architectures" / "README.md"
 STATES = ("starting", "loading", "answering", "finished")
 
@@ -72,7 +74,7 @@ def types(folder: Path) -> bool:
     steps = promise_script(chats=2, turns=2, seed=1, reasoning=True, max_tokens=8)
     held = True
     for row in read_rows(TABLE.read_text(encoding="utf-8")):
-        if row.verdict is not Verdict.EXACT:
+        if row.verdict is not Verdict.EXACT or row.name in DEPENDS_ON_CUTS:
             continue
         name = row.name
         model = build_tiny(name, folder / name, Template.THINKING, ARCHITECTURES)

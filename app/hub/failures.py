@@ -1,0 +1,93 @@
+"""Failures of calls to the Hub: their kinds, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from app.words import hub as words
+from engine.types import Problem
+
+
+class FailureKind(StrEnum):
+    """Why a call to the Hub failed."""
+
+    OFFLINE = "offline"  # no connection
+    PROXY = "proxy"
+    SLOW = "slow"  # no byte arrived for a while
+    CUT = "cut"  # the connection ended too early, or the file has another size
+    SERVER = "server"  # the Hub answered with an error of its own
+    BUSY = "busy"  # the Hub asks to wait
+    TOKEN = "token"  # noqa: S105 — the name of a kind; the Hub refuses the access token
+    FORBIDDEN = "forbidden"
+    GATED = "gated"  # the owner gives access on request
+    NOT_FOUND = "not_found"
+    NO_MODEL = "no_model"  # the repository has no weights that can be used
+    DISK_FULL = "disk_full"
+    DAMAGED = "damaged"  # a file differs from its hash, several times
+    FILE = "file"  # the system refuses to write
+    OTHER = "other"
+
+
+# Failures that may be over in a while. A download tries again.
+PASSING = frozenset(
+    {
+        FailureKind.OFFLINE,
+        FailureKind.SLOW,
+        FailureKind.CUT,
+        FailureKind.SERVER,
+        FailureKind.BUSY,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed call to the Hub."""
+
+    kind: FailureKind
+    detail: str = ""
+    needed_bytes: int = 0
+    free_bytes: int = 0
+
+
+def failure_from(values: Mapping[str, Any]) -> Failure:
+    """Return the failure that the child process wrote as JSON."""
+    return Failure(
+        FailureKind(values["kind"]),
+        str(values["detail"]),
+        int(values["needed_bytes"]),
+        int(values["free_bytes"]),
+    )
+
+
+class HubError(Exception):
+    """A call to the Hub failed.
+
+    Args:
+        failure: what happened.
+        repo_id: the repository of the call, "" for a search.
+    """
+
+    def __init__(self, failure: Failure, repo_id: str = "") -> None:
+        super().__init__(failure.kind.value)
+        self.failure = failure
+        self.problem = problem_of(failure, repo_id)
+
+
+def problem_of(failure: Failure, repo_id: str) -> Problem:
+    """Return the sentences that describe a failure."""
+    cause, advice = words.SENTENCES[failure.kind.value]
+    match failure.kind:
+        case FailureKind.DISK_FULL if failure.needed_bytes:
+            cause = words.needs_room(failure.needed_bytes, failure.free_bytes)
+        case FailureKind.GATED:
+            advice = words.ask_for_access(repo_id)
+        case FailureKind.DAMAGED:
+            cause = words.damaged(failure.detail)
+        case _:
+            pass
+    title = words.DOWNLOAD_FAILED if repo_id else words.SEARCH_FAILED
+    return Problem(title=title, cause=cause, advice=advice, details=failure.detail)

@@ -1,0 +1,139 @@
+"""The app's side of the child process that talks to the Hub (program.py)."""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from app.hub.failures import Failure, FailureKind, HubError, failure_from
+from app.hub.values import FoundModel, RepoDetails, RepoFile
+from app.words import hub as words
+
+log = logging.getLogger(__name__)
+
+Progress = Callable[[Mapping[str, Any]], None]
+_MAX_LINE = 4_000_000  # bytes of one answer; thirty found models take 20,000
+_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from app.hub.program import main; main()"
+
+
+class CancelledError(Exception):
+    """The call was cancelled."""
+
+
+class Call(Protocol):
+    """A call to the Hub that has not begun yet. Another thread may cancel it at any time."""
+
+    def run(self, progress: Progress = ...) -> Any: ...
+    def cancel(self) -> None: ...
+
+
+class HubCall:
+    """A call to the Hub in a process of its own. No Qt.
+
+    Args:
+        name: the name of a function of calls.py.
+        request: the arguments of the function. "repo_id" is the repository, if there is one.
+    """
+
+    def __init__(self, name: str, **request: object) -> None:
+        self._request = {"call": name, **request}
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._is_cancelled = False
+
+    def run(self, progress: Progress = lambda _: None) -> Any:
+        """Make the call. Return its result, a JSON value.
+
+        Args:
+            progress: called with each report of progress.
+
+        Raises:
+            HubError: the call failed.
+            CancelledError: cancel() was called.
+        """
+        process = self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(self._request).encode() + b"\n")
+            process.stdin.flush()
+            while line := process.stdout.readline(_MAX_LINE):
+                answer = cast("dict[str, Any]", json.loads(line))
+                if "progress" in answer:
+                    progress(answer["progress"])
+                elif "error" in answer:
+                    raise self._error(failure_from(answer["error"]))
+                else:
+                    return answer["result"]
+        except (BrokenPipeError, ValueError) as error:
+            log.warning("the Hub's process gave no answer: %s", error)
+        finally:
+            self._end(process)
+        if self._is_cancelled:
+            raise CancelledError
+        raise self._error(Failure(FailureKind.OTHER, detail=words.PROCESS_ENDED))
+
+    def cancel(self) -> None:
+        """End the call, from any thread. `run` raises CancelledError."""
+        with self._lock:
+            self._is_cancelled = True
+            if self._process is not None:
+                self._process.kill()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        with self._lock:
+            if self._is_cancelled:
+                raise CancelledError
+            self._process = subprocess.Popen(  # noqa: S603 — our own interpreter and program
+                [sys.executable, "-c", _PROGRAM, *sys.path],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                process_group=0,  # Ctrl-C in a terminal signals this process only
+            )
+            return self._process
+
+    def _end(self, process: subprocess.Popen[bytes]) -> None:
+        with self._lock:
+            self._process = None
+        process.kill()
+        process.communicate()
+
+    def _error(self, failure: Failure) -> HubError:
+        log.info("call %s failed: %s", self._request["call"], failure)
+        return HubError(failure, str(self._request.get("repo_id", "")))
+
+
+def search(text: str) -> HubCall:
+    """Return the call that searches models. Its result is for `found_models`."""
+    return HubCall("search", words=text)
+
+
+def found_models(result: list[dict[str, Any]]) -> tuple[FoundModel, ...]:
+    """Return the models of a search."""
+    return tuple(FoundModel(**one) for one in result)
+
+
+def details(repo_id: str) -> HubCall:
+    """Return the call that asks for one repository. Its result is for `repo_details`."""
+    return HubCall("details", repo_id=repo_id)
+
+
+def repo_details(result: Mapping[str, Any]) -> RepoDetails:
+    """Return what the Hub says about a repository."""
+    return RepoDetails(
+        found=FoundModel(**result["found"]),
+        revision=result["revision"],
+        files=_files(result["files"]),
+        choices=_files(result["choices"]),
+        config=result["config"],
+    )
+
+
+def _files(rows: list[tuple[str, int]]) -> tuple[RepoFile, ...]:
+    return tuple(RepoFile(path=path, size_bytes=size) for path, size in rows)

@@ -1,0 +1,91 @@
+"""Repositories of the Hub and downloads, as frozen values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.types import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundModel:
+    """A model repository of the Hub, as a search lists it."""
+
+    repo_id: str  # such as "mlx-community/Qwen3.5-9B-MLX-4bit"
+    parameters: str = ""  # as in the repository's name, such as "9B"; "" if it has none
+    bits: str = ""  # as in the repository's name, such as "4"; "" if it has none
+    downloads: int = 0  # in the last 30 days
+    updated: str = ""  # ISO date of the last change
+    licence: str = ""
+    is_gated: bool = False  # True if the owner gives access to persons who accept terms
+    is_mlx: bool = False  # True for MLX weights, False for GGUF files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoFile:
+    """A file of a repository."""
+
+    path: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepoDetails:
+    """The files and the configuration of a repository at one commit."""
+
+    found: FoundModel
+    revision: str  # id of the commit
+    files: tuple[RepoFile, ...]  # the files that a download fetches
+    choices: tuple[RepoFile, ...] = ()  # GGUF files, of which a download fetches one
+    config: str = ""  # the text of config.json, "" if there is none
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.size_bytes for file in self.files)
+
+
+class DownloadState(StrEnum):
+    """The states of a download."""
+
+    QUEUED = "queued"  # waits for the downloads before it
+    RUNNING = "running"
+    WAITING = "waiting"  # tries again in a while, because the network failed
+    PAUSED = "paused"
+    FAILED = "failed"
+    DONE = "done"
+
+
+UNFINISHED = frozenset({DownloadState.QUEUED, DownloadState.RUNNING, DownloadState.WAITING})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """A download and its progress."""
+
+    repo_id: str
+    chosen: str = ""  # the GGUF file to fetch; "" to fetch all needed files
+    revision: str = ""  # id of the commit, "" until the Hub has named it
+    state: DownloadState = DownloadState.QUEUED
+    done_bytes: int = 0
+    total_bytes: int = 0  # 0 until the Hub has stated it
+    bytes_per_s: float = 0.0
+    num_tries: int = 0  # failed tries since the last byte arrived
+    problem: Problem | None = None  # why the download waits or has failed
+
+    @property
+    def key(self) -> str:
+        """The identity of the download in the queue."""
+        return f"{self.repo_id}/{self.chosen}" if self.chosen else self.repo_id
+
+    @property
+    def fraction(self) -> float:
+        """The share of the bytes that are on the disk, 0 to 1."""
+        return self.done_bytes / self.total_bytes if self.total_bytes else 0.0
+
+    @property
+    def seconds_left(self) -> float | None:
+        """An estimate, or None if the download does not run or its rate is not known yet."""
+        if self.state is not DownloadState.RUNNING or self.bytes_per_s <= 0 or not self.total_bytes:
+            return None
+        return (self.total_bytes - self.done_bytes) / self.bytes_per_s
