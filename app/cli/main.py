@@ -67,7 +67,8 @@ def _parser() -> argparse.ArgumentParser:
     # name must have no defaults: a default would overwrite a value that was given before the name.
     common = [_common(default=argparse.SUPPRESS)]
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
-    models.add_arguments(commands.add_parser("models", parents=common, help="list local models"))
+    help_text = "list, search and download models"
+    models.add_arguments(commands.add_parser("models", parents=common, help=help_text), common)
     kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
     bench.add_arguments(kinds.add_parser("script", parents=common, help="play a script"))
     add_tree_arguments(kinds.add_parser("tree", parents=common, help="edit, branch, stop, return"))

@@ -1,20 +1,40 @@
-"""`rejoinder models`: a list of the models on this computer."""
+"""`rejoinder models`: a list of the models on this computer, and commands for the Hub's models."""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
 
+from app.cli import hub
 from app.cli.terminal import for_terminal
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
 
 
-def add_arguments(parser: ArgumentParser) -> None:
+def add_arguments(parser: ArgumentParser, common: list[ArgumentParser]) -> None:
+    """Add the options of the list, and the commands with the options that all commands have."""
     parser.add_argument("--json", action="store_true", help="one JSON line a model")
+    actions = parser.add_subparsers(dest="action", metavar="search | download")
+    hub.add_search_arguments(
+        actions.add_parser("search", parents=common, help="search Hugging Face")
+    )
+    hub.add_download_arguments(
+        actions.add_parser("download", parents=common, help="download a model")
+    )
 
 
 def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
+    """Run a command about models. Without one, print the models on this computer."""
+    match args.action:
+        case "search":
+            return hub.run_search(args)
+        case "download":
+            return hub.run_download(args)
+        case _:
+            return _list(args, local, folders)
+
+
+def _list(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     """Print the models. Mark the model that other commands use by default."""
     cards = local.scan(folders)
     best = local.best(cards)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.hub.failures import PASSING, HubError
-from app.hub.process import Call, CancelledError, HubCall
+from app.hub.process import Call, CancelledError, HubCall, fetch
 from app.hub.values import UNFINISHED, Download, DownloadState
 
 log = logging.getLogger(__name__)
@@ -233,12 +233,7 @@ class _Rate:
 
 
 def _fetch(download: Download) -> Call:
-    return HubCall(
-        "download",
-        repo_id=download.repo_id,
-        revision=download.revision,
-        chosen=download.chosen,
-    )
+    return fetch(download.repo_id, revision=download.revision, chosen=download.chosen)
 
 
 def _discard(download: Download) -> None:

@@ -119,6 +119,17 @@ def found_models(result: list[dict[str, Any]]) -> tuple[FoundModel, ...]:
     return tuple(FoundModel(**one) for one in result)
 
 
+def fetch(repo_id: str, *, revision: str = "", chosen: str = "") -> HubCall:
+    """Return the call that downloads a model. Its result has "revision" and "total", in bytes.
+
+    Args:
+        repo_id: the repository.
+        revision: a branch, tag or commit; "" for main.
+        chosen: the one GGUF file to fetch; "" to fetch all files that the model needs.
+    """
+    return HubCall("download", repo_id=repo_id, revision=revision, chosen=chosen)
+
+
 def details(repo_id: str) -> HubCall:
     """Return the call that asks for one repository. Its result is for `repo_details`."""
     return HubCall("details", repo_id=repo_id)

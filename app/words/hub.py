@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
+GATED: Final = "access on request"
+KEPT_SO_FAR: Final = "What has arrived is kept: the same command goes on from there."
 PROCESS_ENDED: Final = "Its process ended."
 SEARCH_FAILED: Final = "Hugging Face could not be searched."
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
@@ -45,6 +48,25 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
     "other": ("The request failed.", "Try again. The details say more."),
 }
+
+
+def kind(*, is_mlx: bool) -> str:
+    return "MLX" if is_mlx else "GGUF"
+
+
+def downloads(number: int) -> str:
+    """Return the downloads of a month, such as "12k downloads"."""
+    shown = f"{number / 1e6:.1f}M" if number >= 1e6 else f"{number / 1e3:.0f}k"
+    return f"{number if number < 1_000 else shown} downloads"
+
+
+def progress(done_bytes: int, total_bytes: int) -> str:
+    share = done_bytes / max(1, total_bytes)
+    return f"{share:4.0%}  {done_bytes / 1e9:.2f} of {total_bytes / 1e9:.2f} GB"
+
+
+def downloaded(name: str, num_bytes: int) -> str:
+    return f"{name} is complete: {num_bytes / 1e9:.2f} GB. rejoinder models lists it."
 
 
 def ask_for_access(repo_id: str) -> str:
