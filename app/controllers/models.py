@@ -24,6 +24,7 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
 from engine.catalog.card import ModelCard
+from engine.catalog.choose import ModelSuggestion
 from engine.events import (
     ModelFailed,
     ModelLoaded,
@@ -47,8 +48,12 @@ class Catalog(Protocol):
         ...
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
-    def suggestion(self) -> str:
-        """Return a shell command that downloads a model suited to this machine's memory."""
+    def suggestions(self) -> tuple[ModelSuggestion, ...]:
+        """Return models to download that suit this machine's memory, the best one first."""
+        ...
+
+    def refusal(self, config: str, size_bytes: int) -> str:
+        """Return the reason why a model cannot run here, as a sentence, or ""."""
         ...
 
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
@@ -93,7 +98,6 @@ class ModelsController(QObject):
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
-        self.suggestion = ""  # shell command that downloads a suitable model
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
@@ -104,7 +108,6 @@ class ModelsController(QObject):
 
     def start(self) -> None:
         """Search for models, load one, and keep watching the model folders."""
-        self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
 
@@ -118,6 +121,11 @@ class ModelsController(QObject):
         self._checking = True
         folders, known = self._preferences.value.model_folders, self._fingerprint
         self._lane.run(lambda: self._scan(folders, known), self._on_scanned, self._on_scan_failed)
+
+    def look_again(self) -> None:
+        """Scan the model folders, also if their fingerprint is unchanged."""
+        self._fingerprint = ""
+        self.refresh()
 
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start."""
@@ -142,8 +150,7 @@ class ModelsController(QObject):
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """Set the list of model folders, save it in the settings, and scan the folders at once."""
         self._preferences.change(model_folders=folders)
-        self._fingerprint = ""
-        self.refresh()
+        self.look_again()
 
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
@@ -205,10 +212,6 @@ class ModelsController(QObject):
     def _on_starter_failed(self, problem: Problem) -> None:
         if self.status.phase is ModelPhase.UNPACKING:
             self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
-
-    def _on_suggestion(self, suggestion: str) -> None:
-        self.suggestion = suggestion
-        self.cards_changed.emit()
 
     def _on_scan_failed(self, problem: Problem) -> None:
         self._checking = False

@@ -22,6 +22,7 @@ from app.controllers.turns import Refusal
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
+from app.viewmodels.models import only_demo
 from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
     """The transcript and composer of the current conversation, and its unsaved draft."""
 
     choose_model_requested = Signal()  # emitted to open the model picker
+    get_models_requested = Signal()  # emitted to open the Models window
     # emitted before a message is sent, so that an unsaved system prompt is saved first
     sending = Signal()
     said = Signal(str)  # argument: a sentence for a toast
@@ -134,7 +136,7 @@ class ChatPane(QWidget):
         self.find_bar.left.connect(composer.edit.setFocus)
         self.view.typed.connect(composer.type)
         self.queued.withdrawn.connect(self._withdraw)
-        self.model_note.choose_requested.connect(self.choose_model_requested)
+        self.model_note.requested.connect(self._on_model_note)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -235,6 +237,12 @@ class ChatPane(QWidget):
         else:
             self.notice.say(problem)
 
+    def _on_model_note(self) -> None:
+        if only_demo(self._core.models.cards):
+            self.get_models_requested.emit()
+        else:
+            self.choose_model_requested.emit()
+
     def _move_to_new_chat(self) -> None:
         """Open a new chat, with the text of the composer as its draft."""
         text = self.composer.text
@@ -263,7 +271,10 @@ class ChatPane(QWidget):
             part.setVisible(empty)
         self.view.setVisible(not empty)
         note = model_note(models.status, models.cards) if empty else ""
-        self.model_note.show_text(note)
+        lacks_model = only_demo(models.cards)
+        self.model_note.show_text(
+            note, commands.GET_MODELS if lacks_model else commands.CHOOSE_MODEL
+        )
         self._reading_note = reading_note(conversation, models.status)
         self._refresh_recent()
 

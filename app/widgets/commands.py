@@ -59,6 +59,7 @@ class CommandId(StrEnum):
     KEEP_READY = "keep-ready"
     DELETE = "delete"
     CHOOSE_MODEL = "choose-model"
+    GET_MODELS = "get-models"
     ADD_FOLDER = "add-folder"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
@@ -265,6 +266,12 @@ COMMANDS = (
     ),
     MenuCommand(
         id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"
+    ),
+    MenuCommand(
+        id=CommandId.GET_MODELS,
+        text=words.GET_MODELS,
+        menu=MenuName.MODEL,
+        keys="Ctrl+Shift+M",
     ),
     MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
     MenuCommand(

@@ -7,6 +7,7 @@ architecture) are checked before missing and truncated files. Call on any worker
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +17,8 @@ from engine.catalog.files import require_plain_files
 from engine.catalog.model_config import (
     ModelConfig,
     TokenizerConfig,
+    as_settings,
+    parse_config,
     read_config,
     read_tokenizer_config,
 )
@@ -49,6 +52,21 @@ def find_card(path: Path, source: ModelSource) -> ModelCard | None:
     except OSError as error:
         problem = ModelFolderError(f"{path} can’t be read: {error.strerror}.").problem
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
+
+
+def check_config(text: str) -> Problem | None:
+    """Return the reason why a model with this config.json cannot run here, or None."""
+    try:
+        config = parse_config(as_settings(json.loads(text)))
+        _refuse_code("config.json", config.model_file)
+        _require_architecture(
+            config, installed_architectures().module(config.model_type, config.classes)
+        )
+    except UserFixableError as error:
+        return error.problem
+    except (ValueError, RecursionError):
+        return ModelFolderError("config.json is broken: it is no JSON text.").problem
+    return None
 
 
 def _inspect(path: Path, source: ModelSource) -> ModelCard | None:

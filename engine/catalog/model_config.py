@@ -70,7 +70,11 @@ class TokenizerConfig:
 
 
 def read_config(folder: Path) -> ModelConfig:
-    settings = read_settings(folder / "config.json")
+    return parse_config(read_settings(folder / "config.json"))
+
+
+def parse_config(settings: Settings) -> ModelConfig:
+    """Return the fields of the content of a config.json."""
     text = _text_settings(settings)
     quantisation = _quantisation(settings, text)
     model_type = _text(settings, "model_type")

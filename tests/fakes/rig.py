@@ -24,6 +24,7 @@ from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.choose import ModelSuggestion
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
@@ -92,8 +93,20 @@ class FakeCatalog:
         usable = (one for one in cards if one.usable)
         return max(usable, key=lambda one: one.num_parameters, default=None)
 
-    def suggestion(self) -> str:
-        return "hf download mlx-community/Qwen3.5-4B-4bit"
+    def suggestions(self) -> tuple[ModelSuggestion, ...]:
+        return tuple(
+            ModelSuggestion(
+                name=name,
+                repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
+                size_bytes=size_bytes,
+                from_bytes=0,
+                why="It suits this machine.",
+            )
+            for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
+        )
+
+    def refusal(self, config: str, size_bytes: int) -> str:
+        return "It is too large for this machine." if size_bytes > 50_000_000_000 else ""
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)
