@@ -9,9 +9,8 @@ from enum import Enum, auto
 from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
 from app.viewmodels import figures
 from app.viewmodels.models import describe
-from app.words import hub as words
-from app.words.models import LOADED
-from engine.catalog.card import ModelCard, ModelSource
+from app.words import hub as words, models as states
+from engine.catalog.card import ModelCard
 from engine.catalog.choose import ModelSuggestion
 from engine.types import Problem
 
@@ -40,7 +39,8 @@ class Offer:
     sentence: str = ""  # third line: a reason, a note or a problem
     state: str = ""  # text above the buttons, such as "Loaded"
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
-    actions: tuple[OfferAction, ...] = ()  # buttons; the first one is the main one
+    actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
+    stands_out: bool = False  # True: the first button has the accent colour
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
 
 
@@ -69,6 +69,7 @@ def suggestion_offers(
             description=description,
             sentence=one.why,
             actions=(OfferAction.DOWNLOAD,),
+            stands_out=number == 0,
         )
         offers.append(_with_progress(offer, downloads, cards.get(one.repo_id), loaded))
     return tuple(offers)
@@ -152,7 +153,7 @@ def _with_progress(
     download = next((one for one in downloads if one.repo_id == offer.key), None)
     if card is not None and (download is None or download.state is DownloadState.DONE):
         if str(card.path) == loaded:
-            return replace(offer, state=LOADED, actions=())
+            return replace(offer, state=states.LOADED, actions=())
         return replace(offer, state=words.ON_THIS_MACHINE, actions=(OfferAction.USE,))
     if download is not None and download.state is not DownloadState.DONE:
         shown = download_offer(download)
@@ -162,6 +163,7 @@ def _with_progress(
             state=shown.state,
             fraction=shown.fraction,
             actions=shown.actions,
+            stands_out=False,
         )
     return offer
 
@@ -175,7 +177,7 @@ def download_offers(
         offer = download_offer(one)
         card = cards.get(one.repo_id)
         if card is not None and one.state is DownloadState.DONE and str(card.path) != loaded:
-            offer = replace(offer, actions=(OfferAction.USE, OfferAction.CANCEL))
+            offer = replace(offer, actions=(OfferAction.USE, OfferAction.CANCEL), stands_out=True)
         offers.append(offer)
     return tuple(offers)
 
@@ -228,7 +230,7 @@ def _local_offer(card: ModelCard, loaded: str) -> Offer:
     is_loaded = str(card.path) == loaded
     actions = [OfferAction.USE] if card.usable and not is_loaded else []
     actions.append(OfferAction.REVEAL)
-    if not is_loaded and card.source is not ModelSource.STARTER:
+    if not is_loaded and not card.is_starter:
         actions.append(OfferAction.REMOVE)
     return Offer(
         key=str(card.path),
@@ -237,6 +239,6 @@ def _local_offer(card: ModelCard, loaded: str) -> Offer:
         sentence=""
         if card.problem is None
         else words.spaced(card.problem.title, card.problem.cause),
-        state=LOADED if is_loaded else "",
+        state=states.LOADED if is_loaded else "",
         actions=tuple(actions),
     )

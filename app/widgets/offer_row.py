@@ -34,7 +34,6 @@ _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.REVEAL: words.REVEAL,
     OfferAction.REMOVE: words.REMOVE,
 }
-_PRIMARY = frozenset({OfferAction.DOWNLOAD, OfferAction.USE})
 _STEPS = 1_000  # resolution of the progress bar
 
 
@@ -50,14 +49,12 @@ class OfferRow(QFrame):
         self.buttons: dict[OfferAction, QPushButton] = {}
         self.title = QLabel(self)
         self.title.setProperty("type", "title")
-        self.description = QLabel(self)
-        self.description.setProperty("type", "small")
-        self.description.setProperty("tone", "secondary")
-        for label in (self.title, self.description):
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setMinimumWidth(1)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setMinimumWidth(1)
+        self.description = Sentences(self, "small")
         self.sentence = Sentences(self, "small")
-        self.sentence.setProperty("tone", "secondary")
+        for label in (self.description, self.sentence):
+            label.setProperty("tone", "secondary")
         self.state = QLabel(self)
         self.state.setProperty("type", "small")
         self.state.setProperty("tone", "secondary")
@@ -85,7 +82,11 @@ class OfferRow(QFrame):
         self.bar.setValue(round((offer.fraction or 0.0) * _STEPS))
         self.bar.setAccessibleName(offer.title)
         self.setAccessibleName(words.joined(offer.title, offer.description, offer.state))
-        if old is None or (old.actions, old.choices) != (offer.actions, offer.choices):
+        if old is None or (old.actions, old.choices, old.stands_out) != (
+            offer.actions,
+            offer.choices,
+            offer.stands_out,
+        ):
             self._make_buttons(offer)
 
     def _build(self) -> None:
@@ -116,7 +117,7 @@ class OfferRow(QFrame):
             button = QPushButton(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)
-            if action in _PRIMARY and action is offer.actions[0]:
+            if offer.stands_out and action is offer.actions[0]:
                 button.setProperty("kind", "primary")
             if action is OfferAction.CHOOSE_FILE:
                 button.setMenu(self._menu(offer, button))

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
+from app.widgets.models_window import ModelsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Stage
@@ -92,5 +93,6 @@ def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: 
     assert note.width() <= Size.PICKER_WIDTH
     assert stage.composer.caption == ""
     QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
-    assert stage.window.picker.isVisible()
-    stage.window.picker.hide()
+    models = stage.window.findChild(ModelsWindow)
+    assert models is not None
+    assert models.isVisible()

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPl
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
+from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
@@ -174,6 +175,9 @@ CASES = {
     CommandId.RENAME: KeyCase(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
     CommandId.DELETE: KeyCase(in_list, lambda stage: stage.rows == []),
     CommandId.CHOOSE_MODEL: KeyCase(nothing, lambda stage: stage.window.picker.isVisible()),
+    CommandId.GET_MODELS: KeyCase(
+        nothing, lambda stage: stage.window.findChild(ModelsWindow) is not None
+    ),
     CommandId.MINIMISE: KeyCase(nothing, lambda stage: stage.window.isMinimized()),
     CommandId.SHORTCUTS: KeyCase(nothing, shows_sheet),
 }

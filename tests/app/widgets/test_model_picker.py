@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from app.settings import Settings
 from app.theme.tokens import Size
@@ -133,8 +132,9 @@ def test_demo_model_has_a_note_and_its_button_opens_the_models_window(
     note = stage.pane.model_note
     stage.wait_until(lambda: note.sentence.text() == f"{DEMO_NOTE}.")
     QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
-    window = QApplication.activeWindow()
-    assert isinstance(window, ModelsWindow)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    assert window.isVisible()
     assert [row.title.text() for row in window.recommended.rows] == ["Qwen3.5 9B", "Qwen3.5 4B"]
 
 
@@ -142,7 +142,9 @@ def test_picker_opens_the_models_window(stage: Stage) -> None:
     stage.run(CommandId.CHOOSE_MODEL)
     QTest.mouseClick(stage.window.picker.get_models, Qt.MouseButton.LeftButton)
     assert not stage.window.picker.isVisible()
-    assert isinstance(QApplication.activeWindow(), ModelsWindow)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    assert window.isVisible()
 
 
 def test_sending_without_a_model_opens_the_picker(make_stage: MakeStage) -> None:
