@@ -46,7 +46,7 @@ class StateLine:
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """Phase: the app searches for models or unpacks the demo model. `text` says which."""
+    """Phase: the app searches for models or unpacks the demo model. `text` describes the work."""
 
     text: str
 

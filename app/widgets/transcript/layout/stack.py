@@ -5,10 +5,10 @@ height per message, so that finding the message at a y coordinate takes O(log n)
 of a message in the tree includes the gap above the message. An Anchor identifies a line of text, so
 that the line can be found again after heights above it have changed.
 
-A layout that was never measured has an estimated height. When items, text or the width change,
-TranscriptView calls the methods that change the stack. Then Placement calls lay_out_visible(),
-which measures the rows in view and updates the tree. Later IdleWork calls advance() until all
-messages are measured. Until then, the heights in the tree may be old for messages outside the view.
+A message that was never measured has an estimated height. When items, text or the width change,
+TranscriptView changes the stack. Then Placement calls lay_out_visible(), which measures the rows in
+view and updates the tree. Later IdleWork calls advance() until all messages are measured. Until
+then, the heights in the tree may be old for messages outside the view.
 
 Code that changes a MessageLayout directly must call mark_unsettled() afterwards, and must then make
 the view lay out again. Otherwise advance() may skip the changed message.
@@ -34,8 +34,8 @@ TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
 KEPT = 30  # number of messages above and below the view that keep their rows
 KEPT_CONVERSATIONS = 5  # number of conversations that keep their layouts while they are not shown
-# Maximum number of layout rounds. A round can change heights, which can make other messages
-# visible.
+# Maximum number of layout rounds in one call. Each round can change heights and so bring other
+# messages into view, which need another round.
 MAX_ROUNDS = 20
 
 
