@@ -13,7 +13,7 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """The writer of exported files. A file is replaced atomically: an error leaves it unchanged."""
+    """The writer of exported files. If writing fails, an existing file is left unchanged."""
 
     saved = Signal(str)  # argument: name of the saved file
     failed = Signal(object)  # argument: a Problem

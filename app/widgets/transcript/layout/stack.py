@@ -10,8 +10,8 @@ TranscriptView changes the stack. Then Placement calls lay_out_visible(), which 
 view and updates the tree. Later IdleWork calls advance() until all messages are measured. Until
 then, the heights in the tree may be old for messages outside the view.
 
-Code that changes a MessageLayout directly must call mark_unsettled() afterwards, and must then make
-the view lay out again. Otherwise advance() may skip the changed message.
+Code that changes a MessageLayout directly must then call mark_unsettled() and make the view lay out
+again. Otherwise advance() may skip the changed message.
 """
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """The state of a MessageStack for a conversation that is not shown at the moment.
+    """The message layouts of a conversation that is not shown at the moment.
 
-    The width may be out of date, so MessageStack.open() sets the current width.
+    The window may be resized in the meantime, so MessageStack.open() sets the current width.
     """
 
     layouts: MessageLayouts
@@ -75,7 +75,7 @@ class TranscriptStatistics:
     num_settled: int  # number of messages with an exact height
     num_parsed: int  # number of messages that have rows
     num_layouts: int  # number of rows that have a line layout
-    is_idle: bool  # True if no idle work is left
+    is_idle: bool  # True if all messages are measured and all visible code is coloured
 
 
 class MessageStack:
@@ -90,9 +90,10 @@ class MessageStack:
         self._live: set[MessageLayout] = set()  # layouts that may have rows
         # Layouts of other conversations, by name; the most recently shown conversation is last.
         self._kept: dict[str, KeptConversation] = {}
-        self._name = ""  # name of the shown conversation; "" if its layouts will not be kept
+        self._name = ""  # id of the shown conversation; "" if its layouts are not kept for later
         self._near = 0  # argument `near` of the last call of advance()
-        self._near_settled = 0  # distance from _near in messages; all nearer messages are settled
+        # All messages at a smaller distance from _near than this have exact heights.
+        self._near_settled = 0
 
     def __len__(self) -> int:
         return len(self.layouts)
@@ -127,7 +128,7 @@ class MessageStack:
             self.set_items(items)
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Replace the messages; keep the layouts of messages that are still present."""
+        """Replace the items. A message that is still present keeps its layout."""
         before = self.layouts.newest()
         self.layouts.set_items(items)
         for layout in set(before).difference(self.layouts.newest()):
@@ -204,7 +205,7 @@ class MessageStack:
         return self._tree.top(index) + self._gap(index)
 
     def tops(self) -> list[int]:
-        """Return the y coordinate of the gap above each message, then that of the stack's end."""
+        """Return the y of the gap above each message and, as last value, the stack's end."""
         return self._tree.tops()
 
     def at(self, y: float) -> int:
@@ -230,11 +231,9 @@ class MessageStack:
 
         Only the rows in view are measured. Rows of messages far from the view are dropped.
 
-        Args:
-            wanted_top: Returns the scroll value. It is called again in each round, because a round
-                can change heights and so the scroll value.
-            height: The height of the view.
-            parses: True to parse text that has no rows yet, as much as fits into a frame.
+        Args: wanted_top: Function that returns the scroll value. It is called in each layout round,
+        because new heights can change the scroll value. height: The height of the view. parses:
+        True to also parse text that has no rows yet, within the time of one frame.
         """
         self._kit.allowance = MARKS_AT_ONCE if parses else 0
         for _ in range(MAX_ROUNDS):
@@ -244,13 +243,12 @@ class MessageStack:
             self._release_far_from(self.at(wanted_top()))
 
     def advance(self, near: int) -> int | None:
-        """Do one step of layout for the unsettled message that is nearest to index `near`.
+        """Do one layout step for the message nearest to index `near` whose height is not exact.
 
         IdleWork calls this method repeatedly. Messages far from the view are measured too, but
         their rows are dropped as soon as their heights are exact.
 
-        Returns:
-            The index of that message, or None if all messages are settled.
+        Returns: The index of that message, or None if all heights are exact.
         """
         if near != self._near:
             self._near, self._near_settled = near, 0
@@ -267,10 +265,10 @@ class MessageStack:
         return None
 
     def mark_unsettled(self) -> None:
-        """Make advance() examine all messages again, because a layout has changed.
+        """Make advance() look at all messages again for heights that are not exact.
 
-        Call this after changing a layout directly. Methods of this class that change layouts call
-        mark_unsettled() themselves.
+        Call this method after changing a MessageLayout directly. The other methods of this class
+        call mark_unsettled() themselves.
         """
         self._near_settled = 0
 
@@ -327,7 +325,7 @@ class MessageStack:
     def _settle_between(self, top: int, height: int) -> bool:
         """Lay out the messages between two y coordinates. Return True if a row or height changed.
 
-        After a change, other messages may be visible.
+        If the result is True, call the method again, because other messages may be visible now.
         """
         changed = False
         for index in self.visible(top, height):
@@ -363,9 +361,9 @@ class MessageStack:
         """Return the height of the gap above a message, as counted in the tree.
 
         The layout of the message above already ends with space_below() empty pixels or, below a
-        question, with the row of buttons. This method returns the number of pixels that are missing
-        from the wanted distance. The result depends only on the roles of both messages and on the
-        zoom. If a role or the zoom changes, the tree is built again.
+        question, with the row of buttons. This method returns the rest of the wanted distance. It
+        depends only on the roles of both messages and on the zoom, so the tree is built again when
+        one of these changes.
         """
         if index == 0:
             return TOP_MARGIN
@@ -375,7 +373,7 @@ class MessageStack:
 
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
-    """Set is_newest of a layout and, for a user's message, the state line.
+    """Set `is_newest` of a layout. For a user's message, also set the answer's state line.
 
     The state line of an answer is painted in the gap above the answer. This gap belongs to the
     layout of the user's message.

@@ -204,7 +204,7 @@ class TranscriptRow:
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Show a longer version of the block. Return False if the row cannot show that version.
+        """Replace the content with a longer version of the block. Return False if it does not fit.
 
         If the result is False, the caller creates a new row.
         """

@@ -58,7 +58,7 @@ class TableColumns:
     def __init__(self, look: Look, block: TableBlock, before: TableColumns | None) -> None:
         self.look = look
         self.aligns = block.aligns
-        self._before = before  # columns of the table that the block continues
+        self._before = before  # columns of the table above if this one continues it, else None
         self.scroll = SideScroll(look) if before is None else before.scroll
         self.widths: list[int] = []  # column widths in pixels, set by fit()
         # Counts how often formulas of the table were typeset. A TableRow that was laid out at a
