@@ -266,7 +266,7 @@ class ChatController(QObject):
         self.restored.emit(conversation.conversation_id)
 
     def _put(self, conversation: Conversation) -> None:
-        """Save a conversation that has no new turn. read_ahead.py then reads ahead again."""
+        """Save a change that needs no answer, and let read_ahead.py read the new prompt ahead."""
         self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
 

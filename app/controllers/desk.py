@@ -86,7 +86,7 @@ class Desk(QObject):
             self._read(conversation_id).append(_Waiter(on_ready, on_error))
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Load a conversation that may be opened next. Keep it in memory until the next expect().
+        """Load a conversation that may be opened next. Keep it in memory until the next such call.
 
         The conversation does not count towards KEPT, so no other conversation is dropped for it.
         """
@@ -154,7 +154,7 @@ class Desk(QObject):
         self._pinned.add(conversation_id)
 
     def unpin(self, conversation_id: ConversationId) -> None:
-        """Let a conversation be dropped from memory again, because its turn has ended."""
+        """Allow a conversation to be dropped from memory again, because its turn has ended."""
         self._pinned.discard(conversation_id)
         self._trim()
 

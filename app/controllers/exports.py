@@ -1,4 +1,4 @@
-"""Export of text to a file that the user has chosen. Main thread; a lane writes the file."""
+"""Export of text to a file that the user chose. Main thread; a worker thread writes the file."""
 
 from __future__ import annotations
 

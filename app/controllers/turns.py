@@ -340,8 +340,8 @@ class Turns(QObject):
             if running.has_started:
                 continue
             if running.stopped:
-                # Refuse the stopped turn now: with its request id gone, the event of its end would
-                # be ignored.
+                # The user has stopped this turn, so it must not be submitted again. Its last event
+                # has not arrived yet.
                 self._refuse(running, None)
             else:
                 del self._running[running.request_id]

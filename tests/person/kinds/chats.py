@@ -1,4 +1,4 @@
-"""Actions on chats: begin, open, rename, delete, keep ready."""
+"""Actions of the random user on chats: begin, open, rename, delete, keep ready."""
 
 from __future__ import annotations
 
