@@ -18,8 +18,8 @@ from appbundle.macho import read_image, read_slices
 from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
-# Patterns of the files that codesign omits from a seal. A seal must not omit other files, because
-# omitted files are not protected.
+# Patterns of the files that codesign omits from a seal. A seal with other omissions is reported,
+# because omitted files are not protected.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -58,7 +58,7 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a seal. If `omits` is True, it omits files with matching names, else it seals them.
+    """A rule of a seal for files with matching names: omit them if `omits` is True, else seal them.
 
     If several rules match a name, the rule with the largest weight applies.
     """

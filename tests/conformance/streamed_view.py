@@ -1,4 +1,4 @@
-"""Compares pictures of a streamed answer with those of the whole answer. Main thread only."""
+"""Compares pictures of an answer that was streamed and shown at once. Main thread only."""
 
 from __future__ import annotations
 

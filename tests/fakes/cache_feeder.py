@@ -64,7 +64,7 @@ class CacheFeeder:
         )
 
     def feed(self, lease: Lease, token_ids: Sequence[int], points: Points) -> None:
-        """Feed the token ids that the lease does not hold yet. A pass ends at each resume point."""
+        """Feed the token ids that the lease lacks. A forward pass ends at each resume point."""
         for end in sorted({*points, len(token_ids)}):
             start = lease.hot.num_tokens
             if end <= start:

@@ -52,7 +52,7 @@ class InlineClient(EngineCommands):
         return events
 
     def run_until_idle(self) -> list[Event]:
-        """Run the engine until no work is left. Return the events that were not returned before."""
+        """Run the engine until no work is left. Return the events that no earlier call returned."""
         while self.step():
             pass
         return self.new_events()

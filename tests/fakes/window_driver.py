@@ -72,7 +72,7 @@ class WindowDriver:
         core.start()
 
     def close(self) -> None:
-        """Close the window and its controllers as quitting does. A second call has no effect."""
+        """Close the window and its controllers, as when the app quits. May be called twice."""
         if not self.is_open:
             return
         self.is_open = False

@@ -99,7 +99,7 @@ class Person(RealWindow):
         self.entrusted[marker] = self.current
 
     def discard_draft(self, text: str) -> None:
-        """Empty the composer, and drop markers that are now neither in a draft nor in the chat."""
+        """Drop the markers in a text removed from the composer, unless the chat contains them."""
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):
                 self.entrusted.pop(marker, None)
