@@ -46,7 +46,7 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
-        # A self-test shows no message box, because nobody would close the box.
+        # A self-test shows no message box, because the test must end without a click.
         if options.selftest is None and _nobody_reads():
             from app.main import tell  # noqa: PLC0415
 

@@ -7,10 +7,11 @@ The other actions change the conversation at once and save it through desk.py.
 
 A conversation has one answer at a time. While an answer is running:
 
-    send                             queues the message until that answer has ended edit,
-    regenerate, resume         return False and change nothing delete
-    changes nothing undo of a deleted message        reports AnswerRunningError and can be tried
-    again versions, prompt, setup, draft   change at once, but not for the running answer
+    send                             queues the message until that answer has ended
+    edit, regenerate, resume         return False and change nothing
+    delete                           changes nothing
+    undo of a deleted message        reports AnswerRunningError and can be tried again
+    versions, prompt, setup, draft   change at once, but not for the running answer
 
 Conversations and queued messages are stored in desk.py, running answers in turns.py. The controller
 itself stores only the answer that each queued message waits for (`_awaited`).

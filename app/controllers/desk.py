@@ -112,10 +112,9 @@ class Desk(QObject):
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:
-        """Show a conversation with a turn that is not accepted yet.
+        """Show a conversation with a turn that the engine has not accepted yet.
 
-        Only the user's `text` of that turn is saved, as part of the draft, until accept() is
-        called.
+        Until accept() is called, only the turn's `text` is saved, as part of the draft.
         """
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)

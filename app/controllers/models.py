@@ -152,7 +152,7 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Return the result of a scan, or None if the folders still have the fingerprint `known`.
+        """Scan the model folders. Return None if their fingerprint is still `known`.
 
         Called on the worker thread.
         """

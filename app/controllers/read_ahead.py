@@ -49,7 +49,7 @@ FORGET_MS = 60_000
 class ReadAheadController(QObject):
     """The controller that sends Show, ReadAhead, Pin and Forget commands to the engine.
 
-    It lives as long as the app. Only ReadAhead commands need a loaded model.
+    Only ReadAhead commands need a loaded model.
     """
 
     def __init__(

@@ -73,7 +73,7 @@ def has_long_draft(conversation: Conversation) -> bool:
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
     """Return the known beginning of the next prompt: the messages on show and a long draft.
 
-    `messages` is empty if there is neither a message nor a long draft. The system prompt alone is
+    The result has no messages if there is no message and no long draft: the system prompt alone is
     not read ahead.
     """
     draft = conversation.draft if has_long_draft(conversation) else ""

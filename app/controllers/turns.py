@@ -296,7 +296,7 @@ class Turns(QObject):
     def _on_delta(self, running: _Running, delta: TextDelta) -> None:
         live = running.live
         now = self._origin.tick()
-        # With the first text, replace the progress of prefill by the final state line.
+        # The first text has arrived: show the final state line instead of the progress of prefill.
         if live.num_tokens == 0 and running.planned is not None:
             self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)

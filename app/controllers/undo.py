@@ -19,7 +19,8 @@ class UndoList(QObject):
     def add(self, undo: Callable[[], object]) -> Callable[[], object]:
         """Add the function that undoes the newest action.
 
-        Returns: A function that undoes this action, also after later actions.
+        Returns:
+            A function that undoes this action, also after later actions.
         """
 
         def undo_this() -> None:

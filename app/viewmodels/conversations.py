@@ -134,7 +134,7 @@ class ConversationsModel(QAbstractListModel):
             self._bring(row, at)
 
     def _bring(self, row: Row, at: int) -> None:
-        """Put `row` at index `at`: insert it, move it there or update it there.
+        """Put `row` at index `at`: insert, move or update the row.
 
         The rows before `at` must already be in their final places.
         """

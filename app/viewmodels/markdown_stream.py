@@ -48,9 +48,8 @@ MAX_REPARSE = 200_000
 # In characters. A longer tail is frozen at once, because parsing it at every update would be too
 # slow. An open code fence is an exception: it is not parsed again.
 MAX_BLOCK = 50_000
-# The number of marks in a tail: line ends and characters with a meaning in Markdown. The time of
-# parsing depends on it: 5 to 11 us per mark. A tail with more marks is frozen, too. Prose has one
-# mark in 15 characters.
+# A mark is a line end or a character with a meaning in Markdown. A tail with more marks than this
+# is frozen, because parsing takes 5 to 11 us per mark. Prose has one mark in 15 characters.
 MAX_MARKS = 1_500
 # If finish() parses the whole text again, it parses this number of characters at a time.
 _SLICE = 2_000
@@ -99,8 +98,8 @@ class MarkdownStream:
     """
 
     def __init__(self, parser: MarkdownIt, references: Mapping[str, object] | None = None) -> None:
-        # Number of marks in all parses together; a mark that was parsed twice counts twice. See
-        # MAX_MARKS.
+        # Number of marks (see MAX_MARKS) in all parses together. A mark that was parsed twice
+        # counts twice.
         self.num_parsed_marks = 0
         self._parser = parser
         self._text = ""
@@ -224,8 +223,8 @@ class MarkdownStream:
             text = text[: _decided_len(text)]
         parsed = self._parse(text)
         if self._finished:
-            # Note the definitions in the tail too: finish() parses the whole text again with all of
-            # them.
+            # Store the link definitions of the tail too: finish() needs all definitions of the
+            # text.
             self._note_references(parsed.references, _Cut(0, None))
             self._references.update(parsed.references)
         return parsed.blocks

@@ -78,9 +78,9 @@ class Inspector(QWidget):
         self._connect()
 
     def show_conversation(self, conversation: Conversation, facts: ModelFacts | None) -> None:
-        """Show a conversation's setup and system prompt. Do not replace a prompt during typing.
+        """Show a conversation's setup and system prompt, but do not overwrite an unsaved prompt.
 
-        If the typed prompt belongs to another conversation, emit it first.
+        An unsaved prompt of another conversation is emitted first.
         """
         if conversation.conversation_id != self._shown:
             self.flush()

@@ -99,8 +99,8 @@ def read_seal(contents: Path) -> Seal:
 def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
     """Yield a sentence for each difference between the folder `contents` and its seal.
 
-    `there` has the names of all files and symbolic links in the folder. `unsealed` is the name of
-    the executable, which has no entry in the seal.
+    `there` is the set of names of all files and symbolic links in the folder. `unsealed` is the
+    name of the executable, which has no entry in the seal.
     """
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:

@@ -55,7 +55,7 @@ def installed() -> Iterator[File]:
     for name in sorted(set(_REQUIREMENT.findall(LOCK.read_text(encoding="utf-8")))):
         try:
             files = distribution(name).files or []
-        # Not installed here: requirements.lock also lists libraries that exist only for Macs.
+        # Skip libraries that are not installed: requirements.lock also lists those for Macs only.
         except PackageNotFoundError:
             continue
         for file in files:

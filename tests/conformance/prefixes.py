@@ -24,7 +24,8 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     the blocks must equal those of the prefix parsed as a whole. This slow comparison is made after
     every `finish_every`-th character and after the last one.
 
-    Returns: The number of prefixes that were compared.
+    Returns:
+        The number of prefixes that were compared.
 
     Raises:
         PrefixError: the blocks of a prefix are wrong.

@@ -5,11 +5,12 @@
 Each answer passes three checks:
 
 - The view model gets the answer character by character. Blocks that are marked as final must never
-change. If the answer ends after a prefix, the blocks must equal those of the prefix parsed as a
-whole. With --every N, only every Nth prefix is tested in this way. - The view model gets the answer
-in pieces of random sizes. The final blocks must be the same. - The real transcript gets the answer
-character by character and is painted after each character. The final picture must equal that of the
-whole answer. The same is checked for some prefixes of the answer, sent in pieces of random sizes.
+  change. If the answer ends after a prefix, the blocks must equal those of the prefix parsed as a
+  whole. With --every N, only every Nth prefix is tested in this way.
+- The view model gets the answer in pieces of random sizes. The final blocks must be the same.
+- The real transcript gets the answer character by character and is painted after each character.
+  The final picture must equal that of the whole answer. The same is checked for some prefixes of
+  the answer, sent in pieces of random sizes.
 
 Pictures that differ are written to --folder. All answers take about half an hour on two cores. Exit
 status 1 if an answer failed.
@@ -82,8 +83,7 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
 def check_answer(task: Task) -> StreamOutcome:
     """Run all checks of an answer. Save pictures that differ.
 
-    Raises:
-        PrefixError: the view model has wrong blocks. Exceptions of the app also pass through.
+    Raises: PrefixError: the view model has wrong blocks. Exceptions of the app are not caught.
     """
     text, random = long_answer(task.number), Random(task.number)
     num_ended = check_prefixes(text, finish_every=task.finish_every)

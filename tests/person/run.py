@@ -36,7 +36,7 @@ def run_person(
     relaunch_every: int = RELAUNCH_EVERY,
     report: Callable[[int], object] = lambda _done: None,
 ) -> Counter[str]:
-    """Do random actions until `num_actions` had an effect. Return how often each action did.
+    """Do random actions until `num_actions` had an effect. Return a count by action name.
 
     Raises:
         PersonError: an exception, a warning of Qt, a missing effect or a lost text occurred.

@@ -68,7 +68,7 @@ FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFo
 class TranscriptView(QAbstractScrollArea):
     """The widget that shows the messages of a conversation.
 
-    For the rules of automatic scrolling see layout/scroll.py.
+    The rules of automatic scrolling are in layout/scroll.py.
     """
 
     requested = Signal(str, object)  # arguments: key of the message, requested RowAction

@@ -49,8 +49,7 @@ class TargetFocus(QObject):
         seen_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
-        # The focused link or button in the current rows. None if nothing is focused or the row is
-        # not laid out.
+        # The focused link or button. None if nothing is focused, or if its row is not laid out.
         self.hit: MessageHit | None = None
         self._stack = stack
         self._placement = placement

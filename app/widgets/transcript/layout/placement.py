@@ -177,8 +177,9 @@ class Placement:
         Args:
             parses: False to leave text that has no rows yet to the idle work.
 
-        Returns: Number of pixels by which the visible text moved on the screen. None if the message
-        at the top of the view was removed.
+        Returns:
+            Number of pixels by which the visible text moved on the screen. None if the message at
+            the top of the view was removed.
         """
         shown = self._shown
         self._stack.lay_out_visible(self._wanted_top, self._height, parses=parses)
@@ -223,8 +224,8 @@ class Placement:
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return an anchor at the version buttons if the user has switched to another version.
 
-        The buttons belong to the first message that differs from the shown message at the same
-        index. Return None if the buttons are not visible.
+        The buttons are those of the first message that has changed. Return None if the buttons are
+        not visible.
         """
         for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
             if shown.key != item.key:

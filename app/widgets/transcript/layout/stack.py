@@ -156,8 +156,7 @@ class MessageStack:
         lay_out_visible() and advance() compute the new heights.
         """
         if width != self.layouts.width:
-            # The heights for the width 0 are useless: replace them with estimates for the new
-            # width.
+            # At the first resize, replace the heights: they were estimated for a width of 0.
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
@@ -231,9 +230,11 @@ class MessageStack:
 
         Only the rows in view are measured. Rows of messages far from the view are dropped.
 
-        Args: wanted_top: Function that returns the scroll value. It is called in each layout round,
-        because new heights can change the scroll value. height: The height of the view. parses:
-        True to also parse text that has no rows yet, within the time of one frame.
+        Args:
+            wanted_top: Function that returns the scroll value. It is called in each layout round,
+                because new heights can change the scroll value.
+            height: The height of the view.
+            parses: True to also parse text that has no rows yet, within the time of one frame.
         """
         self._kit.allowance = MARKS_AT_ONCE if parses else 0
         for _ in range(MAX_ROUNDS):
@@ -248,7 +249,8 @@ class MessageStack:
         IdleWork calls this method repeatedly. Messages far from the view are measured too, but
         their rows are dropped as soon as their heights are exact.
 
-        Returns: The index of that message, or None if all heights are exact.
+        Returns:
+            The index of that message, or None if all heights are exact.
         """
         if near != self._near:
             self._near, self._near_settled = near, 0
@@ -309,7 +311,7 @@ class MessageStack:
     def _keep_shown(self) -> None:
         """Keep the layouts of the shown conversation for later.
 
-        If more than KEPT_CONVERSATIONS are kept, drop the oldest.
+        If the layouts of more than KEPT_CONVERSATIONS conversations are kept, drop the oldest ones.
         """
         if self.items and self.items[-1].status is ItemStatus.STREAMING:
             # A hidden answer gets no streamed text, so do not keep the layout of a streaming
@@ -361,9 +363,9 @@ class MessageStack:
         """Return the height of the gap above a message, as counted in the tree.
 
         The layout of the message above already ends with space_below() empty pixels or, below a
-        question, with the row of buttons. This method returns the rest of the wanted distance. It
-        depends only on the roles of both messages and on the zoom, so the tree is built again when
-        one of these changes.
+        question, with the row of buttons. This method returns the rest of the wanted distance. The
+        result depends only on the roles of both messages and on the zoom. If one of these changes,
+        the tree is built again.
         """
         if index == 0:
             return TOP_MARGIN

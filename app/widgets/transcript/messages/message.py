@@ -65,7 +65,8 @@ class MessageLayout:
         self._kit = kit
         self._pile = RowPile(kit.cache)
         self.places = TextPlaces(self._pile)
-        # Size of the message when release() dropped its rows; None if the rows were not dropped.
+        # Size of the message, stored when release() dropped its rows. None while the message has
+        # rows.
         self._released: Released | None = None
         # Cached text for the find bar. None if the text must be computed again. release() keeps the
         # text, so that the find bar still searches the displayed text.

@@ -1,8 +1,8 @@
 """Divide the text of a code block into the lines that are shown. No Qt.
 
-A "hard line" is a line of the source text, which ends at a newline. A hard line is shown as several
-lines if it is wrapped or too long for one layout. A "position" is the index of a character in the
-whole text.
+A "hard line" is a line of the code as written: it ends at a newline. A hard line is shown as
+several lines if it is wrapped or too long for one layout. A "position" is the index of a character
+in the whole text.
 """
 
 from __future__ import annotations

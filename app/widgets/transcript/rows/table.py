@@ -313,8 +313,10 @@ class TableRow(TranscriptRow):
 def table_rows(look: Look, block: TableBlock, before: TableColumns | None = None) -> list[TableRow]:
     """Divide a table into TableRow objects.
 
-    Args: look: fonts and colours. block: the table. before: the columns of the previous table if
-    `block` is its continuation, else None.
+    Args:
+        look: fonts and colours.
+        block: the table.
+        before: the columns of the previous table if `block` is its continuation, else None.
     """
     columns = TableColumns(look, block, before)
     step = max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // len(block.aligns)))
