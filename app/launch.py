@@ -10,8 +10,8 @@ Only one process may use a data folder, and the InstanceLock decides which:
     second process    sends its model and files to the socket of the first one, which opens them
                       and brings its window to the front; exits with status 0
 
-The second process fails with an AlreadyRunningError if the first one does not answer. A self-test
-always fails in this case, because it must check its own window.
+The second process fails with an AlreadyRunningError if the first one does not answer. A second
+process that is a self-test always fails in this way, because it must check its own window.
 
 An EngineError in any step, also in open_window, is printed to standard error, and the exit status
 is 1. If the app bundle was started without a terminal, a message box shows the error too. Any other

@@ -146,7 +146,7 @@ class Desk(QObject):
         return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
-        """Keep a conversation in memory until unpin(). Turns pins it during a turn.
+        """Keep a conversation in memory until unpin(), as long as it has a running turn.
 
         The user's own pins are a different thing: see Conversation.keep_ready.
         """

@@ -1,4 +1,4 @@
-"""The switch for the engine's idle work, and a note about running idle work. Main thread.
+"""Switching the engine's idle work on and off, and a note while it runs. Main thread.
 
 The note appears and disappears with a delay, so that short work does not make it flicker.
 """

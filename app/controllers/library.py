@@ -1,9 +1,9 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
-conversations. The list holds a ConversationSummary of every stored conversation. Messages are
-loaded when a conversation is opened, and are kept in memory by desk.py. A new conversation is
-listed and stored after its first change. Undo restores a deleted conversation.
+conversations. The list has a ConversationSummary of every stored conversation. Messages are loaded
+when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
+stored after its first change. Undo restores a deleted conversation.
 """
 
 from __future__ import annotations

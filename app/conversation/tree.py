@@ -220,7 +220,7 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
-    """Add messages to the tree, parents first. Show those that are not deleted."""
+    """Add messages, parents before children. Show each added version that is not deleted."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)
     for node in added:
         assert node.node_id not in nodes

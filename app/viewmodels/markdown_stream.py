@@ -282,7 +282,7 @@ class MarkdownStream:
         )
 
     def _freeze(self, end: int) -> None:
-        """Freeze the blocks of the tail that new text can no longer change."""
+        """Move blocks that new text can no longer change from the tail to `frozen`."""
         self._fence = None
         parsed = self._parse(self._text[self._tail_start : end])
         cut = _find_cut(parsed.tokens, self._number)
@@ -387,7 +387,8 @@ def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
             if is_doubtful:
                 continue
             number = _list_number(token)
-            # a list at the start of the tail may continue a list with frozen items
+            # the list at the start of the tail may be the rest of a list whose first items are
+            # frozen
             if cut.line == 0 and token.map[0] == 0 and number is not None:
                 number = first_number or number
             cut = _Cut(token.map[1] if _is_final(token) else token.map[0], None)

@@ -1,4 +1,4 @@
-"""Compares pictures of an answer that was streamed and shown at once. Main thread only."""
+"""Compares the picture of a streamed answer with that of the complete answer. Main thread."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def _filled(by_name: Mapping[str, QColor]) -> Colors:
 
 
 class PaintRecorder:
-    """The pairs of ink and background found in the widgets painted so far.
+    """A record of the pairs of ink and background in all widgets painted so far.
 
     If a text has a colour that is no token, its pair has the colour value instead of a name.
     """

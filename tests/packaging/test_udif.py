@@ -75,7 +75,7 @@ def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path:
     (runs,) = struct.unpack(">I", table[200:204])
     assert len(table) == 204 + 40 * runs
     kinds = {table[204 + 40 * i : 208 + 40 * i].hex() for i in range(runs)}
-    assert kinds == {"80000005", "00000001", "ffffffff"}  # kinds of runs: zlib, raw, terminator
+    assert kinds == {"80000005", "00000001", "ffffffff"}  # the three kinds of runs: zlib, raw, end
     assert buffer_sectors >= MB // 512
 
 

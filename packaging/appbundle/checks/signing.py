@@ -108,7 +108,7 @@ def _signatures(bundle: Bundle) -> Iterator[tuple[Code, ByteSpan, Bytes, Signatu
 def _outside(bundle: Bundle, path: Path, signature: Signature) -> Mapping[int, Bytes]:
     """Return the content of files that a signature covers, such as Info.plist, by slot number.
 
-    `path` is the signed code.
+    `path` is the file with the signed code.
     """
     layout = bundle.layout
     if path == layout.executable:

@@ -1,4 +1,4 @@
-"""The find bar, used with keys and buttons."""
+"""Tests of the find bar with keys and buttons."""
 
 from __future__ import annotations
 

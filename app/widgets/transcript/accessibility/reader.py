@@ -1,8 +1,8 @@
 """Content of the transcript for screen readers: names, text, actions and screen positions.
 
 Used on the main thread only. The accessible interfaces (nodes.py, canvas.py) call `MessageReader`
-with the index of a message. `MessageReader` reads the message from its layout. It passes a press of
-a button to the code that also handles mouse clicks.
+with the index of a message. `MessageReader` reads the message from its layout. Presses of buttons
+are handled by the same code as mouse clicks.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget,
 from app.widgets.transcript.rows.row import RowAction
 
 _AUTO_SCROLL_MS = 30
-# While the mouse drags outside the view, one scroll step is this fraction of its distance from the
-# view.
+# If the user drags the mouse outside the view, one scroll step is this fraction of the distance
+# between mouse and view.
 _AUTO_SCROLL_SHARE = 0.3
 _DRAG = 4  # minimum length in pixels of a drag that selects text
 

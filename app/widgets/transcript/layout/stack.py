@@ -171,7 +171,7 @@ class MessageStack:
         self._rebuild_index()
 
     def remeasure(self) -> bool:
-        """Mark rows as not measured if a formula arrived or line wrapping was switched.
+        """Mark rows for measuring whose formula was typeset or whose line wrapping was switched.
 
         Return True if at least one row was marked.
         """

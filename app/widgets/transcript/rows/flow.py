@@ -6,8 +6,8 @@ ranges add bold, links and colours. All lines have the same height, except that 
 formula is higher.
 
 Positions are indexes of Python characters. Qt counts UTF-16 units. This module converts the
-positions, so callers never see a UTF-16 position. Coordinates are pixels from the top left corner
-of the flow.
+positions, so callers never see a UTF-16 position. Coordinates are in pixels, relative to the top
+left corner of the text.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class _Band:
 
     top: int
     height: int
-    baseline: float  # y of the baseline, from the top of the flow
+    baseline: float  # distance of the baseline from the top of the flow, in pixels
 
 
 class TextFlow:

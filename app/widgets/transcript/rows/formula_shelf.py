@@ -181,7 +181,7 @@ class Awaited:
         return any(self._shelf.is_made(formula) for formula in self._missing)
 
     def ask_again(self) -> None:
-        """Request the formulas of the list again, so that they are typeset next.
+        """Move the formulas of the list to the front of the typesetting queue.
 
         Call this method when the row is painted, so that visible formulas are typeset first.
         """

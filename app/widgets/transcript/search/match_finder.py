@@ -46,8 +46,8 @@ class _TextTop:
 class MatchFinder:
     """The searched text, its occurrences in all messages, and the current occurrence.
 
-    The current occurrence is kept as the key of its message and an index in the message, because
-    messages may be inserted before it.
+    The current occurrence is stored as the key of its message and an index within the message,
+    which stay valid if messages are inserted above.
     """
 
     def __init__(self, stack: MessageStack, matches: FindMatches) -> None:
