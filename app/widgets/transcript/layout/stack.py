@@ -75,7 +75,7 @@ class TranscriptStatistics:
     num_settled: int  # number of messages with an exact height
     num_parsed: int  # number of messages that have rows
     num_layouts: int  # number of rows that have a line layout
-    is_idle: bool  # True if all messages are measured and all visible code is coloured
+    is_idle: bool  # True if no measuring, colouring or typesetting is left to do
 
 
 class MessageStack:
