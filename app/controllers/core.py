@@ -1,4 +1,4 @@
-"""The object graph behind the window: lanes and controllers, connected once. Main thread.
+"""All controllers and worker threads of the app, created and connected. Main thread.
 
 The `Seams` are the parts that tests replace, such as the engine, the store and the clocks. main.py
 creates one `Core` from them and passes it to MainWindow. The window's widgets call the controllers

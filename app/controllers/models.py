@@ -1,11 +1,11 @@
 """The models on this machine and the one in use: find, choose and load. Main thread.
 
-A scan of the model folders runs on the file lane and yields a ModelCard per model. The scan is
-repeated when the folders have changed. After the first scan the controller loads the first of these
-models that exists: the one named on the command line, the one chosen last, the best one found. If
-none of them exists, the controller makes and loads a small starter model. `status` is the state of
-the model in use, for example loading or ready. When the model is ready, turns.py submits the
-waiting turns.
+A scan of the model folders runs on a worker thread (lane) and returns a ModelCard per model. The
+scan is repeated when the folders have changed. After the first scan the controller loads the first
+of these models that exists: the one named on the command line, the one chosen last, the best one
+found. If none of them exists, the controller makes and loads a small starter model. `status` is the
+state of the model in use, for example loading or ready. When the model is ready, turns.py submits
+the waiting turns.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
 class Catalog(Protocol):
-    """The model folders of this machine. Every method blocks, so call it on a lane."""
+    """The model folders of this machine. Every method blocks, so call it on a worker thread."""
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]: ...
     def fingerprint(self, folders: tuple[str, ...]) -> str:
@@ -77,7 +77,7 @@ class ModelsController(QObject):
     cards_changed = Signal()
     status_changed = Signal()
     will_replace = Signal()  # emitted before another model replaces the one in use
-    lost = Signal(object)  # argument: the Problem by which the loaded model was lost
+    lost = Signal(object)  # argument: the Problem that made the engine lose the loaded model
     failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
@@ -115,7 +115,7 @@ class ModelsController(QObject):
         self._watch.stop()
 
     def refresh(self) -> None:
-        """Scan the model folders on the lane if they have changed since the last scan."""
+        """Scan the model folders on the worker thread if they have changed since the last scan."""
         if self._checking:
             return
         self._checking = True
@@ -159,9 +159,9 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Return the result of a scan, or None if the folders still have the fingerprint `known`.
+        """Scan the model folders. Return None if their fingerprint is still `known`.
 
-        Runs on the lane.
+        Called on the worker thread.
         """
         fingerprint = self._catalog.fingerprint(folders)
         if fingerprint == known:

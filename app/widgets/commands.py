@@ -87,7 +87,7 @@ Role = QAction.MenuRole
 class MenuCommand:
     """One row of the command table.
 
-    `keys` is a standard key of Qt, or a key sequence in Qt's notation, where Ctrl means ⌘ on a Mac.
+    `keys` is one of Qt's standard keys or a key sequence in Qt's notation. Ctrl means ⌘ on a Mac.
     """
 
     id: CommandId
@@ -95,7 +95,7 @@ class MenuCommand:
     hint: str = ""  # tooltip, if `text` needs an explanation
     menu: MenuName
     keys: QKeySequence.StandardKey | str | None = None
-    # True: the shortcut sheet lists `keys`, but the conversation list handles the key itself
+    # True: the conversation list handles `keys`, which are only listed in the shortcut sheet
     list_key: bool = False
     group: str = ""  # title of a submenu with mutually exclusive choices
     checkable: bool = False

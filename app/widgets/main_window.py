@@ -298,7 +298,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
-        """Show the sidebar if the settings say so and if an open inspector leaves enough room."""
+        """Show the sidebar if the settings ask for it and an open inspector leaves enough room."""
         value = self._core.preferences.value
         visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
         self.commands[CommandId.SIDEBAR].setChecked(visible)

@@ -1,9 +1,9 @@
 """The app without its window: real controllers and store, a fake engine and a fake catalog.
 
-Tests of controllers use Rig. A test calls the controllers as widgets would, plays the model through
-`rig.engine` (see fake_engine.py), and checks the controllers' values, the emitted problems or the
-database (`rig.stored`). Time stands still until the test moves it (FakeOrigin). stage.py adds a
-window to a Rig; real_window.py uses only `make_core`, with the real engine.
+Tests of controllers use Rig. A test calls the controllers as widgets would, and emits engine events
+through `rig.engine` (see fake_engine.py). It then checks the controllers' values, the emitted
+problems or the database (`rig.stored`). Time stands still until the test moves it (FakeOrigin).
+stage.py adds a window to a Rig; real_window.py uses only `make_core`, with the real engine.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class FakeCatalog:
 
     cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
     starter: ModelCard | None = None  # card that make_starter() adds to `cards`
-    folders: tuple[str, ...] = ()  # argument of the last scan
+    folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:

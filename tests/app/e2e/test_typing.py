@@ -1,4 +1,4 @@
-"""Keyboard focus after mouse clicks, typing in the transcript, and the width of the sidebar."""
+"""Tests of the focus after clicks, of typing in the transcript, and of the sidebar's width."""
 
 from __future__ import annotations
 

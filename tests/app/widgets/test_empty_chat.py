@@ -1,4 +1,4 @@
-"""The empty chat in several window sizes and with several sets of models."""
+"""Tests of the empty chat in several window sizes and with several sets of models."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_composer_of_an_empty_chat_is_at_two_fifths_of_the_height(
     stage = make_stage(catalog=catalog)
     resized(stage, size)
     title = stage.pane.question.title
-    # Models are searched on another thread; the layout may change when it ends.
+    # Wait, because the layout may change when the search for models on another thread ends.
     stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
     assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
     assert title.height() < 2 * title.fontMetrics().height(), "the title has two lines"
