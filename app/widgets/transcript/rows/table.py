@@ -96,11 +96,18 @@ class TableColumns:
         self._natural = self._natural or [
             self._natural_width(column) for column in range(len(self.aligns))
         ]
+        return self._known_widths()
+
+    def _known_widths(self) -> list[int]:
+        """Return the largest measured widths of this table and the tables before.
+
+        Tables before that are not measured yet are left out: measuring all of them at once, for
+        the last one, would stop the window.
+        """
+        widths = self._natural or [0] * len(self.aligns)
         if self._before is None:
-            return self._natural
-        return [
-            max(both) for both in zip(self._natural, self._before.natural_widths(), strict=True)
-        ]
+            return widths
+        return [max(both) for both in zip(widths, self._before._known_widths(), strict=True)]  # noqa: SLF001 — the same class
 
     def fit(self, width: int) -> None:
         """Choose column widths so that the table fits into `width` pixels, if possible."""
