@@ -16,6 +16,8 @@ from engine.catalog.files import require_plain_files
 from engine.catalog.model_config import (
     ModelConfig,
     TokenizerConfig,
+    parse_config,
+    parse_settings,
     read_config,
     read_tokenizer_config,
 )
@@ -49,6 +51,19 @@ def find_card(path: Path, source: ModelSource) -> ModelCard | None:
     except OSError as error:
         problem = ModelFolderError(f"{path} can’t be read: {error.strerror}.").problem
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
+
+
+def require_buildable(text: str) -> None:
+    """Check the text of a config.json whose weights are not on this machine.
+
+    Raises:
+        UserFixableError: mlx-lm cannot build the model, or it would run code from the repository.
+    """
+    config = parse_config(parse_settings(text, "config.json"))
+    module = installed_architectures().module(config.model_type, config.classes)
+    _refuse_code("config.json", config.model_file)
+    _require_architecture(config, module)
+    _require_tensors(config, _NO_WEIGHTS)
 
 
 def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
@@ -115,6 +130,8 @@ def _require_tensors(config: ModelConfig, weights: Weights) -> None:
     if number > max(_MAX_COUNT, weights.num_tensors):
         raise ModelFolderError(
             f"The {key} of config.json is {number:,}, and there are {weights.num_tensors:,} tensors."
+            if weights.num_tensors
+            else f"The {key} of config.json is {number:,}, more than {_MAX_COUNT:,}."
         )
 
 
