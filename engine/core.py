@@ -68,6 +68,7 @@ from engine.memory import (
     freed_bytes,
     limit_memory,
     process_bytes,
+    release_freed,
     wire_weights,
 )
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
@@ -405,7 +406,7 @@ class EngineCore:
         self._idler.pause()
         self.model = self._serving = self._idler.worker = None
         self._records.clear()
-        mx.clear_cache()
+        release_freed()
 
     def _drop_cache(self) -> None:
         """Evict all cached state and drop the cache. A call without a cache is harmless.
@@ -419,7 +420,7 @@ class EngineCore:
             self.cache.evict_all()
         self.cache = None
         self._history.forget_model()
-        mx.clear_cache()
+        release_freed()
 
 
 def _evict(cache: PrefixCache, what: EvictWhat) -> None:
