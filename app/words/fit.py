@@ -7,6 +7,10 @@ from typing import Final
 
 _MACHINE: Final = "this Mac" if sys.platform == "darwin" else "this computer"
 TIGHT: Final = "Tight: other apps will be slowed"
+IS_GGUF: Final = "This model is a GGUF file, which is not measured."
+IMPORT_FIRST: Final = "Open it in Rejoinder, which imports it."
+NO_WEIGHTS: Final = "This repository has no model in MLX format."
+MLX_FORMAT: Final = "Choose another repository, such as one of mlx-community."
 
 
 def fits(num_chats: int) -> str:
