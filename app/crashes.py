@@ -81,7 +81,7 @@ def crash_problem(account: Path) -> Problem:
 def _put_aside(path: Path) -> Path | None:
     """Rename the crash log and return its new path, or None if the log is missing or empty.
 
-    If the log kept its name, the next start would report the same crash again.
+    Under its old name, the next start would report the same crash again.
     """
     if not path.exists() or path.stat().st_size == 0:
         return None

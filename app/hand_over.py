@@ -21,10 +21,9 @@ from typing import Final, cast
 log = logging.getLogger(__name__)
 
 SOCKET_NAME: Final = "socket"
-# Seconds to wait for the answer. A first process that is still starting does not answer before its
-# window is open.
+# Seconds to wait for the answer, which a starting process sends only when its window is open.
 ANSWER_S: Final = 15.0
-WILL_DO: Final = b"1"  # the answer of the first process; a process that hangs sends none
+WILL_DO: Final = b"1"  # the answer with which the first process confirms a request
 END: Final = b"\n"  # the last byte of a request
 
 
@@ -32,8 +31,8 @@ END: Final = b"\n"  # the last byte of a request
 def listening(data_dir: Path) -> Generator[socket.socket | None]:
     """Yield the socket that later processes connect to, or None if it cannot be created.
 
-    The caller holds the InstanceLock. If the file system has no sockets, the app runs without
-    hand-overs.
+    The caller holds the InstanceLock. If the file system does not support sockets, the app runs
+    without hand-overs.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         try:

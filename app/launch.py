@@ -10,8 +10,8 @@ Only one process may use a data folder, and the InstanceLock decides which:
     second process    sends its model and files to the socket of the first one, which opens them
                       and brings its window to the front; exits with status 0
 
-The second process fails with an AlreadyRunningError if the first one does not confirm, or if the
-second one is a self-test. A self-test must check its own window, not another process.
+The second process fails with an AlreadyRunningError if the first one does not answer. A second
+process that is a self-test always fails in this way, because it must check its own window.
 
 An EngineError in any step, also in open_window, is printed to standard error, and the exit status
 is 1. If the app bundle was started without a terminal, a message box shows the error too. Any other
@@ -46,8 +46,7 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
-        # A self-test shows no message box, because a box waits for a click and the test must end by
-        # itself.
+        # A self-test shows no message box, because the test must end without a click.
         if options.selftest is None and _nobody_reads():
             from app.main import tell  # noqa: PLC0415
 
@@ -62,8 +61,8 @@ def _run(paths: Paths, options: Options) -> int:
             listening(paths.data_dir) as listener,
             CrashLog(paths.logs_dir) as crashes,
         ):
-            # Imported here for two reasons. The crash log records a fault during the import of Qt.
-            # A process that only hands over its files does not wait for the import.
+            # Imported after the crash log is open, which records a crash during the import of Qt. A
+            # process that only hands over its files does not need Qt.
             from app.main import open_window  # noqa: PLC0415
 
             # crashes.last: path of the last run's crash log; None if that run did not crash
@@ -78,13 +77,13 @@ def _run(paths: Paths, options: Options) -> int:
 
 
 def _nobody_reads() -> bool:
-    """Return True if the app bundle was started without a terminal, for example by the Finder."""
+    """Return True if the app bundle was started without a terminal, so that no one sees stderr."""
     return bundle_resources(Path(sys.prefix)) is not None and not sys.stderr.isatty()
 
 
 def _absolute(path: Path) -> Path:
     """Return the absolute path.
 
-    The process that opens the file may have another working folder.
+    A relative path could name another file in the process that opens it.
     """
     return path.expanduser().absolute()

@@ -25,7 +25,7 @@ class Paths:
     # Folder for files that can be recreated. They are not backed up, and the system may remove
     # them.
     cache_dir: Path
-    # Contents/Resources of the .app bundle, never written to; None if there is no bundle
+    # the folder Contents/Resources of the .app bundle, which is read-only; None without a bundle
     bundle: Path | None = None
 
     @property

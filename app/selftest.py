@@ -2,9 +2,9 @@
 
 The test types messages into the composer and waits for the answers. It uses the model that the app
 loads. It starts two chats, then returns to the first one and continues it. The engine must not feed
-any token of the first chat again, and the store must hold the same messages as the window. The
-findings are printed as lines or written to a JSON file; then the app quits, with exit status 0 if
-every check passed.
+any token of the first chat again, and the store must have the same messages as the window. The
+findings are printed or written to a JSON file. Then the app quits, with exit status 0 if every
+check passed.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ class Findings:
     answers: list[str] = field(default_factory=list[str])
     # Milliseconds from sending each message to the first token of its answer.
     first_token_ms: list[float] = field(default_factory=list[float])
-    # tokens restored for the prompt that continued the first chat
+    # number of cached tokens that were reused when the first chat was continued
     restored: int = 0
-    replayed: int = 0  # tokens fed again for the prompt that continued the first chat
-    read: int = 0  # new tokens in the prompt that continued the first chat
+    # Number of earlier tokens that were fed again when the first chat was continued.
+    replayed: int = 0
+    read: int = 0  # number of new tokens that were fed when the first chat was continued
     done_ms: float = 0.0  # time at which the test ended; 0 until then
     problems: list[str] = field(default_factory=list[str])  # texts of the failed checks
 
@@ -61,7 +62,7 @@ class Findings:
 
 
 class SelfTest(QObject):
-    """The running self-test. A signal of the app starts each step; the last step quits the app."""
+    """The running self-test. Signals of the app start its steps. The last step quits the app."""
 
     def __init__(self, window: MainWindow, core: Core, options: SelfTestOptions) -> None:
         super().__init__(window)

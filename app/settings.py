@@ -1,4 +1,4 @@
-"""The user's settings: one frozen value, kept in a small JSON file.
+"""The user's settings: one frozen value, stored in a small JSON file.
 
 save_settings replaces the file atomically and waits for the disk, so call it on a worker thread.
 The sampling options of a single conversation are not settings; they are stored with the
@@ -104,7 +104,7 @@ def load_settings(path: Path) -> LoadedSettings:
 
 
 def save_settings(path: Path, settings: Settings) -> None:
-    """Replace the settings file atomically: after a crash it holds the old or the new settings.
+    """Replace the settings file atomically: a crash leaves either the old or the new settings.
 
     Raises:
         DiskError: the file cannot be written.
@@ -145,7 +145,7 @@ def _from_json(parsed: dict[str, object]) -> Settings:
 
 
 def _read(value: object, default: object) -> object:
-    """Return the value if it has the type of the default, else the default."""
+    """Return a value of the JSON file if it has the type of the default, else the default."""
     match default:
         case None if isinstance(value, str):
             return value

@@ -6,8 +6,6 @@ All methods read the disk and may block for seconds. The app calls them on worke
 from __future__ import annotations
 
 import os
-import shlex
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,6 +17,8 @@ import psutil
 
 from engine.catalog import choose, installed, scan
 from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.choose import ModelSuggestion
+from engine.catalog.inspect import check_config
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan, plan_removal
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
@@ -110,18 +110,24 @@ class LocalModels:
         weigh = choose.packed_bytes if sys.platform == "darwin" else choose.float32_bytes
         return choose.best_card(cards, self._memory_bytes, weigh)
 
-    def suggestion(self) -> str:
-        """Return a terminal command that downloads a model that fits this machine's memory."""
-        command = choose.suggest_download(self._memory_bytes).command
-        program, _, rest = command.partition(" ")
-        beside = Path(sys.executable).with_name(program)
-        if shutil.which(program) is not None:
-            return command
-        if beside.exists():
-            return f"{shlex.quote(str(beside))} {rest}"
-        # Run the program as a Python module. A bundle has the module but not the program.
-        module = (sys.executable, "-m", "huggingface_hub.cli.hf")
-        return f"{shlex.join(module)} {rest}"
+    def suggestions(self) -> tuple[ModelSuggestion, ...]:
+        """Return models to download that suit this machine's memory, the best one first."""
+        return choose.suggest_downloads(self._memory_bytes)
+
+    def refusal(self, config: str, size_bytes: int) -> str:
+        """Return the reason why a model cannot run on this machine, as a sentence, or "".
+
+        Args:
+            config: the text of the model's config.json.
+            size_bytes: bytes of the model's files.
+        """
+        problem = check_config(config)
+        if problem is not None:
+            return problem.cause
+        if not choose.fits_bytes(size_bytes, self._memory_bytes):
+            gigabytes = self._memory_bytes / 1e9
+            return f"It is too large for this machine, which has {gigabytes:.0f} GB of memory."
+        return ""
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.

@@ -78,7 +78,7 @@ def _pack(app: Path, spec: Spec) -> dict[Path, Unpack]:
 
 
 def _is_whole(archive: Path, unpack: Unpack, spec: Spec, status: int) -> bool:
-    """Unpack an archive and check its bundle. Return True if the checks end with `status`."""
+    """Unpack an archive and check its bundle. Return True if the exit status is `status`."""
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         unpack(archive, Path(folder))
         results = verify(Path(folder, f"{spec.name}.app"), spec)

@@ -1,1 +1,1 @@
-"""Adapters that turn engine events, worker results and requests of other processes into signals."""
+"""Qt signals and callbacks for events of the engine, of worker threads and of other processes."""

@@ -1,6 +1,7 @@
-"""The receiving side of a hand-over (`app.hand_over`): requests of later processes as a Qt signal.
+"""The server for files that a second start of the app hands over to the running app.
 
-Main thread. The sockets do not block: Qt's event loop reports when a socket can be read.
+The client is app/hand_over.py. Main thread: the sockets do not block, because Qt's event loop
+reports when one can be read.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from app.hand_over import END, WILL_DO, read_request
 log = logging.getLogger(__name__)
 
 PIECE_BYTES = 1 << 16
-# Size limit of a request in bytes. A request is a list of files. If a request is longer, its
-# connection is closed.
+# Maximum length in bytes of a request, which is a list of files. The connection of a longer request
+# is closed.
 MAX_BYTES = 1 << 20
 
 
 class Callers(QObject):
-    """The open hand-over connections. Accepts connections and answers requests until closed.
+    """The server's open connections. It accepts connections and answers requests until close().
 
     close() does not close the listening socket: the code that opened it closes it.
     """

@@ -11,11 +11,11 @@ from engine.types import RequestId
 def merge_deltas(events: Iterable[Event]) -> list[Event]:
     """Join consecutive text deltas of the same request and channel into one.
 
-    Deltas are joined even if deltas of other requests lie between them. Deltas before an event of
-    another kind are not joined with deltas after that event, so no text moves past it.
+    Deltas of other requests between two deltas do not prevent the join. An event of another kind
+    does, so that the order of text and other events stays the same.
     """
     merged: list[Event] = []
-    # Key: request. Value: its deltas that are not joined yet, all with the same channel.
+    # Key: request. Value: its latest deltas, which have one channel and will be joined.
     runs: dict[RequestId, list[TextDelta]] = {}
 
     def end_run(run: list[TextDelta]) -> None:

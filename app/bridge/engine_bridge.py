@@ -7,8 +7,8 @@ which queues a command without blocking.
 The engine calls back on its own thread for every event. The bridge appends the event to a queue
 and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
 whole queue and joins the text deltas of each reply with coalesce.py. It emits one signal per
-remaining event, in the order of the engine: no text moves past an event of another kind. A fast
-reply therefore costs one wake-up per pass of the event loop, not one per token.
+remaining event, in the order of the engine. A fast reply therefore costs one wake-up per pass of
+the event loop, not one per token.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
-                # StatisticsReported is a CommandResult, so its case must come before the case of
-                # CommandResult.
+                # This case must come before that of CommandResult, the base class of
+                # StatisticsReported.
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
                 case CommandResult():

@@ -14,11 +14,11 @@ import gc
 from PySide6.QtCore import QObject, QTimer
 
 EVERY_MS = 1000
-# Number of new objects that starts a collection. Opening a long conversation makes many objects and
-# no garbage: with Python's default of 700, opening such a conversation started fifty collections.
+# Number of new objects after which a collection starts. Python's default of 700 caused fifty
+# useless collections when a long conversation was opened.
 YOUNG = 50_000
-# After this number of collections of one generation, the next older generation is collected too.
-# This number is Python's default.
+# Number of collections of one generation before the next older generation is collected too:
+# Python's default.
 OLDER = 10
 
 

@@ -1,4 +1,4 @@
-"""SIGINT, SIGTERM and SIGHUP as a Qt signal, so that the app saves everything and quits."""
+"""Conversion of SIGINT, SIGTERM and SIGHUP to a Qt signal, on which the app saves and quits."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def start_log(folder: Path, *, debug: bool = False) -> None:
 
 
 def catch_unexpected(report: Callable[[Problem], None]) -> None:
-    """Log all uncaught exceptions, and pass those of the main thread to `report`."""
+    """Log all uncaught exceptions. Call `report` for an exception of the main thread."""
 
     def on_exception(
         kind: type[BaseException], error: BaseException, trace: TracebackType | None
@@ -86,7 +86,7 @@ def catch_unexpected(report: Callable[[Problem], None]) -> None:
 
 def log_qt_messages() -> None:
     """Send Qt's messages to the log. After a fatal message, print the cause and exit."""
-    # messages of Qt's platform plugins; the first one says why no window can be shown
+    # messages of Qt's platform plugins; the first one has the reason why no window can be shown
     causes: list[str] = []
 
     def on_message(kind: QtMsgType, context: QMessageLogContext, text: str) -> None:

@@ -38,7 +38,7 @@ class StoreLane(QObject):
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._is_lost = False  # True after opening the store has failed
+        self._is_lost = False  # True if the store could not be opened
 
     def open(self) -> None:
         """Queue the opening of the store. Later calls run after it."""
@@ -53,7 +53,7 @@ class StoreLane(QObject):
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
     def save(self, conversation: Conversation, on_error: Callable[[Problem], None]) -> None:
-        """Write the changes of a conversation since it was last written."""
+        """Write the differences between a conversation and its last written value."""
         self._queue(lambda: self._worker.save(conversation), None, on_error)
 
     def load(
@@ -65,7 +65,7 @@ class StoreLane(QObject):
         self._queue(lambda: self._worker.load(conversation_id), on_result, on_error)
 
     def release(self, conversation_id: ConversationId) -> None:
-        """Forget the last written value of a conversation.
+        """Drop the value of a conversation that was last written.
 
         Load the conversation again before its next save.
         """
@@ -102,7 +102,7 @@ class StoreLane(QObject):
 
 
 class _StoreWorker:
-    """The store and the conversations as last written. Use on the store thread only."""
+    """The store, and the last written value of each conversation. Use on the store thread only."""
 
     def __init__(self, open_store: OpenStore) -> None:
         self._open_store = open_store

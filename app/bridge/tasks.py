@@ -23,8 +23,8 @@ T = TypeVar("T")
 class TaskLane(QObject):
     """A worker thread and its queue of calls. Used from the main thread.
 
-    Each call may have an on_result and an on_error callback. The callbacks run on the main thread;
-    a stopped lane runs none. A failed call without on_error emits `failed`.
+    Each call may have an on_result and an on_error callback, which run on the main thread, unless
+    the lane is stopped. A failed call without on_error emits `failed`.
     """
 
     failed = Signal(object)  # argument: a Problem
@@ -60,7 +60,8 @@ class TaskLane(QObject):
     ) -> None:
         try:
             result = call()
-        except BaseException as error:  # a panic of a library in Rust is no Exception
+        # A panic in a Rust library raises a BaseException, not an Exception.
+        except BaseException as error:
             problem = problem_of(error)
             if isinstance(error, EngineError):
                 log.warning("%s: %s", type(error).__name__, problem)

@@ -66,8 +66,7 @@ def run(args: Namespace, model: Path) -> int:
             except ProblemError as error:
                 if args.message is not None:
                     raise
-                # `conv` is still the chat before this turn, so later requests omit the failed
-                # message.
+                # `conv` is unchanged, so the failed message is not part of later requests.
                 print(f"rejoinder: {error}", file=sys.stderr)
     return 0
 

@@ -1,8 +1,8 @@
 """A blocking interface to the engine, for commands without a window. No Qt.
 
-The engine runs on its own thread. Its commands return nothing; their results arrive as events.
-ThreadedClient queues these events. To get a result, a caller sends a command, then calls
-next_event() until the result arrives. load_model() is an example.
+The engine runs on its own thread. A command to the engine returns nothing; its result arrives later
+as an event. ThreadedClient queues these events. To get a result, a caller sends a command, then
+calls next_event() until the result arrives. load_model() is an example.
 """
 
 from __future__ import annotations

@@ -63,16 +63,16 @@ def _answered(call: HubCall, progress: Callable[[Mapping[str, Any]], None] = lam
 
 
 def _line(model: FoundModel) -> str:
-    parts = (
+    facts = words.joined(
         model.parameters,
-        f"{model.bits}-bit" if model.bits else "",
+        words.bits(model.bits),
         words.kind(is_mlx=model.is_mlx),
         words.downloads(model.downloads),
         model.updated,
         model.licence,
         words.GATED if model.is_gated else "",
     )
-    return f"{model.repo_id:<50} {' · '.join(part for part in parts if part)}"
+    return f"{model.repo_id:<50} {facts}"
 
 
 def _on_terminal() -> Callable[[Mapping[str, Any]], None]:

@@ -41,7 +41,9 @@ def _list(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     for card in cards:
         print(json.dumps(_as_json(card)) if args.json else _line(card, is_best=card is best))
     if not args.json and all(not card.usable for card in cards):
-        print(f"No usable model here yet. Download one:  {local.suggestion()}")
+        print(
+            f"No usable model here yet. Download one:  rejoinder models download {local.suggestions()[0].repo_id}"
+        )
     return 0
 
 

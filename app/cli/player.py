@@ -5,7 +5,7 @@ the request with the conversation code of the app, such as plan_send() and plan_
 therefore gets the requests that the window would send. The player yields the report of a reply when
 the reply has finished. If a step has wait=False, the player does not wait for the reply, so the
 report can come during a later step. With check=True the engine compares each finished reply with
-fresh runs of the bare model.
+new runs of the model without a cache.
 
 `rejoinder bench script` and the engine's tests call play() for each step, then join().
 """
@@ -84,12 +84,13 @@ class StepReport:
     text: str  # text of the reply
     finish_reason: str
     prompt_tokens: int  # number of prompt tokens: restored + read + replayed
-    matched: int  # number of prompt tokens with K/V in the cache, including unusable K/V
+    # Number of prompt tokens with K/V in the cache, including K/V that could not be used.
+    matched: int
     restored: int  # number of prompt tokens that were restored from the cache
     read: int  # number of prompt tokens of new messages that the engine fed
     replayed: int  # number of prompt tokens of earlier messages that the engine fed again
-    # Number of prompt tokens that the engine fed although it had processed them before, with the
-    # same prefix.
+    # Number of prompt tokens that the engine fed although it had processed the same tokens, after
+    # the same prefix, before.
     redo: int
     output_tokens: int
     restore_ms: float
@@ -104,8 +105,8 @@ class StepReport:
     def holds(self) -> bool:
         """True if the check passed, or if the reply was not checked.
 
-        The check requires that a run on an empty cache, with the same forward passes, gives logits
-        that are equal bit by bit.
+        The check passes if a second run with an empty cache and the same forward passes gives
+        bit-identical logits.
         """
         check = self.check
         return check is None or (
@@ -125,7 +126,7 @@ class _Pending:
     op: str
     chat: str
     turn: Turn
-    visible: tuple[Message, ...]  # the messages before the reply, as input for the check
+    visible: tuple[Message, ...]  # the messages before the reply, which the check needs
 
 
 class ScriptPlayer:
@@ -139,8 +140,8 @@ class ScriptPlayer:
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
-        # Events that _verify() received while it waited for the result of a check; join() handles
-        # them.
+        # Events that arrived while _verify() waited for the result of a check. join() handles them
+        # later.
         self._held: deque[Event] = deque()
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
@@ -305,8 +306,8 @@ class ScriptPlayer:
 def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]:
     """Return the messages that the window shows from the first message to `node_id`.
 
-    This function must not call the code that plans requests, because the check uses this function
-    to find errors in that code.
+    The check uses this function to find errors in the code that plans requests, so the function
+    must not call that code.
     """
     shown: list[Message] = []
     for node in path_to(conv, node_id):

@@ -35,8 +35,8 @@ class ProcessedTokens:
     ) -> int:
         """Add the tokens of a finished request and return its redo.
 
-        Redo is the number of prompt tokens that the engine fed although it had processed them
-        before, with the same prefix.
+        The redo is the number of prompt tokens that were fed although the engine had processed the
+        same tokens, after the same prefix, before.
         """
         known = self.add(prompt_ids + output_ids)
         return max(0, min(known, len(prompt_ids)) - restored)

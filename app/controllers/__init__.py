@@ -1,1 +1,1 @@
-"""Controllers: they carry out the user's actions and hold the window's state. Main thread."""
+"""Controllers, which carry out the user's actions and store the window's state. Main thread."""

@@ -11,10 +11,10 @@ A conversation has one answer at a time. While an answer is running:
     edit, regenerate, resume         return False and change nothing
     delete                           changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
-    versions, prompt, setup, draft   change at once; a request that the engine has does not change
+    versions, prompt, setup, draft   change at once, but not for the running answer
 
-The controller keeps no conversation: values and queued messages are in desk.py, running answers in
-turns.py. It keeps only the answer that each queued message waits for (`_awaited`).
+Conversations and queued messages are stored in desk.py, running answers in turns.py. The controller
+itself stores only the answer that each queued message waits for (`_awaited`).
 """
 
 from __future__ import annotations
@@ -67,12 +67,12 @@ class AnswerRunningError(UserFixableError):
 class ChatController(QObject):
     """The user's actions in conversations. Ids identify conversations and messages.
 
-    All conversations in the calls must be in memory (desk.py), as the one on show always is.
+    Every conversation that is passed to a method must be in memory (desk.py).
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
-    False, nothing has changed: either an answer is running, or `refused` was emitted with the
-    reason. The caller then keeps the user's text where it is. The engine may still refuse a turn
-    after the call returned True: `refused` is then emitted with the text.
+    False, nothing has changed, and the caller keeps the user's text: an answer is running, or
+    `refused` was emitted with the reason. The engine can refuse a turn later, after True was
+    returned. Then `refused` is emitted with the text.
     """
 
     # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer. The
@@ -99,9 +99,8 @@ class ChatController(QObject):
         self._undo = undo
         self._origin = origin
         # Key: a conversation with a queued message. Value: the reply that the message waits for.
-        # send() sets the key whenever it queues a message, and no message is queued at the start of
-        # the app, so every queued message has a key. A key may stay after its message is gone,
-        # which does no harm.
+        # send() adds a key for each message that it queues. A key may stay after its message is
+        # gone; such a key has no effect.
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self.refused)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -156,9 +155,8 @@ class ChatController(QObject):
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)
-        # Keep the draft, because the user may have typed a new one during the answer. If _send
-        # refuses the message, `refused` is emitted twice: by _send with the problem, and by
-        # _give_back with the text.
+        # Keep the draft, which the user may have typed during the answer. If the message is
+        # refused, _send emits `refused` with the problem, and _give_back emits it with the text.
         if not self._send(conversation_id, text, draft=conversation.draft):
             self._give_back(conversation_id, text)
         self.queue_changed.emit(conversation_id)
@@ -201,8 +199,8 @@ class ChatController(QObject):
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Delete a version of a message and all messages below it, unless an answer is running.
 
-        Emit `deleted` with the number of messages and a function that undoes the deletion. This
-        function works only once. The list of undo actions contains the same function.
+        Emit `deleted` with the number of messages and a function that undoes the deletion. The same
+        function is added to the undo list. It works only once.
         """
         conversation = self._desk.get(conversation_id)
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
@@ -254,7 +252,7 @@ class ChatController(QObject):
     def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Restore a deleted message, unless an answer is running."""
         if self._turns.live_in(conversation_id) is not None:
-            # an undo function runs once, so add another one for the next attempt
+            # an undo function runs only once: add a new one, so that the user can try again
             self._note_deletion(conversation_id, node_id)
             self.failed.emit(AnswerRunningError(words.DELETED_COMES_BACK).problem)
             return
@@ -269,7 +267,7 @@ class ChatController(QObject):
         self.restored.emit(conversation.conversation_id)
 
     def _put(self, conversation: Conversation) -> None:
-        """Save a conversation that has no new turn. read_ahead.py then reads ahead again."""
+        """Save a change that needs no answer, and let read_ahead.py read the new prompt ahead."""
         self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
 

@@ -1,4 +1,4 @@
-"""The object graph behind the window: lanes and controllers, connected once. Main thread.
+"""All controllers and worker threads of the app, created and connected. Main thread.
 
 The `Seams` are the parts that tests replace, such as the engine, the store and the clocks. main.py
 creates one `Core` from them and passes it to MainWindow. The window's widgets call the controllers
@@ -20,6 +20,7 @@ from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
+from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
@@ -67,6 +68,8 @@ class Core(QObject):
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
+        queue_file = seams.settings_path.with_name("downloads.json")
+        self.hub = HubController(self._lane, seams.catalog, self.models, queue_file)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
         self.exports = Exports(self._lane)
@@ -90,6 +93,7 @@ class Core(QObject):
             self.library,
             self.preferences,
             self.exports,
+            self.hub,
         ):
             source.failed.connect(self.failed)
 
@@ -108,6 +112,7 @@ class Core(QObject):
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
         self.opening.close()
+        self.hub.close()
         self.read_ahead.stop()
         self.bridge.close()
         self.idle.stop()

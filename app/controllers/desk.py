@@ -1,10 +1,10 @@
 """The conversations in memory, and how they are saved. Main thread.
 
-The desk holds the current value of every open conversation. The controllers change this value, and
-the transcript shows it. A value in memory may be newer than the stored one: a turn is shown before
-the engine accepts it. Until the engine accepts the turn, only the text of its user message is
-saved, as part of the draft. A queued message is saved as part of the draft too. A save that failed
-is retried after 5 s.
+The desk keeps the current value of every open conversation. The controllers replace this value, and
+the transcript shows it. A new turn (a message and its reply) is shown at once, but stored only when
+the engine has accepted the turn. Until then, only the text of its user message is saved, as part of
+the draft. A queued message is saved as part of the draft too. A save that failed is retried after 5
+s.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RETRY_MS = 5000
 
 @dataclass(frozen=True, slots=True)
 class _UnacceptedTurn:
-    """A turn that is on show although the engine has not accepted it yet."""
+    """A turn that is shown although the engine has not accepted it yet."""
 
     before: Conversation  # the conversation without the turn
     text: str  # text of the turn's user message; empty if the turn adds none
@@ -67,7 +67,7 @@ class Desk(QObject):
         return self._open[conversation_id]
 
     def add(self, conversation: Conversation) -> None:
-        """Hold a conversation in memory as the most recently used one, without saving it."""
+        """Keep a conversation in memory, as the most recently used one. Do not save it."""
         self._open.pop(conversation.conversation_id, None)
         self._open[conversation.conversation_id] = conversation
         self._trim()
@@ -86,9 +86,9 @@ class Desk(QObject):
             self._read(conversation_id).append(_Waiter(on_ready, on_error))
 
     def expect(self, conversation_id: ConversationId) -> None:
-        """Load a conversation that may be opened next, and keep it until the next such call.
+        """Load a conversation that may be opened next. Keep it in memory until the next such call.
 
-        The conversation does not count towards KEPT, so loading it closes no other conversation.
+        The conversation does not count towards KEPT, so no other conversation is dropped for it.
         """
         self._expected = conversation_id
         if conversation_id not in self._open:
@@ -104,8 +104,7 @@ class Desk(QObject):
         """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
         before = self._open[conversation_id]
         if draft == before.draft:
-            # Do not save an unchanged draft: the save would store a new conversation without
-            # content.
+            # Do not save an unchanged draft. Otherwise a new, empty conversation would be stored.
             return
         self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
@@ -113,10 +112,9 @@ class Desk(QObject):
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:
-        """Show a conversation with a turn that is not accepted yet.
+        """Show a conversation with a turn that the engine has not accepted yet.
 
-        Only the user's `text` of that turn is saved, as part of the draft, until accept() is
-        called.
+        Until accept() is called, only the turn's `text` is saved, as part of the draft.
         """
         conversation_id = conversation.conversation_id
         self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
@@ -148,14 +146,14 @@ class Desk(QObject):
         return self._queued.pop(conversation_id, "")
 
     def pin(self, conversation_id: ConversationId) -> None:
-        """Keep a conversation in memory until unpin(). Turns pins it during a turn.
+        """Keep a conversation in memory until unpin(), as long as it has a running turn.
 
-        The pins of the user are something else: see Conversation.keep_ready.
+        The user's own pins are a different thing: see Conversation.keep_ready.
         """
         self._pinned.add(conversation_id)
 
     def unpin(self, conversation_id: ConversationId) -> None:
-        """Let a conversation be dropped from memory again, because its turn has ended."""
+        """Allow a conversation to be dropped from memory again, because its turn has ended."""
         self._pinned.discard(conversation_id)
         self._trim()
 
@@ -167,7 +165,7 @@ class Desk(QObject):
             self._save(conversation_id)
 
     def close(self) -> None:
-        """Retry the failed saves one last time."""
+        """Retry the failed saves once more before the app ends."""
         self.save_again()
 
     def _save(self, conversation_id: ConversationId) -> None:
@@ -196,7 +194,7 @@ class Desk(QObject):
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
         """Load a conversation, unless it is already loading.
 
-        Return the list of callers that wait for the conversation.
+        Return the list of callbacks that run when the conversation is loaded.
         """
         if conversation_id not in self._reading:
             self._reading[conversation_id] = []

@@ -1,4 +1,4 @@
-"""Export of text to a file that the user has chosen. Main thread; a lane writes the file."""
+"""Export of text to a file that the user chose. Main thread; a worker thread writes the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from engine.errors import DiskError
 
 
 class Exports(QObject):
-    """The writer of exported files. A file is replaced atomically: an error leaves it unchanged."""
+    """The writer of exported files. If writing fails, an existing file is left unchanged."""
 
     saved = Signal(str)  # argument: name of the saved file
     failed = Signal(object)  # argument: a Problem

@@ -1,4 +1,4 @@
-"""The switch for the engine's idle work, and a note about running idle work. Main thread.
+"""Switching the engine's idle work on and off, and a note while it runs. Main thread.
 
 The note appears and disappears with a delay, so that short work does not make it flicker.
 """
@@ -12,8 +12,8 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.idle_note import idle_note
 from engine.events import IdleWorking
 
-# Delay before the note appears or disappears. Work or a pause that is shorter than this delay does
-# not change the note.
+# Delay before the note appears or disappears. Work or pauses shorter than this do not change the
+# note.
 HOLD_MS = 500
 
 

@@ -1,8 +1,8 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
-conversations. The list holds a ConversationSummary of every stored conversation. The messages of a
-conversation are loaded when it is opened, and desk.py holds them. A new conversation is listed and
+conversations. The list has a ConversationSummary of every stored conversation. Messages are loaded
+when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
 stored after its first change. Undo restores a deleted conversation.
 """
 
@@ -38,7 +38,7 @@ class LibraryController(QObject):
     selected = Signal(object)  # argument: ConversationId to show at the next start, or None
     # arguments: ConversationSummary, function that undoes the deletion
     deleted = Signal(object, object)
-    # argument: ConversationSummary; its answer ended while another conversation was on show
+    # argument: ConversationSummary; its answer ended out of sight
     finished_unseen = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
@@ -92,7 +92,7 @@ class LibraryController(QObject):
         return conversation_id in self._summaries
 
     def start(self, last: ConversationId | None) -> None:
-        """Load the list, then show `last`, the conversation on show when the app last ended."""
+        """Load the list, then show `last`: the conversation that was shown when the app ended."""
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
             self._on_summaries(summaries)
@@ -142,8 +142,8 @@ class LibraryController(QObject):
         summary = self._summaries.pop(conversation_id, None)
         if summary is None:
             return
-        # Do this before stop(). stop() takes back a turn that has not started, which changes the
-        # conversation. A changed conversation is listed again unless it is in _deleted.
+        # Add the conversation to _deleted before stop(). stop() may change the conversation, and a
+        # changed conversation is listed again unless it is in _deleted.
         self._deleted[conversation_id] = summary
         self._turns.stop(conversation_id)
         now = self._origin.now()

@@ -1,11 +1,11 @@
 """The models on this machine and the one in use: find, choose and load. Main thread.
 
-A scan of the model folders runs on the file lane and yields a ModelCard per model. The scan is
-repeated when the folders have changed. After the first scan the controller loads the first of these
-models that exists: the one named on the command line, the one chosen last, the best one found. If
-none of them exists, the controller makes and loads a small starter model. `status` is the state of
-the model in use, for example loading or ready. When the model is ready, turns.py submits the
-waiting turns.
+A scan of the model folders runs on a worker thread (lane) and returns a ModelCard per model. The
+scan is repeated when the folders have changed. After the first scan the controller loads the first
+of these models that exists: the one named on the command line, the one chosen last, the best one
+found. If none of them exists, the controller makes and loads a small starter model. `status` is the
+state of the model in use, for example loading or ready. When the model is ready, turns.py submits
+the waiting turns.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from app.controllers.preferences import Preferences
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
 from engine.catalog.card import ModelCard
+from engine.catalog.choose import ModelSuggestion
 from engine.events import (
     ModelFailed,
     ModelLoaded,
@@ -39,7 +40,7 @@ WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
 class Catalog(Protocol):
-    """The model folders of this machine. Every method blocks, so call it on a lane."""
+    """The model folders of this machine. Every method blocks, so call it on a worker thread."""
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]: ...
     def fingerprint(self, folders: tuple[str, ...]) -> str:
@@ -47,8 +48,12 @@ class Catalog(Protocol):
         ...
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
-    def suggestion(self) -> str:
-        """Return a shell command that downloads a model suited to this machine's memory."""
+    def suggestions(self) -> tuple[ModelSuggestion, ...]:
+        """Return models to download that suit this machine's memory, the best one first."""
+        ...
+
+    def refusal(self, config: str, size_bytes: int) -> str:
+        """Return the reason why a model cannot run here, as a sentence, or ""."""
         ...
 
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
@@ -72,7 +77,7 @@ class ModelsController(QObject):
     cards_changed = Signal()
     status_changed = Signal()
     will_replace = Signal()  # emitted before another model replaces the one in use
-    lost = Signal(object)  # argument: the Problem by which the loaded model was lost
+    lost = Signal(object)  # argument: the Problem that made the engine lose the loaded model
     failed = Signal(object)  # argument: a Problem
     _starter_progressed = Signal(float)
 
@@ -93,7 +98,6 @@ class ModelsController(QObject):
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
-        self.suggestion = ""  # shell command that downloads a suitable model
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
@@ -104,7 +108,6 @@ class ModelsController(QObject):
 
     def start(self) -> None:
         """Search for models, load one, and keep watching the model folders."""
-        self._lane.run(self._catalog.suggestion, self._on_suggestion, self.failed.emit)
         self.refresh()
         self._watch.start()
 
@@ -112,12 +115,17 @@ class ModelsController(QObject):
         self._watch.stop()
 
     def refresh(self) -> None:
-        """Scan the model folders on the lane if they have changed since the last scan."""
+        """Scan the model folders on the worker thread if they have changed since the last scan."""
         if self._checking:
             return
         self._checking = True
         folders, known = self._preferences.value.model_folders, self._fingerprint
         self._lane.run(lambda: self._scan(folders, known), self._on_scanned, self._on_scan_failed)
+
+    def look_again(self) -> None:
+        """Scan the model folders, also if their fingerprint is unchanged."""
+        self._fingerprint = ""
+        self.refresh()
 
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start."""
@@ -142,8 +150,7 @@ class ModelsController(QObject):
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """Set the list of model folders, save it in the settings, and scan the folders at once."""
         self._preferences.change(model_folders=folders)
-        self._fingerprint = ""
-        self.refresh()
+        self.look_again()
 
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
@@ -152,9 +159,9 @@ class ModelsController(QObject):
         self._engine.load_model(str(path))
 
     def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Return the result of a scan, or None if the folders still have the fingerprint `known`.
+        """Scan the model folders. Return None if their fingerprint is still `known`.
 
-        Runs on the lane.
+        Called on the worker thread.
         """
         fingerprint = self._catalog.fingerprint(folders)
         if fingerprint == known:
@@ -205,10 +212,6 @@ class ModelsController(QObject):
     def _on_starter_failed(self, problem: Problem) -> None:
         if self.status.phase is ModelPhase.UNPACKING:
             self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
-
-    def _on_suggestion(self, suggestion: str) -> None:
-        self.suggestion = suggestion
-        self.cards_changed.emit()
 
     def _on_scan_failed(self, problem: Problem) -> None:
         self._checking = False

@@ -1,4 +1,4 @@
-"""Import and loading of model folders and GGUF files that the user opens. Main thread.
+"""Opening of model folders and GGUF files: import if necessary, then load. Main thread.
 
 Paths come from the command line, a double-click, a drop, or the hand-over of a second process.
 """
@@ -24,11 +24,11 @@ from engine.types import Problem
 
 
 class OpeningEndedError(EngineError):
-    """An import raises this error to end itself when the app closes. Never shown to the user."""
+    """The error that ends an import when the app closes. It is never shown to the user."""
 
 
 class Opening(QObject):
-    """The queue of model paths to open. It has its own worker thread: an import may take minutes.
+    """The queue of model paths to open, with its own worker thread: an import may take minutes.
 
     `note` describes the progress of the import, and is empty while no import runs.
     """
@@ -58,14 +58,14 @@ class Opening(QObject):
             self._lane.run(call, self._on_opened, self._on_failed)
 
     def close(self) -> None:
-        """Cancel a running import, remove its incomplete files, and join the lane's thread."""
+        """Cancel a running import, remove its incomplete files, and join the worker thread."""
         self._ended.set()
         self._lane.stop()
 
     def _report(self, name: str, fraction: float) -> None:
         """Report the progress of an import, or stop the import if the app is closing.
 
-        Runs on the lane, after each part of the file.
+        Called on the worker thread, after each part of the file.
 
         Raises:
             OpeningEndedError: the app is closing.

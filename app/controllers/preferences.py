@@ -1,4 +1,4 @@
-"""The current settings and their storage. Main thread; a lane writes the file."""
+"""The current settings and their storage. Main thread; a worker thread writes the file."""
 
 from __future__ import annotations
 

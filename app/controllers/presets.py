@@ -19,9 +19,9 @@ from app.store.presets import PresetStore
 
 
 class PresetsController(QObject):
-    """All presets, in one value that widgets read. Every change is saved at once."""
+    """The presets that the widgets show and change. Every change is saved at once."""
 
-    changed = Signal()  # emitted if the presets or the model in use have changed
+    changed = Signal()  # emitted when a preset, a choice or the model in use has changed
     # arguments: name of the preset, function that undoes the deletion
     deleted = Signal(str, object)
     # arguments: name of the preset, function that restores the earlier preset
@@ -83,7 +83,7 @@ class PresetsController(QObject):
         self._write(lambda store: store.choose(model_path, name))
 
     def _bring_back(self, preset: Preset, models: list[str]) -> None:
-        """Restore a deleted preset. If another preset has its name by now, add a number."""
+        """Restore a deleted preset. If its name is used by a newer preset, add a number to it."""
         name, number = preset.name, 1
         while name in self.value.by_name:
             number += 1

@@ -14,13 +14,13 @@ The controller listens to the signals of the other controllers, and sends four k
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
-is deleted, and when the next prompt no longer has a known beginning, for example when the user
-deletes a long draft in an empty chat.
+is deleted. It also does so when nothing is left to read ahead, for example when the user deletes a
+long draft in an empty chat.
 
 `_sent` is the last ReadAhead command. A command that equals `_sent` is not sent. During a turn of
 the conversation on show, no ReadAhead command is sent. When a turn ends, the engine reads that
-conversation ahead by itself, and may drop the conversation's ReadAhead command. If the dropped
-command is `_sent`, `_is_outdated` is set, and the next command is sent even if it is equal.
+conversation ahead by itself and may drop the ReadAhead command in `_sent`. `_is_outdated` is then
+set, so that the next command is sent even if it is equal.
 
 Core creates the controller and calls its only public method, stop(), when the app closes.
 """
@@ -41,15 +41,15 @@ from engine.types import ConversationId, ModelFacts
 
 # delay before reading ahead, so that a conversation shown only briefly is not read ahead
 STAY_MS = 400
-# Delay between the deletion of a conversation and the loss of its cached state. If the user undoes
-# the deletion within this time, nothing is read again.
+# Delay after the deletion of a conversation before its cached state is dropped. Until then, a
+# restored conversation needs no new prefill.
 FORGET_MS = 60_000
 
 
 class ReadAheadController(QObject):
     """The controller that sends Show, ReadAhead, Pin and Forget commands to the engine.
 
-    It lives as long as the app. Only ReadAhead commands need a loaded model.
+    Only ReadAhead commands need a loaded model.
     """
 
     def __init__(
@@ -74,8 +74,8 @@ class ReadAheadController(QObject):
         # True if a turn of the conversation of `_sent` has ended since that command was sent. The
         # engine may have dropped the command, so the next one is sent even if it equals `_sent`.
         self._is_outdated = False
-        # True if a ReadAhead command was due during the running turn on show. The command is sent
-        # after that turn.
+        # True if a ReadAhead command must be sent after the running turn of the conversation on
+        # show.
         self._is_put_off = False
         self._is_over = False  # True once the app is closing
         # conversations that are pinned in the engine
@@ -101,7 +101,7 @@ class ReadAheadController(QObject):
         self._stay.stop()
 
     def _on_shown(self) -> None:
-        # library.current always names a conversation in memory, which may be new and empty.
+        # library.current is always the id of a conversation in memory, which may be new and empty.
         self._engine.show(self._library.current)
         self._wait()
 
@@ -110,8 +110,8 @@ class ReadAheadController(QObject):
         if facts is self._facts:
             return
         self._facts = facts
-        # A newly loaded model has read nothing ahead, so the command must be sent again. While no
-        # model is loaded, _sent may stay: nothing is sent until the next model is ready.
+        # A newly loaded model has read nothing ahead, so the next command must be sent even if it
+        # equals the last one.
         if facts is not None:
             self._sent = None
             self._wait()
@@ -127,7 +127,8 @@ class ReadAheadController(QObject):
             return
         self._engine.read_ahead(conversation_id, ())  # no messages: withdraw
         if self._has_sent_for(conversation_id):
-            self._sent = None  # so that the command is sent again if undo restores the conversation
+            # The next command is then sent even if undo restores the same conversation.
+            self._sent = None
 
     def _forget(self, conversation_id: ConversationId) -> None:
         if not self._is_over and not self._library.is_listed(conversation_id):
@@ -151,8 +152,8 @@ class ReadAheadController(QObject):
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Send the beginning of the next prompt after a turn, if necessary.
 
-        The engine reads ahead by itself after a turn. A command is necessary only if one was put
-        off during the turn, or if the draft is long, because the engine does not know the draft.
+        The engine reads ahead by itself after a turn. A command is necessary only if one was
+        delayed during the turn, or for a long draft, which the engine does not know.
         """
         if self._turns.live_in(conversation_id) is not None:
             return
@@ -163,7 +164,7 @@ class ReadAheadController(QObject):
             self._send_next_turn()
 
     def _wait(self) -> None:
-        """Call _send_next_turn after STAY_MS. Another call of _wait restarts the delay."""
+        """Start or restart the delay STAY_MS, after which _send_next_turn is called."""
         if not self._is_over:
             self._stay.start()
 
@@ -180,8 +181,8 @@ class ReadAheadController(QObject):
             return
         turn = next_turn(self._desk.get(current), self._facts)
         is_needed = self._is_outdated or turn != self._sent
-        # A turn without messages withdraws the last command. If that command was for another
-        # conversation, there is nothing to withdraw.
+        # A command without messages withdraws the last one, so it is needed only if the last one
+        # was for this conversation.
         if is_needed and (turn.messages or self._has_sent_for(current)):
             self._sent, self._is_outdated = turn, False
             self._engine.read_ahead(

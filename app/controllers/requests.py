@@ -1,4 +1,4 @@
-"""Functions that make engine requests, and prompts to read ahead, from a conversation. Pure."""
+"""Pure functions that make engine requests, and prompts to read ahead, from a conversation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading 
 class OtherModelError(UserFixableError):
     """Another model began the reply, so the model in use cannot continue it.
 
-    The model in use would read the reply's token ids differently.
+    The token ids of the reply have other meanings in the model in use.
     """
 
     title = words.OTHER_MODEL
@@ -71,9 +71,9 @@ def has_long_draft(conversation: Conversation) -> bool:
 
 
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
-    """Return the known beginning of the next prompt: messages on show, and a long draft.
+    """Return the known beginning of the next prompt: the messages on show and a long draft.
 
-    `messages` is empty if there is neither a message nor a long draft. The system prompt alone is
+    The result has no messages if there is no message and no long draft: the system prompt alone is
     not read ahead.
     """
     draft = conversation.draft if has_long_draft(conversation) else ""
@@ -120,6 +120,6 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
 
 
 def problem_with(status: ModelStatus) -> Problem:
-    """Return the reason why no model can answer. Call it only if no model is ready or loading."""
+    """Return the problem to show when a message is sent and no model is ready or loading."""
     assert status.problem is not None
     return status.problem

@@ -2,9 +2,8 @@
 
 chat.py calls start_turn() and stop(); library.py calls stop() for a deleted conversation. `Turns`
 submits the turn to the engine, handles the engine's events and saves the streamed text every 500
-ms. A turn belongs to the tree node of its reply, not to a view, so switching conversations loses
-nothing. A turn has one of three states. The fields `facts` and `planned` of _Running tell them
-apart:
+ms. A turn does not depend on the view: it continues while another conversation is shown. A turn has
+one of three states. The fields `facts` and `planned` of _Running tell them apart:
 
     state      facts  planned  meaning                          next
     waiting    None   None     no model is ready yet            submitted when the model is ready;
@@ -14,13 +13,13 @@ apart:
                                                                 another model is chosen
     started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
-A started turn keeps its reply, with the text so far. A refused turn leaves the conversation, and
-its text returns to the composer. desk.py calls a started turn "accepted". Until a turn has started,
-the desk holds it back: the store gets only its text, as part of the conversation's draft. So
-Desk.save, which _submit calls, does not store the turn.
+However a started turn ends, its reply stays in the conversation with the text so far. A refused
+turn is removed from the conversation, and its text returns to the composer. desk.py calls a started
+turn "accepted". Before that, the desk stores only the text of the turn, as part of the
+conversation's draft.
 
-A turn exists from start_turn() until `_end` or `_refuse`. Both remove it from `_running`, so that
-the conversation can have a next turn, and then emit activity_changed.
+`_end` and `_refuse` remove a turn from `_running`, so that the conversation can have a next turn,
+and then emit activity_changed.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Refusal:
 
     conversation_id: ConversationId
     text: str  # the user's text, to put back into the composer
-    # None if there is no error: the user stopped the turn, or a queued message came back
+    # None without an error: the user stopped the turn, or a queued message was returned
     problem: Problem | None
 
 
@@ -142,8 +141,8 @@ class Turns(QObject):
         self._desk = desk
         self._models = models
         self._origin = origin
-        # The key is the id of the newest request of the turn: a turn that waits for another model
-        # gets a new id and moves to the end.
+        # Key: id of the newest request of the turn. A turn that waits for another model gets a new
+        # id and moves to the end.
         self._running: dict[RequestId, _Running] = {}
         self._saver = QTimer(self, interval=SAVE_MS)
         self._saver.timeout.connect(self._save_texts)
@@ -158,7 +157,7 @@ class Turns(QObject):
 
     @property
     def num_writing(self) -> int:
-        """Number of turns that are being answered. Quitting now would cut their replies off."""
+        """Number of turns that are being answered. If the app quits, their replies are cut off."""
         return sum(running.has_started for running in self._running.values())
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
@@ -219,9 +218,9 @@ class Turns(QObject):
     def close(self) -> None:
         """End every turn and keep the text that has arrived.
 
-        Core.close() calls this after it has closed the engine. The engine has then finished its
-        running requests, and their events have ended the turns. The remaining turns never started,
-        or have started but not ended because the engine thread did not end in time.
+        Core.close() calls this after it has closed the engine. The events of the closed engine have
+        ended most turns. Turns remain that never started, or whose engine thread did not end in
+        time.
         """
         self._saver.stop()
         for running in list(self._running.values()):
@@ -248,8 +247,8 @@ class Turns(QObject):
         )
         running.facts = facts
         generation = generation_of(request, facts)
-        # This call changes only the conversation in memory: the desk does not store the turn before
-        # accept().
+        # This call changes only the conversation in memory. The desk stores the turn when accept()
+        # is called.
         self._desk.save(set_generation(conversation, running.reply_id, generation))
         self._set_phase(running, Waiting(0))
         self._engine.submit(request)
@@ -267,7 +266,8 @@ class Turns(QObject):
     def _on_request_changed(self, event: RequestEvent) -> None:
         running = self._running.get(event.request_id)
         if running is None:
-            return  # an event of a cancelled request whose turn was refused or got a new id
+            # Ignore events of a cancelled request: its turn was refused or has a new request id.
+            return
         match event:
             case RequestQueued(ahead=ahead):
                 self._set_phase(running, Waiting(ahead))
@@ -296,7 +296,7 @@ class Turns(QObject):
     def _on_delta(self, running: _Running, delta: TextDelta) -> None:
         live = running.live
         now = self._origin.tick()
-        # With the first text, replace the progress of prefill by the final state line.
+        # The first text has arrived: show the final state line instead of the progress of prefill.
         if live.num_tokens == 0 and running.planned is not None:
             self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
@@ -340,8 +340,8 @@ class Turns(QObject):
             if running.has_started:
                 continue
             if running.stopped:
-                # Refuse the turn here, because the event about the end of its request has not
-                # arrived yet.
+                # The user has stopped this turn, so it must not be submitted again. Its last event
+                # has not arrived yet.
                 self._refuse(running, None)
             else:
                 del self._running[running.request_id]

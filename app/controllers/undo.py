@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 
 class UndoList(QObject):
-    """A stack of functions. Each one undoes one action, at most once."""
+    """A stack of functions, each of which undoes one action. A function runs at most once."""
 
     undone = Signal(object)  # argument: the function that add() returned for the undone action
 
@@ -20,7 +20,7 @@ class UndoList(QObject):
         """Add the function that undoes the newest action.
 
         Returns:
-            A function that undoes this action, even if other actions followed it.
+            A function that undoes this action, also after later actions.
         """
 
         def undo_this() -> None:

@@ -11,12 +11,11 @@ caller saves the conversation and submits the messages, or discards the turn. Ca
     regenerate   a version of a reply                      the user message above it
     continue     nothing: the cut-off reply streams again  the reply so far
 
-A reply must have ended before it can be part of the messages. The window therefore plans no turn
-while another turn of the conversation is running.
+Every earlier reply must have ended. The window therefore plans no turn while another turn of the
+conversation is running.
 
-The plans take `generation`, the model and options to store in the new reply. The window passes None
-and sets the value when a model is ready (tree.set_generation). The command line passes None too.
-Tests of stored and shown messages pass a Generation.
+`generation` has the model and options to store in the new reply. The window passes None, and sets
+the value when a model is ready (tree.set_generation). The command line passes None too.
 """
 
 from __future__ import annotations
@@ -64,9 +63,8 @@ class Turn:
     user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
-    # Indices of the items of `messages` that the turn adds or changes. The engine counts their
-    # tokens as read. Tokens of other messages count as replayed if they are fed again
-    # (engine.types.Request).
+    # Indices of the items of `messages` that the turn adds or changes. If the engine feeds their
+    # tokens, these count as read; fed tokens of other messages count as replayed.
     new_messages: frozenset[int]
 
     @property
@@ -104,7 +102,7 @@ def plan_edit(
 ) -> Turn:
     """Plan a turn with a new version of a user message, which starts a new branch.
 
-    The draft stays, because an edit is typed in the message, not in the composer.
+    The draft stays, because the user has typed the edit in the message and not in the composer.
 
     Raises:
         EmptyMessageError: the text contains only white space.
@@ -153,7 +151,7 @@ def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
     assert can_continue(conv, reply_id)
     user_id = conv.nodes[reply_id].parent
     assert user_id is not None
-    # Make the messages first: resume_reply() drops the token ids, and the engine needs them.
+    # Make the messages before resume_reply() drops the token ids, which the engine needs.
     messages = _messages(conv.system_prompt, path_to(conv, reply_id))
     return _turn(resume_reply(conv, reply_id), user_id, reply_id, messages, set(), now=now)
 
@@ -162,7 +160,7 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     """Return the messages at the start of the next prompt: those on show, and the draft if any.
 
     The window passes them to the engine to read ahead (controllers/requests.py). The system prompt
-    is one of them, and the only one if there is neither a message nor a draft.
+    comes first, even if there is no message and no draft.
     """
     messages = _messages(conv.system_prompt, shown_path(conv))
     if draft.strip():
@@ -213,7 +211,7 @@ def _turn(
     *,
     now: float,
 ) -> Turn:
-    """Make the Turn. The system prompt counts as new if it has changed since the last turn.
+    """Make a Turn. The system prompt counts as new if it has changed since the last turn.
 
     Conversation.read_system_prompt is the system prompt of the last turn.
     """
@@ -231,16 +229,16 @@ def _turn(
 def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
     """Return the messages of a branch in the form that the model gets.
 
-    A reply without content is left out: it failed, or was stopped before its first token. The user
-    messages before and after that reply are joined into one, because many chat templates refuse two
-    user messages in a row. The model must get everything that the user wrote and still sees.
+    A reply without content, which failed or was stopped at once, is left out. The user messages
+    before and after such a reply are joined, because many chat templates refuse two user messages
+    in a row.
     """
     messages: list[Message] = []
     if system_prompt.strip():
         messages.append(Message(role=Role.SYSTEM, content=system_prompt))
     for node in path:
         if node.role is Role.ASSISTANT:
-            assert node.status is not MessageStatus.STREAMING, "the reply before must end first"
+            assert node.status is not MessageStatus.STREAMING, "the previous reply must have ended"
             if _holds_something(node):
                 messages.append(_reply_message(node))
         else:
@@ -259,17 +257,17 @@ def _reply_message(node: MessageNode) -> Message:
         role=Role.ASSISTANT,
         content=node.content,
         reasoning=node.reasoning,
-        reply=node.reply,  # the token ids, so that the engine does not tokenize the text again
+        reply=node.reply,  # with token ids, the engine need not tokenize the text again
     )
 
 
 def _holds_something(reply: MessageNode) -> bool:
-    # A complete reply stays in the prompt even if it is empty: the model chose to end that reply,
-    # and the engine's cache includes it.
+    # A complete reply stays in the prompt even if it is empty, because it is part of the engine's
+    # cached state.
     return reply.status is MessageStatus.COMPLETE or _has_text(reply)
 
 
 def _has_text(reply: MessageNode) -> bool:
-    # Tokens without text are enough: the reply may have been cut off inside a character.
+    # A reply can have tokens and no text: it may have been cut off inside its first character.
     has_tokens = reply.reply is not None and bool(reply.reply.token_bytes)
     return has_tokens or bool(reply.content or reply.reasoning)

@@ -1,7 +1,8 @@
 """Functions that delete and restore messages of a conversation. Pure.
 
-A deleted message stays in the tree, with a time in `deleted_at`, so that it can be restored. It is
-removed from its parent's children, so no branch contains it or the messages below it.
+A deleted message stays in the tree, with a time in `deleted_at`, so that it can be restored. The
+message is removed from its parent's children, so that it and the messages below it are in no
+branch.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
     if node.deleted_at is None:
         return conv
     there = {*conv.children.get(node.parent, ()), node_id}
-    # The siblings get the order of creation, because `nodes` has that order.
+    # `nodes` is in order of creation, so the siblings are too.
     siblings = tuple(one for one in conv.nodes if one in there)
     back = replace_node(conv, replace(node, deleted_at=None))
     return show_version(replace(back, children={**conv.children, node.parent: siblings}), node_id)

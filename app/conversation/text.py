@@ -33,8 +33,8 @@ def message_text(text: str) -> str:
     """Return a user's message as it is stored: without blank lines at the start.
 
     Some tokenizers merge line breaks at the start of a message with the template's text before the
-    message. The merge would change the token ids of the template's text. The engine, which has
-    already read the template's text ahead, would have to feed it again.
+    message. Such a merge changes the token ids of the template's text, which the engine may have
+    fed ahead already and would have to feed again.
     """
     return _BLANK_LINES.sub("", clean_text(text))
 

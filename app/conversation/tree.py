@@ -2,9 +2,9 @@
 
 Each message is a node below the message that it follows. Editing a message or regenerating a reply
 adds a sibling. The children of one parent are the versions of one message, and one of them is on
-show. To find the branch on show, `shown_path` follows the shown versions from the root. Until a
-reply ends, a LiveReply outside the tree holds its text, so that a text delta does not copy the
-tree. The caller supplies ids and times. No I/O, no Qt.
+show. To find the branch on show, `shown_path` follows the shown versions from the root. The text of
+a streaming reply is kept outside the tree, in a LiveReply, so that new text does not copy the tree.
+The caller supplies ids and times. No I/O, no Qt.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class MessageNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSummary:
-    """The part of a conversation that the list of conversations shows."""
+    """The fields of a conversation that the list of conversations shows."""
 
     conversation_id: ConversationId
     title: str
@@ -196,7 +196,7 @@ def has_messages(conv: Conversation) -> bool:
 
 
 def path_to(conv: Conversation, node_id: NodeId) -> tuple[MessageNode, ...]:
-    """Return the messages from the root down to the given one, even if that one is not on show."""
+    """Return the messages from the first one down to a given one, which need not be on show."""
     path: list[MessageNode] = []
     at: NodeId | None = node_id
     while at is not None:
@@ -220,7 +220,7 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
 
 
 def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
-    """Add messages to the tree, parents first. Show those that are not deleted."""
+    """Add messages, parents before children. Show each added version that is not deleted."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)
     for node in added:
         assert node.node_id not in nodes
@@ -232,7 +232,7 @@ def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
 
 
 def set_title(conv: Conversation, title: str) -> Conversation:
-    """Set the title that the user typed; an empty one restores the automatic title."""
+    """Set the title that the user typed. An empty title restores the automatic one."""
     title = one_line(title, MANUAL_TITLE_LEN)
     if title:
         return replace(conv, title=title, title_is_manual=True)
@@ -250,14 +250,14 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:
-    """Set the model and options of a reply, which may be unknown until a model is ready."""
+    """Set the model and options of a reply. They are unknown until a model is ready."""
     return replace_node(conv, replace(conv.nodes[reply_id], generation=generation))
 
 
 def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
     """Set an ended reply to STREAMING again, so that it can be continued.
 
-    The token ids are dropped: they cover only the old text, and more text is about to follow.
+    The token ids are dropped, because more text will follow and they belong to the old text only.
     """
     node = conv.nodes[reply_id]
     assert node.status is not MessageStatus.STREAMING
@@ -287,7 +287,7 @@ def stop_reply(
 ) -> Conversation:
     """Mark a streaming reply as stopped, and keep the text received so far.
 
-    Use this function if the engine sends no event about the end of the reply.
+    For replies whose end the engine does not report by an event.
     """
     node = conv.nodes[reply_id]
     status = MessageStatus.STOPPED

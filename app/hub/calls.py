@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url
+from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url, scan_cache_dir
 from huggingface_hub.hf_api import ExpandModelProperty_T
 from huggingface_hub.utils import (
     build_hf_headers,  # pyright: ignore[reportUnknownVariableType] — bare dict in its types
@@ -22,7 +22,7 @@ from app.hub.fetching import Target, discard, fetch_all, needed_files
 from app.hub.values import FoundModel
 
 _MAX_FOUND = 30  # number of repositories of each kind that a search returns
-_MAX_CONFIG = 1_000_000  # bytes of config.json that are read
+_MAX_CONFIG = 1_000_000  # maximum size of config.json in bytes
 _FIELDS: list[ExpandModelProperty_T] = ["downloads", "lastModified", "tags", "gated"]
 _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?[BM](?:-A\d+(?:\.\d+)?B)?)(?![A-Za-z0-9])", re.IGNORECASE
@@ -35,7 +35,7 @@ Reporter = Callable[..., None]
 
 
 def search(request: Request, _: Reporter) -> list[dict[str, object]]:
-    """Return the repositories for some words, or the one that an id or an address names."""
+    """Search by words, or look up one repository by its id or address. Return what was found."""
     words = str(request["words"]).strip()
     api = HfApi()
     if address := _ADDRESS.fullmatch(words):
@@ -66,7 +66,7 @@ def details(request: Request, _: Reporter) -> dict[str, object]:
 
 
 def download(request: Request, report: Reporter) -> dict[str, object]:
-    """Fetch a repository, or one GGUF file of it. Report the commit, bytes on disk and all bytes."""
+    """Download a repository or one GGUF file of it. Report commit, bytes on disk, total bytes."""
     info = HfApi().model_info(
         request["repo_id"], revision=request.get("revision") or None, files_metadata=True
     )
@@ -82,6 +82,11 @@ def download(request: Request, report: Reporter) -> dict[str, object]:
 def cancel(request: Request, _: Reporter) -> None:
     """Remove the partial files of a download. Opens no connection."""
     discard(_target(request, request["revision"]))
+
+
+def remove(request: Request, _: Reporter) -> None:
+    """Remove a commit from the cache, and the files that no other commit has. Opens no connection."""
+    scan_cache_dir(request["cache"]).delete_revisions(request["revision"]).execute()
 
 
 def _target(request: Request, revision: str) -> Target:
@@ -123,5 +128,5 @@ def _found(info: ModelInfo) -> FoundModel:
 
 
 CALLS: Mapping[str, Callable[[Request, Reporter], object]] = {
-    call.__name__: call for call in (search, details, download, cancel)
+    call.__name__: call for call in (search, details, download, cancel, remove)
 }

@@ -1,8 +1,8 @@
-"""The queue of downloads. It survives the end of the app; no Qt.
+"""The queue of model downloads, stored in a file between runs of the app. No Qt.
 
-One thread fetches one download after the other. A download that fails for a passing reason tries
-again by itself, after pauses that grow. After a restart of the app all unfinished downloads are
-paused, because nothing may connect before a person asks for it.
+One thread fetches one download after the other. After a temporary failure, such as a lost
+connection, a download is retried after increasing pauses. At the start of the app all unfinished
+downloads are paused, because the app connects only at the user's request.
 """
 
 from __future__ import annotations
@@ -27,16 +27,14 @@ _MAX_PAUSE_S = 60.0
 _RATE_S = 5.0  # seconds over which the rate is averaged
 _RUNNING = frozenset({DownloadState.RUNNING})
 _STOPPED = frozenset({DownloadState.PAUSED, DownloadState.WAITING, DownloadState.FAILED})
-_MAX_QUEUED = 1_000  # number of downloads that are read from the file
+_MAX_QUEUED = 1_000  # maximum number of downloads that are read from the file
 
 
 class Downloads:
     """The queue of downloads. All methods may be called from any thread.
 
-    Args:
-        file: the file that keeps the queue.
-        changed: called after each change, on the calling thread or the queue's.
-        make_call: returns the call that fetches a download.
+    Args: file: the file in which the queue is stored. changed: called after each change, on the
+    calling thread or the queue's. make_call: returns the call that fetches a download.
     """
 
     def __init__(
@@ -50,7 +48,7 @@ class Downloads:
         self._make_call = make_call or _fetch
         self._condition = threading.Condition()
         self._downloads: dict[str, Download] = {one.key: one for one in _read(file)}
-        self._due: dict[str, float] = {}  # when waiting downloads try again
+        self._due: dict[str, float] = {}  # times at which waiting downloads are retried, by key
         self._running: tuple[str, Call] | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -73,17 +71,17 @@ class Downloads:
         return new.key
 
     def pause(self, key: str) -> None:
-        """Stop a download. What has arrived is kept."""
+        """Stop a download, but keep the part that was downloaded."""
         self._set(key, UNFINISHED, state=DownloadState.PAUSED, problem=None)
         self._stop(key)
 
     def resume(self, key: str) -> None:
-        """Queue a download again that is paused, waits or has failed."""
+        """Put a paused, waiting or failed download back into the queue."""
         self._set(key, _STOPPED, state=DownloadState.QUEUED, problem=None, num_tries=0)
         self._wake()
 
     def cancel(self, key: str) -> None:
-        """Remove a download from the queue, and what has arrived of a file that is not complete."""
+        """Remove a download from the queue, and delete its partial files."""
         with self._condition:
             found = self._downloads.pop(key, None)
         self._stop(key)
@@ -116,7 +114,7 @@ class Downloads:
             running[1].cancel()
 
     def _set(self, key: str, states: frozenset[DownloadState], **changes: object) -> bool:
-        """Change fields of a download if it is in one of the states. Return True if it was."""
+        """Change fields of a download if its state is one of the given ones. Return True if so."""
         with self._condition:
             old = self._downloads.get(key)
             if old is None or old.state not in states:
@@ -136,7 +134,7 @@ class Downloads:
             self._fetch_one(download)
 
     def _next(self) -> Download | None:
-        """Wait for a download that can run. Return None when the queue is closed."""
+        """Wait until a download can run, and return the download. Return None after close()."""
         with self._condition:
             while not self._is_closed:
                 now = time.monotonic()
@@ -219,7 +217,7 @@ class _Rate:
     has_grown: bool = False  # True once a byte has arrived
 
     def after(self, done_bytes: int) -> float:
-        """Return the rate after a report of the bytes on the disk."""
+        """Return the new rate after a progress report with the number of bytes on disk."""
         now = time.monotonic()
         if self.first is None:
             self.first = done_bytes
@@ -244,7 +242,7 @@ def _discard(download: Download) -> None:
 
 
 def _read(file: Path) -> list[Download]:
-    """Return the kept queue. All unfinished downloads are paused. A damaged file means none."""
+    """Read the stored queue, with all unfinished downloads paused. Empty if the file is damaged."""
     try:
         rows = cast("list[dict[str, Any]]", json.loads(file.read_bytes()))
         return [_from_json(row) for row in rows[:_MAX_QUEUED]]
@@ -268,7 +266,7 @@ def _from_json(row: Mapping[str, Any]) -> Download:
 
 
 def _write(file: Path, downloads: tuple[Download, ...]) -> None:
-    """Replace the file of the queue. Log a failure, because the downloads do not need the file."""
+    """Store the queue in its file. A failure is only logged, as downloads run without the file."""
     rows = [
         {
             "repo_id": one.repo_id,

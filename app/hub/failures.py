@@ -18,20 +18,20 @@ class FailureKind(StrEnum):
     PROXY = "proxy"
     SLOW = "slow"  # no byte arrived for a while
     CUT = "cut"  # the connection ended too early, or the file has another size
-    SERVER = "server"  # the Hub answered with an error of its own
-    BUSY = "busy"  # the Hub asks to wait
+    SERVER = "server"  # the Hub answered with a server error
+    BUSY = "busy"  # the Hub limits the number of requests; retry later
     TOKEN = "token"  # noqa: S105 — the name of a kind; the Hub refuses the access token
     FORBIDDEN = "forbidden"
-    GATED = "gated"  # the owner gives access on request
+    GATED = "gated"  # the owner of the repository must grant access first
     NOT_FOUND = "not_found"
     NO_MODEL = "no_model"  # the repository has no weights that can be used
     DISK_FULL = "disk_full"
-    DAMAGED = "damaged"  # a file differs from its hash, several times
-    FILE = "file"  # the system refuses to write
+    DAMAGED = "damaged"  # a file did not match its hash in several tries
+    FILE = "file"  # the operating system refused to write a file
     OTHER = "other"
 
 
-# Failures that may be over in a while. A download tries again.
+# Temporary failures, after which a download is retried.
 PASSING = frozenset(
     {
         FailureKind.OFFLINE,
@@ -54,7 +54,7 @@ class Failure:
 
 
 def failure_from(values: Mapping[str, Any]) -> Failure:
-    """Return the failure that the child process wrote as JSON."""
+    """Convert the JSON that the child process wrote to a Failure."""
     return Failure(
         FailureKind(values["kind"]),
         str(values["detail"]),
@@ -78,7 +78,7 @@ class HubError(Exception):
 
 
 def problem_of(failure: Failure, repo_id: str) -> Problem:
-    """Return the sentences that describe a failure."""
+    """Return a Failure as a Problem, with sentences for the user."""
     cause, advice = words.SENTENCES[failure.kind.value]
     match failure.kind:
         case FailureKind.DISK_FULL if failure.needed_bytes:

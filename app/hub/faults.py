@@ -1,4 +1,4 @@
-"""Exceptions of the Hub's client as failures. Runs in the child process."""
+"""Conversion of exceptions of huggingface_hub to failures. Runs in the child process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from huggingface_hub.errors import (
 from app.hub.failures import Failure, FailureKind
 from app.hub.fetching import DamagedFileError, DiskRoomError
 
-# The first row whose class fits an exception states its kind. HfHubHTTPError derives from OSError.
+# The first row whose class matches an exception gives its kind. Some of these classes derive from
+# HfHubHTTPError or OSError, so failure_of() tests those two after this table.
 _KINDS: tuple[tuple[type[Exception], FailureKind], ...] = (
     (DamagedFileError, FailureKind.DAMAGED),
     (GatedRepoError, FailureKind.GATED),
@@ -43,7 +44,7 @@ _STATUSES: Mapping[int, FailureKind] = {
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return the failure that an exception means."""
+    """Convert an exception of huggingface_hub to a failure."""
     if isinstance(error, DiskRoomError):
         return Failure(
             FailureKind.DISK_FULL, needed_bytes=error.needed_bytes, free_bytes=error.free_bytes

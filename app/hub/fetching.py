@@ -1,9 +1,9 @@
 """Fetch the files of one repository into the cache of the Hugging Face Hub. Runs in the child.
 
-huggingface_hub's own download starts a file again after each interruption. This one appends to the
-partial file, compares size and hash with what the Hub states, and only then puts the file into the
-cache, in the layout that huggingface_hub defines. So other programs find the model too, and no
-unverified file is ever part of a snapshot.
+huggingface_hub's own download starts a file again after each interruption. This module appends to
+the partial file. When the size and hash match those that the Hub reports, the file is put into the
+cache in huggingface_hub's layout. So other programs find the model too, and a snapshot contains
+only verified files.
 """
 
 from __future__ import annotations
@@ -42,20 +42,19 @@ _NEEDED = ("*.safetensors", "*.json", "*.jinja", "*.txt", "*.model", "*.tiktoken
 _NOT_NEEDED = ("*/*", "onnx*", "*.bin.index.json", "pytorch_model*", "consolidated*", "adapter_*")
 RESERVE_BYTES = 2_000_000_000  # bytes that a download leaves free on the disk
 _MAX_TRIES = 3  # number of times a damaged file is fetched
-_CHUNK = 1 << 20  # bytes that are written at once, and may be fetched again after a kill
+_CHUNK = 1 << 20  # bytes per write; at most this many are downloaded again after a crash
 _PARTIAL = ".rejoinder.incomplete"
 
 
 class DamagedFileError(Exception):
-    """A file differs from what the Hub states, also after it was fetched again."""
+    """A downloaded file did not match the Hub's size or hash, also after more tries."""
 
 
 class DiskRoomError(Exception):
     """The disk has no room for the files.
 
-    Args:
-        needed_bytes: bytes to fetch, and the reserve.
-        free_bytes: bytes that are free.
+    Args: needed_bytes: number of bytes to download plus RESERVE_BYTES. free_bytes: bytes that are
+    free.
     """
 
     def __init__(self, needed_bytes: int, free_bytes: int) -> None:
@@ -128,7 +127,7 @@ def fetch_all(
 
 
 def _name_main(target: Target) -> None:
-    """Make the commit the one that other programs find as the branch main."""
+    """Write refs/main, so that other programs find this commit as the branch main."""
     branch = target.folder / "refs" / "main"
     branch.parent.mkdir(exist_ok=True)
     fresh = branch.with_suffix(".new")
@@ -174,13 +173,14 @@ def _fetch_intact(
             incomplete = blobs / f"{metadata.etag}{_PARTIAL}"
             headers = build_hf_headers()
             if urlsplit(metadata.location).netloc != urlsplit(url).netloc:
-                headers.pop("authorization", None)  # the address of a CDN is signed
+                # A CDN needs no token, because its address is signed.
+                headers.pop("authorization", None)
             _append(incomplete, metadata.location, headers, file.size or 0, progress)
             if not _is_intact(incomplete, file):
                 incomplete.unlink()
                 continue
             incomplete.replace(blob)
-        # The blob is there, so this call only links it into the snapshot.
+        # The blob is already in the cache, so this call only links it into the snapshot.
         hf_hub_download(
             target.repo_id, file.rfilename, revision=target.revision, cache_dir=target.cache
         )
@@ -191,7 +191,7 @@ def _fetch_intact(
 def _append(
     path: Path, url: str, headers: dict[str, str], size: int, progress: Callable[[int], None]
 ) -> None:
-    """Fetch the bytes of a file that are not there yet."""
+    """Download the missing bytes of a file, and append them to its partial file."""
     constants.DOWNLOAD_CHUNK_SIZE = _CHUNK
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "r+b", buffering=0) as content:

@@ -17,7 +17,7 @@ from app.words import hub as words
 log = logging.getLogger(__name__)
 
 Progress = Callable[[Mapping[str, Any]], None]
-_MAX_LINE = 4_000_000  # bytes of one answer; thirty found models take 20,000
+_MAX_LINE = 4_000_000  # maximum bytes of one answer; a search result of thirty models has 20,000
 _PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from app.hub.program import main; main()"
 
 
@@ -110,12 +110,12 @@ class HubCall:
 
 
 def search(text: str) -> HubCall:
-    """Return the call that searches models. Its result is for `found_models`."""
+    """Return a call that searches for models. Pass its result to `found_models`."""
     return HubCall("search", words=text)
 
 
 def found_models(result: list[dict[str, Any]]) -> tuple[FoundModel, ...]:
-    """Return the models of a search."""
+    """Convert the result of a search call to values."""
     return tuple(FoundModel(**one) for one in result)
 
 
@@ -131,12 +131,12 @@ def fetch(repo_id: str, *, revision: str = "", chosen: str = "") -> HubCall:
 
 
 def details(repo_id: str) -> HubCall:
-    """Return the call that asks for one repository. Its result is for `repo_details`."""
+    """Return a call that requests the details of a repository, for `repo_details`."""
     return HubCall("details", repo_id=repo_id)
 
 
 def repo_details(result: Mapping[str, Any]) -> RepoDetails:
-    """Return what the Hub says about a repository."""
+    """Convert the result of a details call to a value."""
     return RepoDetails(
         found=FoundModel(**result["found"]),
         revision=result["revision"],

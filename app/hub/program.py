@@ -1,8 +1,8 @@
 """The child process that talks to the Hugging Face Hub. It makes one call and ends.
 
-It is the only process of the app that opens connections. A call is one JSON line on standard
-input. Answers are JSON lines on standard output: {"progress": ...}, then {"result": ...} or
-{"error": {"kind": ..., ...}}. If the app ends, writing the next line fails, and the process ends.
+Only this process of the app opens network connections. A call is one JSON line on standard input.
+Answers are JSON lines on standard output: {"progress": ...}, then {"result": ...} or {"error":
+{"kind": ..., ...}}. If the app ends, writing the next line fails, and the process ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PROGRESS_S = 0.25  # seconds between two lines of progress
 
 
 def main() -> None:
-    """Make the call of standard input."""
+    """Make the call that standard input describes."""
     os.environ.update(_SILENT)
     request = json.loads(sys.stdin.readline())
     if endpoint := request.get("endpoint"):
@@ -40,7 +40,7 @@ def main() -> None:
     try:
         result = CALLS[request["call"]](cast("Mapping[str, Any]", request), _Reporter())
     except BrokenPipeError:
-        os._exit(0)  # the app has ended
+        os._exit(0)  # the app has ended, so the output has no reader
     except Exception as error:  # noqa: BLE001 — the Hub's client raises exceptions of many libraries
         _write({"error": asdict(failure_of(error))})
     else:
@@ -48,7 +48,7 @@ def main() -> None:
 
 
 class _Reporter:
-    """Writes progress, at most four times a second."""
+    """A writer of progress lines, at most four per second."""
 
     def __init__(self) -> None:
         self._written = 0.0  # time of the last line

@@ -12,10 +12,10 @@ from engine.types import Problem
 class FoundModel:
     """A model repository of the Hub, as a search lists it."""
 
-    repo_id: str  # such as "mlx-community/Qwen3.5-9B-MLX-4bit"
+    repo_id: str  # for example "mlx-community/Qwen3.5-9B-MLX-4bit"
     parameters: str = ""  # as in the repository's name, such as "9B"; "" if it has none
     bits: str = ""  # as in the repository's name, such as "4"; "" if it has none
-    downloads: int = 0  # in the last 30 days
+    downloads: int = 0  # number of downloads in the last 30 days
     updated: str = ""  # ISO date of the last change
     licence: str = ""
     is_gated: bool = False  # True if the owner gives access to persons who accept terms
@@ -71,11 +71,11 @@ class Download:
     total_bytes: int = 0  # 0 until the Hub has stated it
     bytes_per_s: float = 0.0
     num_tries: int = 0  # failed tries since the last byte arrived
-    problem: Problem | None = None  # why the download waits or has failed
+    problem: Problem | None = None  # reason why the download waits or has failed
 
     @property
     def key(self) -> str:
-        """The identity of the download in the queue."""
+        """The key that identifies the download in the queue."""
         return f"{self.repo_id}/{self.chosen}" if self.chosen else self.repo_id
 
     @property
@@ -85,7 +85,7 @@ class Download:
 
     @property
     def seconds_left(self) -> float | None:
-        """An estimate, or None if the download does not run or its rate is not known yet."""
+        """Estimated seconds to the end; None if not running or if the rate is not known yet."""
         if self.state is not DownloadState.RUNNING or self.bytes_per_s <= 0 or not self.total_bytes:
             return None
         return (self.total_bytes - self.done_bytes) / self.bytes_per_s

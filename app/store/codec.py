@@ -39,7 +39,7 @@ def from_json(kind: type[_Value], text: str) -> _Value:
 
 
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
-    """Return the value as from_json does. If the text is damaged, log this and return None.
+    """Decode like from_json. If the text is damaged, write a warning to the log and return None.
 
     Use it for optional data: a conversation can still be opened if the result is None.
     """
@@ -52,7 +52,7 @@ def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:
 
 @cache
 def _reader(hint: object) -> _Read:
-    """Return the function that turns parsed JSON into a value of the annotated type."""
+    """Return a function that converts parsed JSON to a value of the type `hint`."""
     origin = get_origin(hint)
     if origin is UnionType:
         return _optional_reader(hint)
@@ -100,7 +100,7 @@ def _dataclass_reader(kind: type[DataclassInstance]) -> _Read:
             return kind(
                 **{name: read_it(parsed[name]) for name, read_it in readers if name in parsed}
             )
-        except TypeError as error:  # a field without a default is missing
+        except TypeError as error:  # the JSON lacks a field that has no default
             raise ValueError(str(error)) from error
 
     return read

@@ -1,4 +1,4 @@
-"""Conversations as rows of the tables conversations and shown_versions, and back. Pure."""
+"""Conversion between conversations and rows of the tables conversations and shown_versions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.conversation.tree import Conversation, ConversationSummary, NodeId, Set
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
-_ROOT = ""  # value of the column `parent` for a first message: a primary key cannot hold NULL
+_ROOT = ""  # value of the column `parent` for a first message, because a primary key cannot be NULL
 
 
 class ConversationRecord(NamedTuple):

@@ -1,14 +1,14 @@
 """The store of conversations: saves and loads whole Conversation values in the SQLite database.
 
-The store lane (bridge/store_lane.py) opens the store, calls it and closes it, all on one thread. A
-save compares the new value with the one that was saved last and writes only the differing rows.
-While a reply streams, save_text writes its text so far. The store caches nothing: the store lane
-keeps the values that were saved last.
+The store lane (bridge/store_lane.py) uses the store on its worker thread. A save compares the new
+value with the one that was saved last and writes only the differing rows. While a reply streams,
+save_text writes its text so far. The store caches nothing: the store lane keeps the values that
+were saved last.
 
 A deleted conversation or message only gets a time in the column deleted_at. It stays in the
-database for 30 days, so that it can be restored. `purge` then removes it for good. In the app only
-open_store calls purge, before any conversation is loaded. No loaded conversation therefore has a
-message that was removed from the database.
+database for 30 days, so that it can be restored. `purge` then removes it for good. The app purges
+only when it opens the store. No conversation in memory can therefore have a message that was
+removed from the database.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _kept_aside(kept: Path) -> Problem:
 
 
 class ConversationStore:
-    """All conversations of a data folder, and in `presets` the presets. On the store thread only.
+    """The conversations and presets of a data folder. Use on the store thread only.
 
     Each method that writes does so in one transaction. It raises StoreError and changes nothing if
     the disk is full or the database cannot be used.
@@ -97,7 +97,7 @@ class ConversationStore:
         self._database.close()
 
     def create(self, conv: Conversation) -> None:
-        """Write a conversation that is not stored yet, at its first save by the store lane."""
+        """Write a conversation that is not stored yet."""
         with self._database.transaction():
             self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
             self._write_nodes(conv, conv.nodes.values())
@@ -106,8 +106,8 @@ class ConversationStore:
     def save(self, conv: Conversation, *, since: Conversation) -> None:
         """Write the changes of a conversation relative to `since`, the value that was saved last.
 
-        After a failed save, pass the same `since` again, so that the next save writes everything.
-        An unchanged streaming reply is not written, so the text that save_text wrote for it stays.
+        After a failed save, pass the same `since` again, so that no change is lost. If only
+        save_text wrote new text of a streaming reply, that text stays.
         """
         assert conv.conversation_id == since.conversation_id
         assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
@@ -152,7 +152,7 @@ class ConversationStore:
     def stop_interrupted(self) -> int:
         """Mark as stopped all replies that a crash interrupted, and return their number.
 
-        open_store calls this, when no reply is streaming. The saved part of the text stays.
+        Call this method when no reply is streaming. The saved part of the text stays.
         """
         return self._database.run(statements.STOP_INTERRUPTED)
 
@@ -174,8 +174,8 @@ class ConversationStore:
         nodes = [node_from(row) for row in messages]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
-        # SELECT_MESSAGES returns the order of creation, so parents come first. add_nodes shows the
-        # newest versions; replace() then sets the versions that were on show.
+        # The messages come in order of creation, so parents come first. add_nodes() shows the
+        # newest versions; replace() then restores the versions that were shown before.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown)
 

@@ -67,7 +67,7 @@ class Database:
             yield
             self.run("COMMIT")
         except BaseException:
-            # After some errors, such as a full disk, SQLite has already rolled back.
+            # After some errors, such as a full disk, SQLite has already ended the transaction.
             if self._connection.in_transaction:
                 self.run("ROLLBACK")
             raise
@@ -174,8 +174,8 @@ def _set_up(database: Database) -> None:
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
     """Apply the migrations, each in its own transaction.
 
-    Each transaction also stores the number of its migration in PRAGMA user_version. The first
-    migration has the number since + 1.
+    `since` is the number of migrations that were applied before. Each transaction also stores the
+    number of its migration in PRAGMA user_version.
     """
     for number, statements in enumerate(migrations, start=since + 1):
         with database.transaction():

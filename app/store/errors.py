@@ -74,7 +74,8 @@ class AlreadyRunningError(StoreError):
     advice = words.ALREADY_RUNNING_ADVICE
 
 
-_PRIMARY_CODE = 0xFF  # mask: the low byte of an extended result code is the primary result code
+# Mask: the low byte of an extended SQLite result code is the primary result code.
+_PRIMARY_CODE = 0xFF
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:

@@ -89,8 +89,8 @@ COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
 
 _TOKENS_AT = len(MessageRow._fields)
 _USAGE_AT = _TOKENS_AT + len(TokensRow._fields)
-# Reading these dictionaries is five times as fast as calling the enum classes. Opening a long
-# conversation looks up thousands of values.
+# These dictionaries are five times as fast as a call of the enum class. Opening a long conversation
+# looks up thousands of values.
 _ROLES = {role.value: role for role in Role}
 _STATUSES = {status.value: status for status in MessageStatus}
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
@@ -141,7 +141,7 @@ def node_from(values: tuple[Value, ...]) -> MessageNode:
 
 
 def _shared(how: Generation) -> Generation:
-    """Return a Generation without the values that differ from reply to reply."""
+    """Return a copy of a Generation without the values that differ from reply to reply."""
     sampling = replace(how.sampling, seed=0)
     return replace(how, sampling=sampling, usage=None, finish_reason=None)
 
@@ -161,7 +161,7 @@ def _generation(row: MessageRow, usage: tuple[Value, ...]) -> Generation | None:
 
 
 class _Shared(NamedTuple):
-    """Keyword arguments for Generation and SamplingParams that are the same in many replies."""
+    """Arguments for Generation and SamplingParams that many replies have in common."""
 
     generation: dict[str, Any]
     sampling: dict[str, Any]
@@ -184,9 +184,8 @@ def _arguments(value: Generation | SamplingParams, *, without: set[str]) -> dict
 
 
 def _reasons(text: str) -> tuple[Reason, ...]:
-    # This function does not use from_json: its type checks would take longer than reading the rest
-    # of the row, and every reply has reasons. The first versions of the app stored sentences
-    # instead of JSON; such sentences are dropped.
+    # from_json() is not used here, because its type checks take longer than reading the rest of the
+    # row. The first versions of the app stored sentences instead of JSON; these are dropped.
     if not text.startswith("[{"):
         return ()
     try:

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 Migration = tuple[str, ...]
 
-# message_number is an explicit INTEGER PRIMARY KEY because VACUUM may renumber an implicit rowid,
-# and full-text search will index messages by this number. It is also the order of creation within a
-# conversation. Small columns come first: long text and token ids are stored on overflow pages,
-# which a query of small columns never reads.
+# message_number is an explicit INTEGER PRIMARY KEY, because VACUUM may renumber an implicit rowid.
+# The number gives the order of creation within a conversation. Small columns come first: long text
+# and token ids are stored on overflow pages, which a query of small columns never reads.
 _M001: Migration = (
     """
     CREATE TABLE conversations (
@@ -75,8 +74,8 @@ _M001: Migration = (
     """,
 )
 
-# This migration moves the seed out of the generation JSON. Every reply has its own seed, so no two
-# replies had the same JSON, and the cache of parsed JSON in message_rows.py was useless.
+# Move the seed from the generation JSON to a column. Without the seed, many replies have the same
+# JSON, which message_rows.py then parses only once.
 _M002: Migration = (
     "ALTER TABLE conversations ADD COLUMN keep_ready INTEGER NOT NULL DEFAULT 0",
     "ALTER TABLE messages ADD COLUMN seed INTEGER",

@@ -1,7 +1,7 @@
 """The SQL statements of conversations.py.
 
-The columns of a statement have the order of the fields of a row class, such as SummaryRow, or of
-message_rows.COLUMNS.
+The columns in a statement are in the same order as the fields of a row class, such as SummaryRow,
+or as message_rows.COLUMNS.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ SELECT_SUMMARIES = _select(
     "WHERE deleted_at IS NULL ORDER BY updated_at DESC, created_at DESC",
 )
 # Parameters: a value for each column except the id, then the id. A NULL parameter leaves its column
-# unchanged, so this statement cannot set a column to NULL. No caller needs to set one to NULL.
+# unchanged. No caller needs to set a column to NULL.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
 
-# Removes the messages that were deleted before a given time, and all messages below them. The
-# messages below have no deleted_at of their own.
+# Removes the messages that were deleted before a given time and all messages below them, which have
+# no deleted_at of their own.
 PURGE_MESSAGES = """
     WITH RECURSIVE gone (conversation_id, node_id) AS (
         SELECT conversation_id, node_id FROM messages WHERE deleted_at <= ?

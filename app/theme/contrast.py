@@ -24,7 +24,7 @@ class PaintKind(StrEnum):
 # Minimum contrast ratios, from the WCAG.
 MIN_CONTRAST = {PaintKind.TEXT: 4.5, PaintKind.MARK: 3.0}
 
-# Background colours. One background painted over another needs no minimum contrast.
+# Background colours. There is no minimum contrast between two backgrounds.
 SURFACES = frozenset(
     (
         *("canvas", "sidebar", "raised", "composer_chip", "hover", "selected", "user_bubble"),

@@ -1,6 +1,6 @@
 """The app's icons: SVG files on an 18 px grid, tinted with a token colour. Main thread.
 
-The files are in resources/icons. They paint with currentColor, which is replaced by the tint.
+The files are in resources/icons. Their colour is currentColor, which is replaced by the tint.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The current appearance: light, dark or that of the system; normal or high contrast. Main thread.
 
-main makes one Theme and passes it to the widgets, which repaint on its `changed` signal.
+main.py makes one Theme and passes it to all widgets. They repaint when the Theme emits `changed`.
 """
 
 from __future__ import annotations

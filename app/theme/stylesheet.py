@@ -1,8 +1,8 @@
 """The QPalette and the style sheet of the application, made from the design tokens. Main thread.
 
-Rules depend on two dynamic properties of widgets: `kind` of buttons (primary, danger, plain,
-segment, tab, icon) and `tone` of labels (secondary, tertiary, error). The rules for single parts of
-the window are in window_style.py.
+The rules use two dynamic properties of widgets. Buttons have `kind`: primary, danger, plain,
+segment, tab or icon. Labels have `tone`: secondary, tertiary or error. The rules for single parts
+of the window are in window_style.py.
 """
 
 from __future__ import annotations

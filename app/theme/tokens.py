@@ -223,6 +223,8 @@ class Size:
     SETTINGS_WIDTH = 640
     SETTINGS_HEIGHT = 440
     SETTINGS_LABEL = 144
+    MODELS_WIDTH = 720
+    MODELS_HEIGHT = 560
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32

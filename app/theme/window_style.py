@@ -56,7 +56,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings {{ background: {colors.canvas}; }}
+#settings, #models {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -154,5 +154,8 @@ def _card_rules(colors: Colors) -> str:
 #details, #details QLabel {{ background: transparent; }}
 #details {{ border: 1px solid transparent; }}
 #details:focus {{ border-color: {colors.error.ink}; }}
-#suggestion {{ background: {colors.code_background}; border-radius: {Radius.BUTTON}px; }}
+#offer {{
+  background: {colors.raised}; border: 1px solid {colors.border}; border-radius: {Radius.CODE}px;
+}}
+#offers {{ background: transparent; }}
 """

@@ -30,7 +30,7 @@ NO_PARENT = QModelIndex()
 
 @dataclass(frozen=True, slots=True)
 class ListHeading:
-    """The heading of a section. It cannot be selected."""
+    """The heading of a section of the sidebar, such as "Yesterday". It cannot be selected."""
 
     text: str
 
@@ -134,7 +134,7 @@ class ConversationsModel(QAbstractListModel):
             self._bring(row, at)
 
     def _bring(self, row: Row, at: int) -> None:
-        """Insert, move or update a row so that its index is `at`.
+        """Put `row` at index `at`: insert, move or update the row.
 
         The rows before `at` must already be in their final places.
         """

@@ -50,14 +50,14 @@ class SearchText:
     """The searchable text of one message. It is case-folded: see case_folded()."""
 
     text: str  # case-folded text: rows joined by ROW_END, or Markdown source
-    is_read: bool  # True if `text` comes from the rows, False if it is Markdown source
+    is_read: bool  # True if `text` is the text of painted rows, False if it is Markdown source
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
     """A compiled query. It works on case-folded text only: see case_folded()."""
 
-    in_read: re.Pattern[str]  # pattern for the text of rows
+    in_read: re.Pattern[str]  # pattern for the text of painted rows
     in_markdown: re.Pattern[str]  # pattern for Markdown source: allows markup between words
     # The query if it is a single word, for which str.count() is enough. None if it has several
     # words.
@@ -143,8 +143,8 @@ class Counts:
     def neighbour(self, current: Occurrence | None, *, step: int, near: int) -> int:
         """Return the number of the match that is `step` matches after the current match.
 
-        After the last match comes the first. If `step` is 0, or if there is no current match,
-        return the number of the first match in the message `near` or below it.
+        The first match follows the last one. If `step` is 0 or no match is current, return the
+        number of the first match in the message with index `near` or in a later message.
         """
         number = None if current is None else self.number(current)
         if number is not None and step:

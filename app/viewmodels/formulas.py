@@ -2,7 +2,7 @@ r"""markdown-it rules for LaTeX formulas: `$x$`, `$$x$$`, `\(x\)`, `\[x\]`, `\be
 
 A dollar sign can also mean money. Two single dollar signs enclose a formula only if there is no
 white space directly inside them, and no letter, digit or dollar sign directly outside. This rule is
-stricter than Pandoc's `tex_math_dollars`. Text inside code is never a formula. No Qt, no I/O.
+stricter than Pandoc's `tex_math_dollars`. Text inside code is never a formula.
 """
 
 from __future__ import annotations

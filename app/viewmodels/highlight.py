@@ -97,9 +97,9 @@ class GrowingColors:
     """The colours of a code block that is still being written."""
 
     lines: list[LinePieces]  # pieces of the lexed lines
-    partial: LinePieces = ()  # pieces of the incomplete line after them
-    # Column at which an unclosed comment begins in the line after the lexed lines, or None. The
-    # comment is lexed when its end has arrived.
+    partial: LinePieces = ()  # pieces of the incomplete line after `lines`
+    # Column of an unclosed comment in the line after `lines`, or None if there is no such comment.
+    # The comment is lexed when its end has arrived.
     comment: int | None = None
 
     def pieces(self, line: int, text: str) -> LinePieces:
@@ -146,10 +146,10 @@ class GrowingHighlighter:
         return len(self.colors.lines) >= MAX_LINES or self._end >= MAX_CODE
 
     def _lex_unit(self, code: str, complete: int) -> _Lexed | None:
-        """Lex the next line. If a comment begins on it, lex all lines up to the comment's end.
+        """Lex the next line. If a comment begins there, lex all lines up to the end of the comment.
 
-        Return None if the comment's end has not arrived. If it is still missing after
-        MAX_OPEN_COMMENT lines, lex only the first line, as if it were complete.
+        Return None if the text has no end of the comment yet. After MAX_OPEN_COMMENT lines without
+        an end, lex only the first line, as if the comment ended there.
         """
         end = code.index("\n", self._end) + 1
         while True:
@@ -162,8 +162,8 @@ class GrowingHighlighter:
                 self.colors.comment = lexed.comment - self._end
                 return None if waiting <= MAX_OPEN_COMMENT else lexed
             if close < end:
-                # The lexed lines contain the `*/`, but the lexer did not end a comment there. So
-                # for this lexer, /* begins no comment.
+                # The lexer found no comment in these lines. So /* does not begin a comment in this
+                # language.
                 return lexed
             end = code.index("\n", close) + 1
 
@@ -291,7 +291,7 @@ def _enter(new_state: NewState, stack: list[str]) -> None:
 
 
 def packed_lines(lines: Iterable[LinePieces]) -> list[list[int]]:
-    """Return the pieces of each line as a flat list of numbers: start, length and ink of each."""
+    """Convert each line to a flat list of numbers: start, length and ink of every piece."""
     return [
         [number for piece in pieces for number in (piece.start, piece.length, piece.ink.value)]
         for pieces in lines
@@ -299,7 +299,7 @@ def packed_lines(lines: Iterable[LinePieces]) -> list[list[int]]:
 
 
 def unpacked_lines(lines: Iterable[Sequence[int]]) -> list[LinePieces]:
-    """Return the lines that packed_lines() packed."""
+    """Convert the lists of numbers from packed_lines() back to lines of pieces."""
     return [
         tuple(Piece(line[at], line[at + 1], Ink(line[at + 2])) for at in range(0, len(line), 3))
         for line in lines

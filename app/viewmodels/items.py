@@ -86,7 +86,7 @@ class _Made:
     items: tuple[TranscriptItem, ...]
 
     def is_of(self, other: Conversation, *, is_answering: bool) -> bool:
-        """Return True if the items are still valid for `other`, a newer state of the conversation.
+        """Return True if the cached items are still valid for `other`, a newer conversation state.
 
         A new draft or title does not make the items invalid.
         """

@@ -41,7 +41,7 @@ class Language:
     # RegexLexer.
     tables: Tables | None
     first_state: tuple[str, ...]  # the stack of states at the start of a block
-    # True if the lexer returns a comment as one token, so that lexing cannot resume inside it.
+    # True if the lexer returns a comment as one token. Lexing then cannot resume inside a comment.
     needs_comment_end: bool
 
     @property
@@ -76,8 +76,7 @@ def _needs_comment_end(lexer: Lexer) -> bool:
 def _tables(lexer: Lexer) -> Tables | None:
     if isinstance(lexer, ExtendedRegexLexer) or not isinstance(lexer, RegexLexer):
         return None
-    # Pygments cannot resume at a line, because it does not expose its state. highlight.py runs the
-    # compiled tables itself. They are a class attribute, or an instance attribute if the lexer has
-    # variants (C#).
+    # highlight.py runs the compiled rule tables itself, because Pygments cannot resume at a line.
+    # The tables are a class attribute, or an instance attribute if the lexer has variants (C#).
     own = {**vars(type(lexer)), **vars(lexer)}
     return cast("Tables | None", own.get("_tokens"))

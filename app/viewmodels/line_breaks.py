@@ -1,4 +1,4 @@
-"""Line breaks for wrapped code: a line wider than the view is cut into pieces. No Qt, no I/O."""
+"""Line breaks for code that is wider than the view. No Qt, no I/O."""
 
 from __future__ import annotations
 

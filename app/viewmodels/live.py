@@ -22,7 +22,7 @@ class LiveReply:
     phase: Phase
     # the stored reply that is continued; None for a new reply
     begun: InitVar[MessageNode | None] = None
-    # number of tokens generated so far; if an earlier reply is continued, its tokens do not count
+    # number of generated tokens, without those of the stored reply that is continued
     num_tokens: int = 0
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning

@@ -60,7 +60,7 @@ def parse_markdown(text: str) -> tuple[Block, ...]:
 
 
 class Lines:
-    """The offsets at which lines start. They count from the start of the whole Markdown source.
+    """The offset of the start of each line, counted from the start of the whole Markdown source.
 
     `text` can be a part of the source; `base` is the offset of that part.
     """
@@ -87,8 +87,8 @@ def read_blocks(
 ) -> tuple[Block, ...]:
     """Convert parser tokens to blocks.
 
-    If the tokens begin with an ordered list, `first_number` replaces the number of its first item.
-    MarkdownStream needs this because it parses the rest of a list without the earlier items.
+    If the tokens begin with an ordered list, its first item gets the number `first_number`.
+    MarkdownStream sets `first_number` when it parses the rest of a list without the earlier items.
     """
     return tuple(_Reader(tokens, lines, first_number).blocks())
 
@@ -185,9 +185,10 @@ class _Reader:
         return _Container(frame, source)
 
     def _without_task(self, spans: tuple[TextSpan, ...]) -> tuple[TextSpan, ...]:
-        """Look for "[x] " or "[ ] " at the start of a list item. If found, make it a task item.
+        """Remove "[x] " or "[ ] " from the start of a list item. Mark the item as a task item.
 
-        Return the spans without this mark.
+        Return the spans of the item without the check box. An item without a check box is
+        unchanged.
         """
         item = self._open[-1] if self._open else None
         if item is None or not item.empty or item.frame is None or not spans:
@@ -296,7 +297,7 @@ def _token_spans(children: Sequence[Token]) -> Iterator[TextSpan]:
 
 
 def _look(span: TextSpan) -> tuple[TextMark, str, object]:
-    """Return a key that is equal for spans that can be merged. Formulas are never merged."""
+    """Return a key: adjacent spans with equal keys can be merged. A formula's key is unique."""
     return span.marks, span.link, object() if TextMark.FORMULA in span.marks else None
 
 

@@ -42,17 +42,16 @@ from app.viewmodels.markdown import (
     read_code,
 )
 
-# In characters. finish() does not parse a longer text again, so its link definitions do not apply
-# to frozen blocks.
+# In characters. finish() does not parse a longer text again. In such a text, a link definition has
+# no effect on the blocks before it.
 MAX_REPARSE = 200_000
 # In characters. A longer tail is frozen at once, because parsing it at every update would be too
 # slow. An open code fence is an exception: it is not parsed again.
 MAX_BLOCK = 50_000
-# The number of marks in a tail: line ends and characters with a meaning in Markdown. The time of
-# parsing depends on it: 5 to 11 us per mark. A tail with more marks is frozen, too. Prose has one
-# mark in 15 characters.
+# A mark is a line end or a character with a meaning in Markdown. A tail with more marks than this
+# is frozen, because parsing takes 5 to 11 us per mark. Prose has one mark in 15 characters.
 MAX_MARKS = 1_500
-# finish() parses so many characters at once if it parses the whole text again.
+# If finish() parses the whole text again, it parses this number of characters at a time.
 _SLICE = 2_000
 
 # Matches a last line that has only markup. It is not shown yet, because the text that follows
@@ -77,7 +76,8 @@ class _Cut:
     """The line at which the tail begins."""
 
     line: int  # index of the line in the parsed text
-    number: int | None  # number of the list item on that line, if it is in an ordered list
+    # Number of the ordered list item on that line; None if there is no such item.
+    number: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,8 @@ class MarkdownStream:
     """
 
     def __init__(self, parser: MarkdownIt, references: Mapping[str, object] | None = None) -> None:
-        # Number of marks that were parsed so far, counted again in each parse. See MAX_MARKS.
+        # Number of marks (see MAX_MARKS) in all parses together. A mark that was parsed twice
+        # counts twice.
         self.num_parsed_marks = 0
         self._parser = parser
         self._text = ""
@@ -112,12 +113,14 @@ class MarkdownStream:
         self._number: int | None = None
         # link definitions before the tail, by label
         self._references: dict[str, object] = dict(references or {})
-        self._late_references = False  # True if a link definition came after frozen blocks
-        self._fence: _OpenFence | None = None  # the open fence, if the tail is one
-        self._table_head = ""  # header of the table that the tail continues, or ""
+        self._late_references = False  # True if a link definition stands below a frozen block
+        # The tail, if the tail is an open code fence; otherwise None.
+        self._fence: _OpenFence | None = None
+        # Header row of the cut table that the tail continues; "" if the tail continues no table.
+        self._table_head = ""
         self._finished = False
-        # The stream that parses the whole text again with all link definitions, and the number of
-        # characters that it has.
+        # A second stream, which parses the whole text again with all link definitions, and the
+        # number of characters that were appended to it.
         self._again: MarkdownStream | None = None
         self._num_again = 0
 
@@ -137,7 +140,7 @@ class MarkdownStream:
 
     @property
     def tail(self) -> tuple[Block, ...]:
-        """Blocks after the frozen ones. They are parsed on access, not at every append."""
+        """Blocks after the frozen ones. The text is parsed on access, not at every append."""
         if self._tail is None:
             self._tail = self._parse_tail()
         return self._tail
@@ -161,15 +164,15 @@ class MarkdownStream:
     def finish(self) -> None:
         """End the text: show its last line, close its blocks and apply late link definitions.
 
-        Call it once; append_text() is not allowed after it. If a link definition came after frozen
-        blocks, parse the whole text again: `frozen` then has other blocks.
+        Call this method once, after the last append_text(). If a link definition stands below a
+        frozen block, the whole text is parsed again and `frozen` is replaced.
         """
         self.start_finish()
         while not self.is_done:
             self.finish_more()
 
     def start_finish(self) -> None:
-        """Do the same as finish(), but if the text must be parsed again, only prepare that."""
+        """End the text like finish(), but leave a second parse of the text to finish_more()."""
         if self._held:
             self._add(self._held)
             self._held = ""
@@ -179,7 +182,7 @@ class MarkdownStream:
             self._again = MarkdownStream(self._parser, self._references)
 
     def finish_more(self) -> None:
-        """Parse the next slice of the text again. Call it until is_done is True."""
+        """Parse the next slice of the whole text again. Call this method until is_done is True."""
         again = self._again
         assert again is not None
         before = again.num_parsed_marks
@@ -220,15 +223,17 @@ class MarkdownStream:
             text = text[: _decided_len(text)]
         parsed = self._parse(text)
         if self._finished:
-            # finish() needs all link definitions.
+            # Store the link definitions of the tail too: finish() needs all definitions of the
+            # text.
             self._note_references(parsed.references, _Cut(0, None))
             self._references.update(parsed.references)
         return parsed.blocks
 
     def _parse(self, text: str) -> _Parsed:
-        """Parse the text of the tail. If it continues a table, parse it below the table's head."""
+        """Parse the tail. If the tail continues a cut table, put the table's header before it."""
         self.num_parsed_marks += num_marks(text)
-        # A formula without closing delimiter is a block of its own while text may follow (GROWING).
+        # While text may follow (GROWING), a formula without closing delimiter is parsed as a
+        # formula.
         environment: dict[str, Any] = {
             "references": dict(self._references),
             formulas.GROWING: not self._finished,
@@ -277,7 +282,7 @@ class MarkdownStream:
         )
 
     def _freeze(self, end: int) -> None:
-        """Freeze the blocks of the tail that new text can no longer change."""
+        """Move blocks that new text can no longer change from the tail to `frozen`."""
         self._fence = None
         parsed = self._parse(self._text[self._tail_start : end])
         cut = _find_cut(parsed.tokens, self._number)
@@ -302,8 +307,8 @@ class MarkdownStream:
     def _cut_at(self, end: int, blocks: Sequence[Block]) -> None:
         """Freeze the blocks of the tail. The tail then begins at the offset `end`.
 
-        This cuts the last block in two. If it is a list or a quote, the text after the cut is no
-        longer part of it, and a numbered list loses its count. A table is continued.
+        The cut divides the last block. Text after the cut does not belong to a list or quote before
+        it, and a numbered list starts again at 1. Only a table is continued.
         """
         self._frozen += blocks
         last_lines = self._text[max(0, end - 2) : end]
@@ -312,7 +317,7 @@ class MarkdownStream:
         self._tail_start, self._number = end, None
 
     def _head_of(self, block: Block) -> str:
-        """Return the header and the delimiter row of a table that ends the tail, otherwise ""."""
+        """Return the header and delimiter row of the table at the end of the tail, or ""."""
         if not isinstance(block, TableBlock) or block.frames:
             return ""
         if block.continues:
@@ -323,8 +328,8 @@ class MarkdownStream:
     def _note_references(self, found: Mapping[str, object], cut: _Cut) -> None:
         """Store the link definitions before the cut. Definitions after it will be parsed again.
 
-        If a definition comes after frozen blocks, finish() parses the whole text again, because the
-        definition may turn labels in those blocks into links.
+        If a definition stands below a frozen block, finish() parses the whole text again, because
+        the definition may turn labels in that block into links.
         """
         new = {label: found[label] for label in found if label not in self._references}
         self._late_references |= bool(new) and bool(self._frozen)
@@ -335,7 +340,7 @@ class MarkdownStream:
 
     def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
         """Return the open fence if the tail is an open top-level fence, otherwise None."""
-        # An indented fence does not match. Such a tail is parsed again like any other one.
+        # An indented fence does not match. A tail with such a fence is parsed again at each update.
         opening = _FENCE.match(self._text, self._tail_start)
         token = tokens[-1] if tokens else None
         if opening is None or token is None or token.type != "fence" or token.level != 0:
@@ -354,7 +359,7 @@ def num_marks(text: str) -> int:
 
 
 def _without_head(table: TableBlock, start: int) -> tuple[TableBlock, ...]:
-    """Return a table that continues another one: without its header, or () if it has no rows."""
+    """Remove the header from a table that continues a cut table. Return () if no row is left."""
     rows = table.rows[1:]
     source = SourceRange(start, max(start, table.source.end))
     return (replace(table, rows=rows, source=source, continues=True),) if rows else ()
@@ -382,7 +387,8 @@ def _find_cut(tokens: Sequence[Token], first_number: int | None) -> _Cut:
             if is_doubtful:
                 continue
             number = _list_number(token)
-            # a list at the start of the tail may continue a list with frozen items
+            # the list at the start of the tail may be the rest of a list whose first items are
+            # frozen
             if cut.line == 0 and token.map[0] == 0 and number is not None:
                 number = first_number or number
             cut = _Cut(token.map[1] if _is_final(token) else token.map[0], None)

@@ -33,7 +33,7 @@ def _has_no_model(problem: Problem, status: ModelStatus) -> bool:
 def reading_note(conversation: Conversation, status: ModelStatus) -> str:
     """Return a note that the model will read the whole chat when the next message is sent.
 
-    Return an empty string if the model in use wrote the last answer, or if no model is loaded.
+    The note is empty if the model in use wrote the last answer, or if no model is loaded.
     """
     generation = next(
         (node.generation for node in reversed(shown_path(conversation)) if node.generation), None

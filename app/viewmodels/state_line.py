@@ -22,7 +22,8 @@ class StateKind(StrEnum):
 
     WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
     READ = "read"  # the engine fed only tokens of new messages
-    INSTANT = "instant"  # the engine restored tokens from memory and replayed none
+    # Tokens came from the cache in memory, and no earlier message was fed again.
+    INSTANT = "instant"
     ON_DISK = "on_disk"  # the engine restored tokens from disk; no answer has this kind yet
     REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
 
@@ -46,7 +47,7 @@ class StateLine:
 
 @dataclass(frozen=True, slots=True)
 class Preparing:
-    """Phase: the app searches for models or unpacks the demo model. `text` says which."""
+    """Phase: the app searches for models or unpacks the demo model. `text` describes the work."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """A markdown-it rule for tables of limited size. Text of a larger table stays a paragraph.
 
-A row with too few cells gets empty ones, so a few characters in each row could make a hundred cells
-of it. No Qt, no I/O.
+The table rule fills short rows with empty cells. Without a limit, a short text could make a table
+with very many cells. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MAX_MISSING = 2_000  # number of empty cells that may be added to the rows of a 
 
 
 def limit_tables(parser: MarkdownIt) -> None:
-    """Replace the table rule of a parser by one with limits."""
+    """Replace a parser's table rule with a rule that ignores tables larger than the limits."""
     parser.block.ruler.at("table", _limited_table, {"alt": ["paragraph", "reference"]})
 
 
@@ -23,10 +23,10 @@ def _limited_table(state: StateBlock, first: int, last: int, silent: bool) -> bo
 
 
 def _is_small(state: StateBlock, first: int, last: int) -> bool:
-    """Return True if the lines from `first` to the next empty line make no oversized table."""
+    """Return False if the lines from `first` to the next empty line are too large a table."""
     num_columns = _num_pipes(state, first) + 1
     if first + 1 >= last or num_columns == 1:
-        return True  # no table: the table rule finds out
+        return True  # these lines are no table, and the table rule returns the same result
     if num_columns > MAX_COLUMNS + 2:
         return False
     missing = 0

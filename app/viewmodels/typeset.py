@@ -1,7 +1,8 @@
 """Typesetting of LaTeX formulas with ziamath. The result is an SVG picture.
 
-ziamath is pure Python and takes 1 to 40 ms per ordinary formula, and minutes for deeply nested ones.
-So this code runs in a helper process (helper.py). The first call imports ziamath, which takes 0.3 s.
+ziamath is pure Python and takes 1 to 40 ms per ordinary formula, and minutes for deeply nested
+ones. So this code runs in a helper process (helper.py). The first call also imports ziamath, which
+takes 0.3 s.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ INK = "currentColor"
 MAX_LATEX = 2_000  # in characters; a longer formula would delay all other formulas for too long
 
 # Deeper nesting is not typeset. ziamath needs exponential time for nested matrices and \left.
-MAX_DEPTH = 6  # of environments and \left; each level doubles the time, and six take 0.4 s
-MAX_BRACES = 8  # as in nested fractions and scripts
+MAX_DEPTH = 6  # levels of environments and \left; each level doubles the time, and six take 0.4 s
+MAX_BRACES = 8  # levels of nested braces, as in fractions and scripts
 
 _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
@@ -32,7 +33,7 @@ _WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
 _DEFINES = re.compile(
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)"
 )
-# The beginnings and ends of what can be nested.
+# Matches the beginning or end of an environment or of a \left...\right pair.
 _NESTS = re.compile(r"\\\\|\\[{}]|(\\begin\b|\\left\b)|(\\end\b|\\right\b)|(\{)|(\})")
 # Matches an unknown command in the MathML: tex2mml() keeps its name as text.
 _UNKNOWN = re.compile(r"\\[a-zA-Z]")
@@ -70,7 +71,7 @@ class Picture:
 
 
 def typeset(formula: Formula) -> Picture | None:
-    """Typeset a formula. Return None if it is too long or deep, or if ziamath cannot do it."""
+    """Typeset a formula. Return None if the formula is too long or deep, or if ziamath fails."""
     latex = formula.latex
     if len(latex) > MAX_LATEX or _DEFINES.search(latex) or _is_too_deep(latex):
         return None
@@ -132,7 +133,7 @@ def _has_unknown(root: ET.Element) -> bool:
 def _space_arrays(root: ET.Element) -> None:
     """Set the distances between rows and columns as in TeX.
 
-    ziamath's distances are much too small.
+    Without this function the distances are much too small.
     """
     for parent in root.iter():
         if "scriptlevel" in parent.attrib:

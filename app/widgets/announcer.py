@@ -25,8 +25,7 @@ class Announcer(QObject):
     def say(self, text: str) -> None:
         """Announce a text if it differs from the last one.
 
-        An empty text is not announced, but it clears the last one, so that the next text is
-        announced in any case.
+        An empty text is not announced. The text after it is always announced.
         """
         if text == self._last:
             return

@@ -79,7 +79,7 @@ class AnswerSpeaker(QObject):
     def _item(self, key: NodeId | None) -> TranscriptItem | None:
         """Return the transcript item of a reply.
 
-        Return None if the reply was refused: a Notice announces the refusal.
+        Return None for a refused reply, because a Notice announces the refusal.
         """
         return next((item for item in self._transcript.items if item.key == key), None)
 

@@ -24,7 +24,7 @@ class AppNotice(Notice):
         opening.refused.connect(self.say)
 
     def show_crash(self, account: Path) -> None:
-        """Report a crash of the last run. A button opens the folder of the crash log `account`."""
+        """Report a crash of the last run. A button opens the folder of the log file `account`."""
         folder = QUrl.fromLocalFile(str(account.parent))
         show_folder = partial(QDesktopServices.openUrl, folder)
         self.offer(crash_problem(account), words.SHOW_LOG, show_folder)

@@ -21,9 +21,9 @@ Offer = Callable[[str, str, Callable[[], object]], None]
 class Attention(QObject):
     """The notifier of finished answers, owned by the window.
 
-    A finished answer bounces the Dock icon while the window is inactive. If its conversation is not
-    shown, the answer also gets a toast. It then counts in the Dock badge until the conversation is
-    shown.
+    A finished answer bounces the Dock icon while the window is inactive. If the answer's
+    conversation is not shown, a toast appears too. The Dock badge counts the answer until its
+    conversation is shown.
     """
 
     def __init__(

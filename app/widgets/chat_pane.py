@@ -1,11 +1,11 @@
 """The middle of the window: the transcript of one conversation, its composer and notices.
 
-ChatPane shows the conversation that LibraryController holds as current, and loads another one when
-`current_changed` is emitted. It connects the composer to ChatController. It also shows what the
-controllers report: a refused message, a queued message, an unusable store. The pane owns only the
-unsaved draft, and saves it after a pause in typing. Answers belong to the controllers, so they
-continue when another conversation is shown. In an empty conversation the transcript is hidden; a
-heading, the composer, a note on the model and recent chats take its place. Main thread.
+ChatPane shows the current conversation of LibraryController, and loads another one when
+`current_changed` is emitted. It connects the composer to ChatController. It also shows refused and
+queued messages, and reports an unusable store. The pane owns only the unsaved draft, which is saved
+after a pause in typing. Answers belong to the controllers and continue when another conversation is
+shown. In an empty conversation the transcript is hidden; a heading, the composer, a note on the
+model and recent chats take its place. Main thread.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from app.controllers.turns import Refusal
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
+from app.viewmodels.models import only_demo
 from app.viewmodels.notes import model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
@@ -47,6 +48,7 @@ class ChatPane(QWidget):
     """The transcript and composer of the current conversation, and its unsaved draft."""
 
     choose_model_requested = Signal()  # emitted to open the model picker
+    get_models_requested = Signal()  # emitted to open the Models window
     # emitted before a message is sent, so that an unsaved system prompt is saved first
     sending = Signal()
     said = Signal(str)  # argument: a sentence for a toast
@@ -70,7 +72,7 @@ class ChatPane(QWidget):
         self.composer = Composer(theme, self)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        # caption about the tokens that a newly chosen model must read; may be empty
+        # caption: the number of tokens that a newly chosen model must read; may be empty
         self._reading_note = ""
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
@@ -134,7 +136,7 @@ class ChatPane(QWidget):
         self.find_bar.left.connect(composer.edit.setFocus)
         self.view.typed.connect(composer.type)
         self.queued.withdrawn.connect(self._withdraw)
-        self.model_note.choose_requested.connect(self.choose_model_requested)
+        self.model_note.requested.connect(self._on_model_note)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -155,7 +157,8 @@ class ChatPane(QWidget):
         self._refresh_queue()
         self._refresh_setup()
         self._refresh_words()
-        self._layout.activate()  # restoring the scroll position needs the height of the transcript
+        # Compute the height of the transcript, which restoring the scroll position needs.
+        self._layout.activate()
         self._place_composer()
         self.transcript.show(self._shown)
 
@@ -178,7 +181,7 @@ class ChatPane(QWidget):
             self._refresh_chat()
 
     def _on_list_changed(self) -> None:
-        self._refresh_setup()  # a changed preset also changes the setup of a new, unused chat
+        self._refresh_setup()  # a new, unused chat uses the default preset, which may have changed
         self._refresh_recent()
 
     def _refresh_chat(self) -> None:
@@ -217,7 +220,7 @@ class ChatPane(QWidget):
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _give_back(self, text: str) -> None:
-        """Put the text of a refused message into the composer, before the text that is there."""
+        """Put the text of a refused message back into the composer, before the text typed since."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
@@ -228,12 +231,18 @@ class ChatPane(QWidget):
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible():
-            # the visible model note already shows the reason for the refusal
+            # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:
             self.notice.say(problem)
+
+    def _on_model_note(self) -> None:
+        if only_demo(self._core.models.cards):
+            self.get_models_requested.emit()
+        else:
+            self.choose_model_requested.emit()
 
     def _move_to_new_chat(self) -> None:
         """Open a new chat, with the text of the composer as its draft."""
@@ -263,7 +272,10 @@ class ChatPane(QWidget):
             part.setVisible(empty)
         self.view.setVisible(not empty)
         note = model_note(models.status, models.cards) if empty else ""
-        self.model_note.show_text(note)
+        lacks_model = only_demo(models.cards)
+        self.model_note.show_text(
+            note, commands.GET_MODELS if lacks_model else commands.CHOOSE_MODEL
+        )
         self._reading_note = reading_note(conversation, models.status)
         self._refresh_recent()
 

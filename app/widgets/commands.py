@@ -59,6 +59,7 @@ class CommandId(StrEnum):
     KEEP_READY = "keep-ready"
     DELETE = "delete"
     CHOOSE_MODEL = "choose-model"
+    GET_MODELS = "get-models"
     ADD_FOLDER = "add-folder"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
@@ -86,7 +87,7 @@ Role = QAction.MenuRole
 class MenuCommand:
     """One row of the command table.
 
-    `keys` is a standard key of Qt, or a key sequence in Qt's notation, where Ctrl means ⌘ on a Mac.
+    `keys` is one of Qt's standard keys or a key sequence in Qt's notation. Ctrl means ⌘ on a Mac.
     """
 
     id: CommandId
@@ -94,7 +95,7 @@ class MenuCommand:
     hint: str = ""  # tooltip, if `text` needs an explanation
     menu: MenuName
     keys: QKeySequence.StandardKey | str | None = None
-    # True: the shortcut sheet lists `keys`, but the conversation list handles the key itself
+    # True: the conversation list handles `keys`, which are only listed in the shortcut sheet
     list_key: bool = False
     group: str = ""  # title of a submenu with mutually exclusive choices
     checkable: bool = False
@@ -265,6 +266,12 @@ COMMANDS = (
     ),
     MenuCommand(
         id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"
+    ),
+    MenuCommand(
+        id=CommandId.GET_MODELS,
+        text=words.GET_MODELS,
+        menu=MenuName.MODEL,
+        keys="Ctrl+Shift+M",
     ),
     MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
     MenuCommand(

@@ -25,7 +25,7 @@ _INK = QRegularExpression(r"\S")  # matches a character that is not white space
 
 
 class Composer(QWidget):
-    """The box with text field and buttons, and the caption below. ChatPane acts on its signals."""
+    """The message box with its text field and buttons. ChatPane handles its signals."""
 
     send_requested = Signal(str)  # argument: the text, which is not blank
     stop_requested = Signal()
@@ -68,7 +68,8 @@ class Composer(QWidget):
     def set_answering(self, answering: bool, note: str = "") -> None:  # noqa: FBT001 (setter)
         """Turn the send button into a stop button while an answer runs.
 
-        `note` says how many other answers must end before this one starts. It may be empty.
+        `note` is a caption with the number of answers that must end before this one starts; it may
+        be empty.
         """
         self._answering = answering
         self._queue_label.setText(note)
@@ -135,7 +136,7 @@ class Composer(QWidget):
             return
         can_send = self._has_text()
         if not can_send and self.button.hasFocus():
-            # disabling the focused button would move the focus to the next widget
+            # move the focus first: disabling the focused button would focus the next widget
             self.edit.setFocus()
         self.button.set_state(SendState.SEND, enabled=can_send)
 

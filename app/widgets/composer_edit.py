@@ -23,7 +23,7 @@ MAX_LINES = 10
 
 
 class ComposerEdit(MessageEdit):
-    """The composer's text field. Pasted or dropped content is added as plain text or refused."""
+    """The composer's text field. It accepts pasted or dropped text, but no files and images."""
 
     # argument: a sentence that tells the user why a file or an image was not added
     refused = Signal(str)

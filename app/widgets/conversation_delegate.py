@@ -31,7 +31,7 @@ Index = QModelIndex | QPersistentModelIndex
 class ConversationDelegate(QStyledItemDelegate):
     """The item delegate of the conversation list.
 
-    A row shows the title at the left. At the right it shows the first of these that applies:
+    A row shows the title at the left. At the right it shows one of these, the first that applies:
 
     - the menu button, while the pointer is over the row
     - the speed of a running answer
@@ -132,7 +132,7 @@ class ConversationDelegate(QStyledItemDelegate):
 
     @override
     def setEditorData(self, editor: QWidget, index: Index) -> None:
-        """Load the title into the editor, unless the user has changed the text in it.
+        """Load the title into the editor, unless the user has already changed the editor's text.
 
         Qt also calls this method when the row changes while its editor is open.
         """

@@ -1,10 +1,10 @@
 """The list of conversations in the sidebar: select, rename, delete, keep ready.
 
 The view shows the rows of a ConversationsModel: conversations, newest first, under date headings.
-An action of the user only emits a signal with the ConversationId. The sidebar connects these
-signals to the LibraryController and shows the result through `show_rows`. Renaming uses a signal of
-the model instead. With `pointed_at` the controller can load a conversation from the store before
-the user clicks it. Main thread.
+An action of the user only emits a signal with the ConversationId; for renaming, the model emits the
+signal. The sidebar connects the signals to the LibraryController and calls `show_rows` with the new
+rows. On `pointed_at` the controller loads a conversation from the store before the user clicks it.
+Main thread.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
 
-# Milliseconds from entering a row to `pointed_at`. A pointer that only crosses a row leaves it
-# earlier. A click comes later.
+# Milliseconds from entering a row to `pointed_at`: longer than a pointer takes to cross a row,
+# shorter than a user takes to click.
 REST_MS = 30
 
 

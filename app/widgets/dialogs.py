@@ -62,7 +62,8 @@ def show_problem(problem: Problem) -> None:
 
 
 def show_about(parent: QWidget) -> None:
-    # Imported late: reading the version takes a sixth of the time limit for opening a window.
+    # Imported here because the import is slow: it would use a sixth of the time limit for opening
+    # the window.
     from importlib.metadata import version  # noqa: PLC0415
 
     box = QMessageBox(parent)

@@ -11,10 +11,9 @@ from app.widgets.transcript.view import TranscriptView
 class TextCommands:
     """The slots of the Edit menu's text commands.
 
-    They act on the focused text field. If no text field has the focus, Copy and Select All act on
-    the transcript. If no text field has the focus, or if the focused field has nothing to undo,
-    Undo reverts the newest entry of the app's undo list. Such an entry is, for example, the
-    deletion of a chat.
+    The commands act on the focused text field. Without a focused text field, Copy and Select All
+    act on the transcript. If no focused field has anything to undo, Undo reverts the newest entry
+    of the app's undo list, such as the deletion of a chat.
     """
 
     def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:

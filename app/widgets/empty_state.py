@@ -46,9 +46,9 @@ class Question(QWidget):
 
 
 class ModelNote(QWidget):
-    """A sentence about the model in use, with a button that opens the model picker."""
+    """A sentence about the model in use, with a button to choose or download one."""
 
-    choose_requested = Signal()
+    requested = Signal()  # emitted when the button is clicked
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class ModelNote(QWidget):
         self.sentence.setProperty("tone", "secondary")
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.button = QPushButton(commands.CHOOSE_MODEL, self)
-        self.button.clicked.connect(self.choose_requested)
+        self.button.clicked.connect(self.requested)
         self.setMaximumWidth(Size.PICKER_WIDTH)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, Space.L)
@@ -64,9 +64,10 @@ class ModelNote(QWidget):
         layout.addWidget(self.sentence)
         layout.addWidget(self.button, 0, Qt.AlignmentFlag.AlignHCenter)
 
-    def show_text(self, text: str) -> None:
+    def show_text(self, text: str, button: str) -> None:
         """Show the sentence and the button, or hide both if text is empty."""
         self.sentence.setText(text)
+        self.button.setText(button)
         self.setVisible(bool(text))
 
 

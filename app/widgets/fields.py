@@ -30,7 +30,7 @@ class LineField(QLineEdit):
         self._is_composing = False
 
     def is_input_methods(self, event: QEvent) -> bool:
-        """Return True if this is Return or Esc, pressed while the input method composes text."""
+        """Return True if the key is Return or Esc and the input method is composing text."""
         return self._is_composing and _ends_composing(event)
 
     @override
@@ -98,7 +98,7 @@ def _ends_composing(event: QEvent) -> bool:
 def _asks_to_undo(event: QEvent) -> bool:
     """Return True for Qt's ShortcutOverride event of the Undo key.
 
-    With this event Qt offers the key to the focused field before the menu.
+    Qt sends this event to the focused field before it looks for a menu shortcut.
     """
     return (
         event.type() is QEvent.Type.ShortcutOverride

@@ -117,7 +117,7 @@ class FindBar(QWidget):
         self.announcer.say(self.count.text())
 
     def _show(self, found: FindPosition) -> None:
-        """Show the match number and the total. The caller announces them after a user's search."""
+        """Show the match number and the total, without an announcement to screen readers."""
         looks = bool(self.field.text().strip())
         place = words.found(number=figures.count(found.number), total=figures.count(found.total))
         self.count.setText(place if found.total else words.NOT_FOUND if looks else "")

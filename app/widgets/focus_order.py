@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QWidget
 
 
 def set_tab_order(*parts: QWidget) -> None:
-    """Make Tab visit the parts in this order, and the widgets of a part in order of creation.
+    """Make Tab visit `parts` in order, and the widgets inside a part in order of creation.
 
     Tab also visits the unchecked buttons of an exclusive group.
     """

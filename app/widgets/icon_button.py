@@ -13,7 +13,7 @@ from app.widgets.commands import tooltip
 
 
 class IconButton(QToolButton):
-    """An icon button. Connect it with `trigger` or `mirror` to an action, or use `clicked`."""
+    """A button with an icon. Call `trigger` or `mirror` to bind an action, or connect `clicked`."""
 
     def __init__(self, theme: Theme, icon: Icon, name: str, parent: QWidget) -> None:
         super().__init__(parent)

@@ -63,7 +63,7 @@ class Inspector(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedWidth(Size.INSPECTOR)
         self._shown: ConversationId | None = None
-        self._setup = Setup()  # the setup on show, with the changes emitted so far
+        self._setup = Setup()  # the displayed setup, including changes that the user made
         self._defaults = SamplingParams()  # default options of the model that was loaded last
         self.preset = PresetButton(self)
         self.prompt = PromptEdit(Type.UI.line, self)
@@ -78,9 +78,9 @@ class Inspector(QWidget):
         self._connect()
 
     def show_conversation(self, conversation: Conversation, facts: ModelFacts | None) -> None:
-        """Show a conversation's setup and system prompt, but keep a prompt that is being typed.
+        """Show a conversation's setup and system prompt, but do not overwrite an unsaved prompt.
 
-        If the typed prompt belongs to another conversation, emit it first.
+        An unsaved prompt of another conversation is emitted first.
         """
         if conversation.conversation_id != self._shown:
             self.flush()
@@ -107,7 +107,7 @@ class Inspector(QWidget):
             self._on_prompt_done()
 
     def drop_typing(self) -> None:
-        """Discard the unsaved system prompt: a preset is about to replace it."""
+        """Discard the unsaved system prompt. Call this before a preset replaces the prompt."""
         self._prompt_timer.stop()
 
     def _build(self) -> None:

@@ -27,7 +27,7 @@ class EvenLines(QPlainTextDocumentLayout):
 
     @override
     def blockBoundingRect(self, block: QTextBlock) -> QRectF:
-        rect = super().blockBoundingRect(block)  # this also lays out the block if necessary
+        rect = super().blockBoundingRect(block)  # the call also lays out the block if necessary
         if not block.isValid():
             return rect
         layout = block.layout()

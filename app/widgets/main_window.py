@@ -42,6 +42,7 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.model_picker import ModelPicker
+from app.widgets.models_window import ModelsWindow
 from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
@@ -50,7 +51,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import window as words
+from app.words import hub, window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -71,6 +72,7 @@ class MainWindow(QMainWindow):
         self._core = core
         self._was_painted = False
         self._settings: SettingsWindow | None = None  # created on first use
+        self._models: ModelsWindow | None = None  # created on first use
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
@@ -168,6 +170,9 @@ class MainWindow(QMainWindow):
         core.preferences.changed.connect(self._apply_preferences)
         self.toolbar.renamed.connect(self._rename)
         self.pane.choose_model_requested.connect(self._choose_model)
+        self.pane.get_models_requested.connect(self._get_models)
+        self.picker.get_models_requested.connect(self._get_models)
+        core.hub.completed.connect(self._on_downloaded)
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -215,6 +220,7 @@ class MainWindow(QMainWindow):
             ),
             CommandId.DELETE: lambda: library.delete(library.current),
             CommandId.CHOOSE_MODEL: self._choose_model,
+            CommandId.GET_MODELS: self._get_models,
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
@@ -253,6 +259,14 @@ class MainWindow(QMainWindow):
     def _choose_model(self) -> None:
         self.picker.open_below(self.toolbar.model_button)
 
+    def _get_models(self) -> None:
+        if self._models is None:
+            self._models = ModelsWindow(self._core, self)
+        self._models.open()
+
+    def _on_downloaded(self, repo_id: str) -> None:
+        self.toast.say(hub.complete(repo_id.rpartition("/")[2]))
+
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.models.add_folder)
 
@@ -284,7 +298,7 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
-        """Show the sidebar if the settings say so and if an open inspector leaves enough room."""
+        """Show the sidebar if the settings ask for it and an open inspector leaves enough room."""
         value = self._core.preferences.value
         visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
         self.commands[CommandId.SIDEBAR].setChecked(visible)

@@ -12,7 +12,7 @@ from app.theme.tokens import Space
 
 
 class Menu(QMenu):
-    """A menu with rounded corners. The menus of the macOS menu bar are drawn by the system instead."""
+    """A menu with rounded corners. In the macOS menu bar, the system draws the menu instead."""
 
     def __init__(self, parent: QWidget, title: str = "") -> None:
         super().__init__(title, parent)
@@ -27,7 +27,7 @@ class Menu(QMenu):
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:
-        """Paint the menu. The style's check marks are bitmaps, so vector icons replace them."""
+        """Paint the menu, with vector icons instead of the style's bitmap check marks."""
         super().paintEvent(arg__1)
         painter = QPainter(self)
         color = self.palette().text().color().name()

@@ -4,5 +4,5 @@ from __future__ import annotations
 
 
 def plain(text: str) -> str:
-    """Double each & in a text: Qt then shows it, instead of underlining the next letter."""
+    """Double each & in a text, so that Qt shows the character instead of underlining a letter."""
     return text.replace("&", "&&")

@@ -1,4 +1,4 @@
-"""The popover to choose a model: the models on this machine and a download command."""
+"""The popover to choose a model: the models on this machine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from app.viewmodels.models import (
     picker_rows,
 )
 from app.viewmodels.notes import model_note
-from app.widgets.copy_button import CopyButton
 from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
 from app.words import commands, models as words
@@ -39,6 +38,7 @@ class ModelPicker(QFrame):
     """A popup under the model button. Choosing a model closes the popup and loads the model."""
 
     add_folder_requested = Signal()
+    get_models_requested = Signal()
 
     def __init__(self, theme: Theme, models: ModelsController, parent: QWidget) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
@@ -52,7 +52,7 @@ class ModelPicker(QFrame):
         self._rows = PickerModel(self)
         self.list = QListView(self)
         self.sentence = Sentences(self)
-        self.suggestion = SuggestionBox(self)
+        self.get_models = QPushButton(commands.GET_MODELS, self)
         self.add_folder = QPushButton(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
         self._build(theme)
@@ -87,6 +87,7 @@ class ModelPicker(QFrame):
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.sentence.setProperty("tone", "secondary")
         row = QHBoxLayout()
+        row.addWidget(self.get_models)
         row.addStretch()
         row.addWidget(self.add_folder)
         layout = self._layout
@@ -97,13 +98,13 @@ class ModelPicker(QFrame):
         layout.addWidget(title)
         layout.addWidget(self.list)
         layout.addWidget(self.sentence)
-        layout.addWidget(self.suggestion)
         layout.addLayout(row)
 
     def _connect(self) -> None:
         self.list.clicked.connect(self._on_chosen)
         self.list.activated.connect(self._on_chosen)
         self.add_folder.clicked.connect(self._on_add_folder)
+        self.get_models.clicked.connect(self._on_get_models)
         self._models.cards_changed.connect(self._refresh)
         self._models.status_changed.connect(self._refresh)
 
@@ -113,9 +114,7 @@ class ModelPicker(QFrame):
         sentence = model_note(status, cards) if status.phase is ModelPhase.NONE else ""
         self.sentence.setText(sentence)
         self.sentence.setVisible(bool(sentence))
-        offers = only_demo(cards) and status.phase is not ModelPhase.SEARCHING
-        text = words.BETTER if any(card.usable for card in cards) else words.GET_ONE
-        self.suggestion.show_command(self._models.suggestion if offers else "", text)
+        self.get_models.setDefault(only_demo(cards))
 
     def _fit(self, room: int) -> None:
         """Set the height that the rows need, but not more than `room` or PICKER_HEIGHT px."""
@@ -150,6 +149,10 @@ class ModelPicker(QFrame):
         self.hide()
         self.add_folder_requested.emit()
 
+    def _on_get_models(self) -> None:
+        self.hide()
+        self.get_models_requested.emit()
+
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
         # Paint the frame here: style sheets paint no background on a translucent window.
@@ -160,32 +163,3 @@ class ModelPicker(QFrame):
         painter.setBrush(QColor(colors.raised))
         rect = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
         painter.drawRoundedRect(rect, Radius.POPOVER, Radius.POPOVER)
-
-
-class SuggestionBox(QFrame):
-    """A box with a terminal command that downloads a model. Hidden if there is no command."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setObjectName("suggestion")
-        self._label = Sentences(self, "small")
-        self._label.setProperty("tone", "secondary")
-        self.command = QLabel(self)
-        self.command.setProperty("type", "code")
-        self.command.setWordWrap(True)
-        self.command.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.copy_button = CopyButton(words.COPY_COMMAND, self)
-        row = QHBoxLayout()
-        row.addWidget(self.command, 1)
-        row.addWidget(self.copy_button)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.L, Space.M, Space.L, Space.M)
-        layout.setSpacing(Space.S)
-        layout.addWidget(self._label)
-        layout.addLayout(row)
-
-    def show_command(self, command: str, text: str) -> None:
-        self.command.setText(command)
-        self.copy_button.copied_text = command
-        self._label.setText(text)
-        self.setVisible(bool(command))

@@ -10,8 +10,8 @@ from typing_extensions import override
 from app.theme.tokens import Size
 from app.widgets.fields import LineField
 
-# With these focus reasons the field loses the focus only for a while, to its menu or to another
-# window. So the field keeps the typed text.
+# For these reasons the field loses the focus only for a while, to its menu or another window. The
+# typed text then stays in the field.
 _STILL_THERE = (Qt.FocusReason.PopupFocusReason, Qt.FocusReason.ActiveWindowFocusReason)
 
 

@@ -14,8 +14,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.transcript.messages.bubble import SHARE
 from app.words import composer as words
 
-# Number of characters that can be shown. The rest is cut off before the text is elided to the width
-# of the bubble.
+# A longer text is cut to this number of characters before it is elided to the width of the bubble.
 _SHOWN_LEN = 300
 
 

@@ -13,7 +13,7 @@ from app.words import dialogs as words
 class QuitGuard(QObject):
     """The guard that asks for confirmation before the app quits while answers are being written.
 
-    The written part of an answer is kept in any case.
+    Quitting does not lose the part of an answer that is already written.
     """
 
     def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
@@ -30,7 +30,8 @@ class QuitGuard(QObject):
     def may_quit(self) -> bool:
         """Return True if the app may quit now.
 
-        Otherwise show a confirmation, which quits the app if the user accepts.
+        If answers are being written, return False and ask the user. The app quits when the user
+        accepts.
         """
         num_writing = 0 if self._is_certain else self._num_writing()
         if num_writing and self._box is None:

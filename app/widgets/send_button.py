@@ -71,7 +71,7 @@ class SendButton(QAbstractButton):
         if self.hasFocus():
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.setPen(QPen(QColor(colors.send_glyph), Space.HAIR))
-            inset = Space.HAIR * 1.5  # a rim of the disc stays visible outside the focus ring
+            inset = Space.HAIR * 1.5  # leaves a rim of the disc visible outside the focus ring
             painter.drawEllipse(disc.adjusted(inset, inset, -inset, -inset))
         icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
         rect = QRectF(0, 0, GRID, GRID)

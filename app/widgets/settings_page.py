@@ -52,5 +52,5 @@ class SettingsPage(QWidget):
         set_tab_order(*self.controls)
 
     def end(self) -> None:
-        """Leave the space below the rows empty. Call it after adding the last row."""
+        """Add stretchable space below the rows. Call this method after adding the last row."""
         self._grid.setRowStretch(self._grid.rowCount(), 1)

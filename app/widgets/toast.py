@@ -52,7 +52,7 @@ class Toast(QFrame):
         self._present(text)
 
     def withdraw(self, act: Callable[[], object]) -> None:
-        """Hide the toast if its button calls `act`, because the action has already been done."""
+        """Hide the toast if its button calls `act`. Call this when the action is done."""
         if act is self._act:
             self.dismiss()
 

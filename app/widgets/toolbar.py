@@ -18,9 +18,9 @@ from app.words import commands, window as words
 
 
 class TitleField(LineField):
-    """The field for the title.
+    """The field in which the user edits the title of a conversation.
 
-    Return saves it, Esc cancels. An empty title restores the automatic one.
+    Return saves the title, Esc cancels. Saving an empty field restores the automatic title.
     """
 
     closed = Signal()  # emitted when the user cancels with Esc
@@ -60,7 +60,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
-        """Show the name of the model. The tooltip shows `note`, a note about work in progress."""
+        """Show the model's name, and in its tooltip `note`: the work in progress, if any."""
         metrics = QFontMetrics(self.model_button.font())
         elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
         self.model_button.setText(plain(elided))

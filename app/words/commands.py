@@ -56,6 +56,7 @@ KEEP_READY_HINT: Final = "Other chats make room first, so that this one goes on 
 DELETE: Final = "Delete"  # command that deletes a chat
 
 CHOOSE_MODEL: Final = "Choose Model…"
+GET_MODELS: Final = "Get Models…"
 LOAD_AGAIN: Final = "Load the Model Again"
 ADD_FOLDER: Final = "Add Model Folder…"
 READ_AHEAD: Final = "Read Ahead While Idle"

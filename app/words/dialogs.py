@@ -12,8 +12,8 @@ QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "What is written so far is kept."
 QUIT: Final = "Quit"
 
-# Section of the shortcut sheet for keys without a menu command: its heading, then the effect of
-# each key.
+# A section of the shortcut sheet: keys that are not in the menus. First its heading, then the
+# effect of each key.
 KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop, or end finding and editing"

@@ -5,6 +5,49 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+# Texts of the Models window.
+TITLE: Final = "Models"
+RECOMMENDED: Final = "Recommended"
+SEARCH: Final = "Search"
+LOCAL: Final = "On This Computer"
+DOWNLOADS: Final = "Downloads"
+SEARCH_FIELD: Final = "Words, a name such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
+SEARCH_NOTE: Final = (
+    "Search and Details ask huggingface.co. Nothing else leaves this computer, and nothing is "
+    "asked before you press a button."
+)
+RECOMMENDED_NOTE: Final = (
+    "These suit this computer’s memory. Download fetches one from huggingface.co into the cache "
+    "that other programs share."
+)
+LOCAL_NOTE: Final = "Models in the caches of Hugging Face and LM Studio, and in your own folders."
+NO_DOWNLOADS: Final = "Nothing is being downloaded."
+NO_LOCAL: Final = "There is no model here yet."
+SEARCHING: Final = "Searching…"
+ASKING: Final = "Asking…"
+ON_THIS_MACHINE: Final = "On this computer"
+RANKS: Final = ("Best for this computer", "Balanced", "Fast")
+STATES: Final[Mapping[str, str]] = {
+    "queued": "Next in line",
+    "running": "Starting",
+    "waiting": "Tries again soon",
+    "paused": "Paused",
+    "failed": "Failed",
+    "done": "Complete",
+}
+DETAILS: Final = "Details"
+DOWNLOAD: Final = "Download"
+CHOOSE_FILE: Final = "Download…"
+PAUSE: Final = "Pause"
+RESUME: Final = "Resume"
+CANCEL: Final = "Cancel"
+CLEAR: Final = "Clear"
+USE: Final = "Use"
+REVEAL: Final = "Show Folder"
+REMOVE: Final = "Remove…"
+REMOVE_NOW: Final = "Remove"
+KEEP: Final = "Keep"
+
 NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command goes on from there."
@@ -48,6 +91,45 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
     "other": ("The request failed.", "Try again. The details say more."),
 }
+
+
+def joined(*parts: str) -> str:
+    """Return the parts of a description that are not empty, such as "9B · 4-bit"."""
+    return " · ".join(part for part in parts if part)
+
+
+def spaced(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)
+
+
+def bits(number: str) -> str:
+    return f"{number}-bit" if number else ""
+
+
+def rate(size: str) -> str:
+    """Return the text for the bytes of a second, such as "48 MB/s"."""
+    return f"{size}/s"
+
+
+def left(duration: str) -> str:
+    return f"{duration} left"
+
+
+def action_on(action: str, title: str) -> str:
+    """Return the name of a row's button for screen readers."""
+    return f"{action} {title}"
+
+
+def ask_to_remove(name: str, size: str) -> str:
+    return f"Remove {name} from this computer? {size} come free."
+
+
+def complete(name: str) -> str:
+    return f"{name} is ready to use."
+
+
+def not_removed(name: str) -> str:
+    return f"{name} could not be removed."
 
 
 def kind(*, is_mlx: bool) -> str:

@@ -7,9 +7,6 @@ from typing import Final
 # Texts of the model picker.
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
-GET_ONE: Final = "To download one, run this in a terminal. It shows up here when it is complete."
-BETTER: Final = "To get a better one, run this in a terminal. It shows up here when it is complete."
-COPY_COMMAND: Final = "Copy the command"
 
 # States of a model.
 LOOKING: Final = "Looking for models"

@@ -1,4 +1,4 @@
-"""Texts of the state line above an answer and of the note on idle work, each one line long."""
+"""Texts of one line: the state line above an answer, and the note on idle work."""
 
 from __future__ import annotations
 

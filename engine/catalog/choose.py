@@ -22,6 +22,7 @@ _WORKING_SHARE: Final = 1.2
 _FLOAT32_BYTES: Final = 4
 # Models with at least 90 % of the largest model's parameters count as equally large.
 _ALIKE: Final = 0.9
+_MAX_SUGGESTED: Final = 3
 _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 
 
@@ -32,10 +33,8 @@ class ModelSuggestion:
     name: str
     repo_id: str
     size_bytes: int
-
-    @property
-    def command(self) -> str:
-        return f"hf download {self.repo_id}"
+    from_bytes: int  # smallest memory of a machine that the suggestion is for
+    why: str  # one sentence for the user
 
 
 def packed_bytes(card: ModelCard) -> float:
@@ -51,7 +50,7 @@ def float32_bytes(card: ModelCard) -> float:
 def fits(
     card: ModelCard, memory_bytes: int, weight_bytes: Callable[[ModelCard], float] = packed_bytes
 ) -> bool:
-    return weight_bytes(card) * _WORKING_SHARE + _CACHE_BYTES <= memory_bytes * _MEMORY_SHARE
+    return fits_bytes(round(weight_bytes(card)), memory_bytes)
 
 
 def best_card(
@@ -76,33 +75,36 @@ def best_card(
     return max(alike, key=lambda card: (card.hybrid, card.num_parameters, card.bits, card.name))
 
 
-def suggest_download(memory_bytes: int) -> ModelSuggestion:
-    """Return the model that resources/models.toml suggests for a machine with this much memory."""
+def fits_bytes(size_bytes: int, memory_bytes: int) -> bool:
+    """Return True if weights of this size fit into the memory of a machine, with some chats."""
+    return size_bytes * _WORKING_SHARE + _CACHE_BYTES <= memory_bytes * _MEMORY_SHARE
+
+
+def suggest_downloads(memory_bytes: int) -> tuple[ModelSuggestion, ...]:
+    """Return the models of resources/models.toml for a machine with this much memory, best first.
+
+    There is at least one, and there are at most three.
+    """
     try:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
         rows = [_parse(row) for row in content["suggestions"]]
     except (OSError, LookupError, TypeError, ValueError) as error:
         raise BugError(f"{_MODELS_FILE} can’t be used: {error}.") from error
     suitable = [row for row in rows if row.from_bytes <= memory_bytes]
-    return max(suitable, key=lambda row: row.from_bytes).suggestion
+    return tuple(sorted(suitable, key=lambda row: row.from_bytes, reverse=True)[:_MAX_SUGGESTED])
 
 
-@dataclass(frozen=True, slots=True)
-class _SuggestionRow:
-    from_bytes: int  # smallest machine memory that the suggestion is for, in bytes
-    suggestion: ModelSuggestion
-
-
-def _parse(row: dict[str, object]) -> _SuggestionRow:
+def _parse(row: dict[str, object]) -> ModelSuggestion:
     match row:
         case {
             "from_gib": int(gib),
             "name": str(name),
             "repo_id": str(repo_id),
             "size_bytes": int(size),
+            "why": str(why),
         }:
-            return _SuggestionRow(
-                gib << 30, ModelSuggestion(name=name, repo_id=repo_id, size_bytes=size)
+            return ModelSuggestion(
+                name=name, repo_id=repo_id, size_bytes=size, from_bytes=gib << 30, why=why
             )
         case _:
             raise ValueError(f"a suggestion is incomplete: {row}")

@@ -74,7 +74,7 @@ def read_config(folder: Path) -> ModelConfig:
 
 
 def parse_config(settings: Settings) -> ModelConfig:
-    """Return the fields of config.json, given its content."""
+    """Return the fields of the content of a config.json."""
     text = _text_settings(settings)
     quantisation = _quantisation(settings, text)
     model_type = _text(settings, "model_type")

@@ -90,7 +90,7 @@ class Builder:
         self._name_version(layout)
 
     def _name_version(self, layout: BundleLayout) -> None:
-        """Write package metadata, so that importlib.metadata finds the version of the app."""
+        """Write the app's package metadata, from which importlib.metadata reads the version."""
         name = self._spec.name.lower()
         folder = layout.site_packages / f"{name}-{self._spec.version}.dist-info"
         folder.mkdir()

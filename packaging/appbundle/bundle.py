@@ -1,4 +1,4 @@
-"""The bundle that the checks examine. Its file tree and load commands are read only once."""
+"""The bundle to check. Its file tree and load commands are read only once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Code:
     def arm64_bytes(self) -> Bytes:
         """Return the bytes of the arm64 slice."""
         piece = arm64_slice(self.slices)
-        assert piece is not None, "a code without an image has no such slice"
+        assert piece is not None, "this file has no arm64 slice"
         return span(memoryview(read_bytes(self.path)), piece.offset, piece.size, "arm64 part")
 
 
@@ -45,7 +45,7 @@ class Bundle:
         self.layout = BundleLayout(app, spec.name, spec.python)
         self.spec = spec
         self.archives = archives
-        # Entries of the bundle, divided by kind. Key: path. Value: name.
+        # The folders, files and links of the bundle. Key: path. Value: path relative to the bundle.
         self.folders: dict[Path, str] = {}
         self.files: dict[Path, str] = {}
         self.links: dict[Path, str] = {}

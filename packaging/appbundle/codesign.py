@@ -22,7 +22,7 @@ REQUIREMENTS: Final = 2
 RESOURCES: Final = 3
 ENTITLEMENTS: Final = 5
 ENTITLEMENTS_DER: Final = 7
-# Slots with data inside the signature. The data of the other slots is in files.
+# Special slots whose data is inside the signature. The data of other slots is in files.
 _INSIDE: Final = (REQUIREMENTS, ENTITLEMENTS, ENTITLEMENTS_DER)
 _SLOT_NAMES: Final = {
     INFO_PLIST: "Info.plist",

@@ -17,7 +17,7 @@ from appbundle.entries import FileEntry
 
 SECTOR: Final = 512
 CHUNK: Final = 1 << 20
-ROOT: Final = 2  # number of the root folder in the catalogue
+ROOT: Final = 2  # catalogue number of the root folder
 FOLDER: Final = 1  # record kind of a folder in the catalogue
 FILE: Final = 2  # record kind of a file in the catalogue
 
@@ -138,7 +138,7 @@ def _parse(record: bytes, block_size: int) -> Iterator[HfsNode]:
     data = record[2 + key_length :]
     kind, number, mode = _RECORD.unpack_from(data)
     if kind not in (FILE, FOLDER):
-        return  # a thread record: it maps a catalogue number to a name, which is not needed
+        return  # skip a thread record, which only maps a catalogue number to a name
     if "/" in name or name in (".", ".."):
         raise HfsError(f"{name!r} is no name")
     yield HfsNode(

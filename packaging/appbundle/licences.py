@@ -2,7 +2,7 @@
 
 The licence files of a library come from its *.dist-info folder. If a library has no such files, its
 folder gets a statement with the licence from its metadata, and the standard text of that licence.
-Our notes on Qt, Python, fonts and the starter model are in packaging/licences.
+The texts for Qt, Python, fonts and the starter model are in packaging/licences.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ class Dependency:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A platform that code is built for. The code does not run on versions before `oldest`."""
+    """A platform that code is built for, and the oldest version on which the code runs."""
 
     platform: int
     oldest: tuple[int, int]  # major and minor version

@@ -36,14 +36,14 @@ def info(spec: Spec) -> dict[str, object]:
         "NSHumanReadableCopyright": spec.copyright,
         "NSPrincipalClass": "NSApplication",
         "NSSupportsAutomaticGraphicsSwitching": True,
-        # Qt's widgets have the design of macOS 15 and earlier. So this key opts out of the new
-        # design of macOS 26.
+        # This key opts out of the new design of macOS 26, because Qt's widgets have the earlier
+        # one.
         "UIDesignRequiresCompatibility": True,
     }
 
 
 def _document_types() -> list[dict[str, object]]:
-    """Return the document types. Their rank is Alternate, so other apps stay the default."""
+    """Return the document types, with the rank Alternate: other apps stay the default for them."""
     return [
         {
             "CFBundleTypeName": "GGUF model",

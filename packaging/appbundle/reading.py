@@ -30,8 +30,8 @@ _MALFORMED = (
 class BundleError(Exception):
     """The error for a missing or malformed file.
 
-    The message begins with a verb, as in "is truncated". about() or the caller puts the file's name
-    before it.
+    The message begins with a verb, as in "is truncated". about() or the caller adds the file's name
+    in front.
     """
 
 

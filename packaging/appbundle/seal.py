@@ -18,8 +18,8 @@ from appbundle.macho import read_image, read_slices
 from appbundle.reading import BundleError, mapping, read_bytes, read_plist, span
 
 FOLDER: Final = "_CodeSignature"
-# Patterns of the files that codesign omits from a seal. A seal must not omit other files, because
-# omitted files are not protected.
+# Patterns of the files that codesign omits from a seal. A seal with other omissions is reported,
+# because omitted files are not protected.
 _OMITTED: Final = frozenset(
     {
         r"^(.*/)?\.DS_Store$",
@@ -58,7 +58,7 @@ Sealed = SealedFile | SealedLink | SealedCode
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of a seal. If `omits` is True, it omits files with matching names, else it seals them.
+    """A rule of a seal for files with matching names: omit them if `omits` is True, else seal them.
 
     If several rules match a name, the rule with the largest weight applies.
     """
@@ -99,8 +99,8 @@ def read_seal(contents: Path) -> Seal:
 def breaks(seal: Seal, contents: Path, there: Set[str], unsealed: str) -> Iterator[str]:
     """Yield a sentence for each difference between the folder `contents` and its seal.
 
-    `there` has the names of all files and symbolic links in the folder. `unsealed` is the name of
-    the executable, which has no entry in the seal.
+    `there` is the set of names of all files and symbolic links in the folder. `unsealed` is the
+    name of the executable, which has no entry in the seal.
     """
     for rule in seal.rules:
         if rule.omits and rule.pattern.pattern not in _OMITTED:

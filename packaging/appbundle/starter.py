@@ -29,6 +29,6 @@ def add_starter(layout: BundleLayout, cache: Path) -> None:
     target = layout.models / folder.name
     target.mkdir(parents=True)
     for file in folder.iterdir():
-        # Only the owner may read an imported file. copyfile() does not copy this mode, so all users
-        # may read the copy.
+        # Imported files are readable by their owner only. copyfile() does not copy the mode, so all
+        # users may read the copy.
         shutil.copyfile(file, target / file.name)

@@ -4,8 +4,8 @@
 
 There is one table for the whole disk, as in an image made by `hdiutil create -layout NONE`. The
 field `variant` of the image must be 2. With variant 1, hdiutil would look for a partition map and,
-according to reports, refuse the image. Chunks of zeros are compressed like other chunks. The format
-also has zero-fill chunks, but the table's checksum would leave them out.
+according to reports, refuse the image. Chunks of zeros are compressed like other chunks. The
+format's zero-fill chunks are not used, because the table's checksum would leave them out.
 
 All numbers are big-endian.
 """

@@ -55,7 +55,8 @@ def installed() -> Iterator[File]:
     for name in sorted(set(_REQUIREMENT.findall(LOCK.read_text(encoding="utf-8")))):
         try:
             files = distribution(name).files or []
-        except PackageNotFoundError:  # requirements.lock also lists libraries for Macs only
+        # Skip libraries that are not installed: requirements.lock also lists those for Macs only.
+        except PackageNotFoundError:
             continue
         for file in files:
             path = Path(str(file.locate()))

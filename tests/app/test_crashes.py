@@ -45,7 +45,7 @@ def test_crash_log_of_process_that_exits_is_removed(tmp_path: Path, what: str) -
 
 
 def test_uncaught_exception_is_reported_by_next_run(tmp_path: Path) -> None:
-    """Before the window opens, only the crash report can record an uncaught exception."""
+    """Before the window opens, an uncaught exception is recorded only in the crash report."""
     assert run(tmp_path, "raise ImportError('no such library')")[0] == 1
     kept = tmp_path / "crash.kept-1.log"
     assert run(tmp_path, "pass") == (0, str(kept))

@@ -11,7 +11,7 @@ from app.hand_over import END, SOCKET_NAME, WILL_DO, hand_over, listening, read_
 
 
 def answer(listener: socket.socket, heard: list[bytes]) -> threading.Thread:
-    """Accept and answer one connection on a new thread. In the app the main thread does this."""
+    """Accept and answer one connection on a new thread; in the app, the main thread answers."""
 
     def run() -> None:
         listener.setblocking(True)

@@ -1,6 +1,6 @@
 """Compares a picture of a scene with the approved picture of the scene.
 
-Before a picture is approved, a developer looks at it and finds it right.
+An approved picture was looked at by a developer, who found no mistake in it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tests.conformance.painting import argb, channels
 APPROVED = Path(__file__).parent / "approved"
 PAINTED_WITH = APPROVED / "painted_with.txt"
 
-# Side of a tile in pixels. Pictures are compared in square tiles. The tiles are so small that a
-# bullet or a caret fills much of a tile.
+# Side of a tile in pixels. Pictures are compared in square tiles, which are so small that a missing
+# bullet changes a tile clearly.
 TILE = 12
-# Largest allowed mean difference of a tile, on the scale 0 to 255. The difference of text that is
-# smoothed differently is smaller; the difference of a missing shape is larger.
+# Largest allowed mean difference of a tile, on the scale 0 to 255. Other smoothing of text stays
+# below this value; a missing shape is above it.
 TOLERANCE = 10.0
 
 
 def painted_with(theme: Theme) -> str:
-    """Return fonts, platform and scale. Pictures are comparable only if all three are equal."""
+    """Return the fonts, platform and scale. Two pictures are comparable only if these are equal."""
     scale = QGuiApplication.primaryScreen().devicePixelRatio()
     return f"{theme.fonts.text}, {theme.fonts.code}, {QGuiApplication.platformName()}, {scale:g}x"
 

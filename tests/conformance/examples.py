@@ -45,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Specification:
-    """The contents of a spec.txt. `edition` is its title with its version."""
+    """The contents of a spec.txt. `edition` is the title and version of the specification."""
 
     edition: str
     examples: tuple[Example, ...]

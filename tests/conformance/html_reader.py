@@ -49,7 +49,7 @@ class _HtmlReader(HTMLParser):
         self._text: list[str] = []
 
     def end_text(self) -> None:
-        """Store the text read so far in the open leaf, or in a new paragraph of the container."""
+        """Add the text read so far to the open paragraph or heading, or to a new paragraph."""
         node = self._open[-1]
         raw = "".join(self._text)
         self._text = []

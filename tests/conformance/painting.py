@@ -14,13 +14,14 @@ from tests.conformance.scenes import Scene
 from tests.conformance.streamed_view import settle
 
 HEIGHT = 900  # height of the view in pixels, more than any scene needs
-# The most frequent colours are kept. Qt's own reduction would lose the light greys.
+# Number of colours in a picture: its most frequent ones. Qt's own reduction would lose the light
+# greys.
 NUM_COLORS = 256
 MARGIN = 12  # number of empty rows kept below the last painted row
 
 
 def paint(theme: Theme, scene: Scene) -> QImage:
-    """Return a picture of the scene in NUM_COLORS colours. Cut off empty space at the bottom."""
+    """Return a picture of the scene with NUM_COLORS colours, without empty space at the bottom."""
     theme.set_appearance(scene.appearance)
     theme.set_sharp(scene.is_sharp)
     view = TranscriptView(theme, clock=lambda: 0.0)
@@ -49,7 +50,8 @@ def _few_colors(picture: QImage) -> QImage:
     size = (picture.width(), picture.height(), picture.width())
     small = QImage(indices.tobytes(), *size, QImage.Format.Format_Indexed8)
     small.setColorTable([int(color) for color in chosen])
-    return small.copy()  # the copy owns its pixels, `small` does not
+    # Copy, because `small` uses the memory of the array, which is freed on return.
+    return small.copy()
 
 
 def argb(picture: QImage) -> npt.NDArray[np.uint32]:

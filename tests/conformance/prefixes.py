@@ -1,4 +1,4 @@
-"""Checks that a streamed answer gives the right blocks, at whichever character it ends. No Qt."""
+"""Checks that a streamed answer has the right blocks after each of its characters. No Qt."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class PrefixError(Exception):
 def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     """Stream a text character by character and check the blocks after each character.
 
-    Blocks that the stream has frozen must never change. A stream that ends after a prefix must have
-    the same blocks as the prefix parsed as a whole. Parsing every prefix takes long, so the stream
-    is ended only after every `finish_every`-th character and after the last character.
+    Blocks that the stream has marked as final must never change. If the text ends after a prefix,
+    the blocks must equal those of the prefix parsed as a whole. This slow comparison is made after
+    every `finish_every`-th character and after the last one.
 
     Returns:
-        The number of prefixes after which the stream was ended.
+        The number of prefixes that were compared.
 
     Raises:
         PrefixError: the blocks of a prefix are wrong.
@@ -36,7 +36,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
     num_ended = 0
     for length, character in enumerate(text, start=1):
         stream.append_text(character)
-        # Reading this property parses the tail. The view reads it after every change.
+        # Read the blocks, as the view does after every change: this parses the end of the text.
         _ = stream.blocks
         if stream.frozen[: len(final)] != final:
             raise PrefixError(f"after {length} characters final blocks have changed")
@@ -50,7 +50,7 @@ def check_prefixes(text: str, *, finish_every: int = 1) -> int:
 
 
 def check_pieces(text: str, random: Random) -> int:
-    """Stream a text in pieces of random sizes. Compare with the blocks of the whole text.
+    """Stream a text in pieces of random sizes. Compare its blocks with those of the whole text.
 
     Returns:
         The number of pieces.

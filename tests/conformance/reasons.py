@@ -1,4 +1,4 @@
-"""The reasons for intended differences between the app and the Markdown specifications."""
+"""The reasons why the app's Markdown intentionally differs from the specifications."""
 
 from __future__ import annotations
 

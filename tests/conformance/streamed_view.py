@@ -1,4 +1,4 @@
-"""Compares pictures of a streamed answer with those of the whole answer. Main thread only."""
+"""Compares the picture of a streamed answer with that of the complete answer. Main thread."""
 
 from __future__ import annotations
 

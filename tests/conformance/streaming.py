@@ -4,9 +4,9 @@
 
 Each answer passes three checks:
 
-- The view model gets the answer character by character. Blocks that the stream has frozen must
-  never change. If the stream ends after a prefix, the blocks must equal those of the prefix parsed
-  as a whole. With --every N the stream is ended only after every Nth character.
+- The view model gets the answer character by character. Blocks that are marked as final must never
+  change. If the answer ends after a prefix, the blocks must equal those of the prefix parsed as a
+  whole. With --every N, only every Nth prefix is tested in this way.
 - The view model gets the answer in pieces of random sizes. The final blocks must be the same.
 - The real transcript gets the answer character by character and is painted after each character.
   The final picture must equal that of the whole answer. The same is checked for some prefixes of
@@ -42,20 +42,21 @@ from tests.fakes.long_answers import NUM_ANSWERS, long_answer
 
 SIZE = (800, 1200)
 LONGEST_PIECE = 60  # in characters
-NUM_STREAMS = 20  # how often each answer is sent in pieces to the view model
+NUM_STREAMS = 20  # number of times that each answer is sent in pieces to the view model
 NUM_PREFIXES = 4  # number of prefixes per answer that are sent in pieces to the transcript
 WORKERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The arguments to check one answer in a process of its own.
+    """The arguments of a process that checks one answer.
 
     Each answer needs a process, because Qt can't be set up twice in one process.
     """
 
     number: int
-    finish_every: int  # N: test a stream that ends after each Nth character
+    # Number of characters between two tested ends of the stream; 1 tests every prefix.
+    finish_every: int
     folder: Path  # folder for pictures that differ
 
 
@@ -65,7 +66,7 @@ class StreamOutcome:
 
     number: int
     num_prefixes: int = 0  # number of prefixes that were streamed
-    num_ended: int = 0  # number of prefixes after which the stream was ended
+    num_ended: int = 0  # number of prefixes after which the end of the answer was tested
     num_pages: int = 0
     problem: str = ""  # the first failure, empty if the answer passed
 
@@ -82,8 +83,7 @@ def in_pieces(text: str, random: Random) -> Iterator[str]:
 def check_answer(task: Task) -> StreamOutcome:
     """Run all checks of an answer. Save pictures that differ.
 
-    Raises:
-        PrefixError: the view model has wrong blocks. Exceptions of the app also pass through.
+    Raises: PrefixError: the view model has wrong blocks. Exceptions of the app are not caught.
     """
     text, random = long_answer(task.number), Random(task.number)
     num_ended = check_prefixes(text, finish_every=task.finish_every)

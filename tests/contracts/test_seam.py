@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-MAX_NAMES = 46
+MAX_NAMES = 47
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 

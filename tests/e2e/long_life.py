@@ -39,8 +39,8 @@ class RoundSample:
     """The memory held after a round."""
 
     num_answers: int  # number of answers since the start
-    cached_bytes: int  # state in the prefix cache before the conversations were deleted
-    left_bytes: int  # state in the prefix cache after they were deleted
+    cached_bytes: int  # bytes in the prefix cache before the conversations were deleted
+    left_bytes: int  # bytes in the prefix cache after the conversations were deleted
     freed_bytes: int  # freed buffers that MLX keeps for reuse
     process_bytes: int  # resident memory of the process
     num_blocks: int  # memory blocks allocated by Python
@@ -121,7 +121,7 @@ class _Window(RealWindow):
 
 
 def _sample(num_answers: int, cached_bytes: int, left: StatisticsReported) -> RoundSample:
-    # Interned, so that the names of types are the same objects in all samples.
+    # The names of types are interned, so that the samples themselves add no new strings.
     objects = Counter(
         sys.intern(f"{type(one).__module__}.{type(one).__qualname__}") for one in gc.get_objects()
     )

@@ -24,7 +24,7 @@ from tests.fakes.real_window import real_core
 
 
 class Streamer:
-    """A listener that sends the next message when an answer ends, and prints each piece of text."""
+    """A loop of messages: sends the next one when an answer ends, and prints each piece of text."""
 
     def __init__(self, core: Core) -> None:
         self._core = core

@@ -27,7 +27,7 @@ SAVED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class Streamed:
-    """The length of a reply when the app printed it; `at` is a time.monotonic() in seconds."""
+    """The length of a reply that the app printed at the time `at` (time.monotonic())."""
 
     at: float
     conversation: str

@@ -1,4 +1,4 @@
-"""Objects left after conversations were answered and deleted."""
+"""Tests that few Python objects remain after conversations were answered and deleted."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
 NUM_CHATS = 2  # conversations per round
-# The window keeps the messages of a few hidden conversations. After these rounds it has its most.
+# The window keeps the messages of a few hidden conversations. After this number of rounds, it keeps
+# the maximum number.
 NUM_WARM = 4
 NUM_MEASURED = 3
 # Highest number of objects that a deleted conversation may leave: its entry in the undo list, its
 # summary and its scroll position.
 NUM_KEPT = 16
-# The fixture no_leaked_timers makes a tuple and a weak reference for each start of a timer.
+# Types that are not counted: the fixture no_leaked_timers makes objects of them for each started
+# timer.
 OF_FIXTURES = ("builtins.tuple", "weakref.ReferenceType")
 
 

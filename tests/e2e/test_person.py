@@ -1,4 +1,4 @@
-"""A short run of the seeded user. `python -m tests.person` makes long runs."""
+"""A test with a seeded random user of the window. `python -m tests.person` makes longer runs."""
 
 from __future__ import annotations
 
@@ -20,4 +20,5 @@ def test_seeded_user_does_nearly_all_actions_and_loses_no_text(
     cards = build_cards(tmp_path / "models")
     done = run_person(tmp_path, cards, num_actions=NUM_ACTIONS, seed=1, relaunch_every=125)
     assert done.total() == NUM_ACTIONS
-    assert len(done) > len(KINDS) - 7  # up to six actions may be missing: some are rarely possible
+    # Up to six kinds of action may be missing, because some are rarely possible.
+    assert len(done) > len(KINDS) - 7

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-WAITS = 1200  # maximum number of polls in wait_for: one minute in all
+WAITS = 1200  # maximum number of polls in wait_for, which together take a minute
 WAIT_S = 0.05
 
 

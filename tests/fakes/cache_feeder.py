@@ -64,13 +64,13 @@ class CacheFeeder:
         )
 
     def feed(self, lease: Lease, token_ids: Sequence[int], points: Points) -> None:
-        """Feed the token ids that the lease does not hold yet. A pass ends at each resume point."""
+        """Feed the token ids that the lease lacks. A forward pass ends at each resume point."""
         for end in sorted({*points, len(token_ids)}):
             start = lease.hot.num_tokens
             if end <= start:
                 continue
-            # Reserve room twice. Before its first pass a new conversation has no buffers, so this
-            # call has no effect, and the call after the pass reserves the room.
+            # Room is reserved before and after the first pass. A new conversation has no buffers
+            # before its first pass, so there only the second call has an effect.
             self.cache.reserve_tokens(lease, len(token_ids))
             logits = self.adapter.forward(token_ids[start:end], lease.hot.caches)
             lease.hot.commit(token_ids[start:end])

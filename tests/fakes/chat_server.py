@@ -18,10 +18,10 @@ from typing_extensions import override
 
 
 class Memory(Enum):
-    """The earlier prompts that the server remembers. It need not process their tokens again."""
+    """The amount of earlier prompts that the server keeps in its cache."""
 
     EVERYTHING = auto()  # restores the longest prefix shared with any earlier prompt and its reply
-    LAST_PROMPT = auto()  # restores the prefix shared with the previous prompt
+    LAST_PROMPT = auto()  # restores the prefix shared with the previous prompt only
     NOTHING = auto()
 
 
@@ -40,7 +40,7 @@ class ChatServerRequest:
 
     body: dict[str, Any]
     prompt: str
-    known: int  # length of the prompt's longest prefix that an earlier request processed
+    known: int  # length of the longest prefix that was part of an earlier request
     cached: int  # length of the prompt's prefix that the server restores
 
 

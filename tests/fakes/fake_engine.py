@@ -1,11 +1,11 @@
 """An engine without model and thread. A test emits its events by hand.
 
 Tests of controllers and of the window use FakeEngine instead of engine.engine.Engine. It records
-each command of the app in `commands`. The test then plays the model: `write("text")`, `finish()` or
-`fail(problem)` emit the events of the running request, in the calling thread. As in the real
-engine, a request is refused while no model is loaded, and requests are queued in order; unlike in
-the real engine, only one is answered at a time. A model loads at once and a request starts at once,
-unless the test sets `hold_load` or `hold_start`.
+each command of the app in `commands`. The test then calls `write("text")`, `finish()` or
+`fail(problem)`, which emit the events of the running request in the calling thread. Like the real
+engine, FakeEngine queues requests and refuses them while no model is loaded. Unlike the real
+engine, it answers only one request at a time. Models and requests start at once, unless the test
+sets `hold_load` or `hold_start`.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ class FakeEngine(EngineCommands):
     hold_load: bool = False  # if True, loading lasts until finish_load() or fail_load()
     hold_start: bool = False  # if True, a request stays queued until begin()
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
-    plan: PromptPlan | None = None  # plan of the next requests; if None, _plan_of() estimates it
+    # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
+    plan: PromptPlan | None = None
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
@@ -159,7 +160,7 @@ class FakeEngine(EngineCommands):
         self.on_event(ModelFailed(path, problem))
 
     def lose_model(self, problem: Problem) -> None:
-        """Report that the loaded model was lost, as the engine does when its thread ended."""
+        """Report that the loaded model was lost, as the real engine does when its thread ends."""
         self.loaded = False
         self.on_event(ModelFailed(self.facts.path, problem))
 

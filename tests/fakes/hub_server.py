@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on this machine: search, repositories, files with ranges, and faults on demand."""
+"""A fake Hugging Face Hub on this machine: search, repositories, file downloads and faults."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Repository:
 class Fault:
     """A fault that the Hub shows for some requests.
 
-    `status` is answered instead of the content; else the content is spoiled or cut.
+    With `status`, the Hub answers with this status. Otherwise it changes or cuts the content.
     """
 
     where: str  # part of the path and method, such as "GET /cdn/"
@@ -61,7 +61,7 @@ class FakeHub:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
         self._server.daemon_threads = True
         self.address = f"http://127.0.0.1:{self._server.server_port}"
-        # Large files come from another host, as those of the real Hub.
+        # Like the real Hub, send large files from another host.
         self.cdn = f"http://localhost:{self._server.server_port}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

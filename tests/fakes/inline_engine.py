@@ -1,4 +1,4 @@
-"""The real engine without its thread. It does work only while a method of InlineClient runs."""
+"""The real engine without its own thread: it works only during calls of InlineClient's methods."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InlineClient(EngineCommands):
         return self.next_timed()[1]
 
     def next_timed(self) -> tuple[float, Event]:
-        """Return the next event, and before it the time.perf_counter() at which it was emitted."""
+        """Return the time.perf_counter() at which the next event was emitted, and the event."""
         while not self._events:
             assert self.core.step(wait=False), "the engine has no work left and emitted no event"
         return self._events.popleft()
@@ -52,7 +52,7 @@ class InlineClient(EngineCommands):
         return events
 
     def run_until_idle(self) -> list[Event]:
-        """Run the engine until no work is left. Return the events that were not returned before."""
+        """Run the engine until no work is left. Return the events that no earlier call returned."""
         while self.step():
             pass
         return self.new_events()

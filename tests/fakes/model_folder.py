@@ -29,7 +29,7 @@ def write_weights(path: Path, names: tuple[str, ...] = ("a.weight",), num_values
 def make_model(
     folder: Path, changes: Mapping[str, object] = MappingProxyType({}), *, num_files: int = 1
 ) -> Path:
-    """Write the folder of a chat model whose config.json contains `changes`. Return the folder."""
+    """Write a chat model's folder, with `changes` applied to its config.json. Return the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "config.json", {**CONFIG, **changes})
     (folder / "tokenizer.json").write_text('{"model": {}}\n')

@@ -38,21 +38,21 @@ TRANSLUCENT = ("inline_code",)
 NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
 OPAQUE = 250  # alpha (0 to 255) from which a colour counts as opaque
 NOTHING = QColor(1, 1, 1)  # colour of the pixels before anything is painted
-# Positions along an outline (0 to 1) at which its background is read.
+# Positions along an outline (0 to 1) at which the background colour is read.
 POINTS = (0.05, 0.3, 0.55, 0.8)
-LINES = 2  # step in pixel rows: every second row of a text is compared
+LINES = 2  # in pixels: only every second pixel row of a text is compared
 
 Metric = QPaintDevice.PaintDeviceMetric
 Dirty = QPaintEngine.DirtyFlag
 Place = QPointF | QPoint | QPainterPath.Element
 W = TypeVar("W", QRect, QLine, QPoint)
 R = TypeVar("R", QRectF, QLineF, QPointF)
-# A background token and the token painted below it. The second is "" if the first is opaque.
+# Names of two colour tokens: a background, and the background below it ("" if the first is opaque).
 Names = tuple[str, str]
 
 
 def telling_colors() -> tuple[Colors, dict[str, QColor]]:
-    """Return Colors with a different value for each token, and a dict of the values by token."""
+    """Return Colors with a different value for each token, and a dict with these values."""
     names = list(_names(LIGHT))
     steps = range(20, 256, 40)
     levels = list(product(steps, steps, steps))
@@ -87,9 +87,9 @@ def _filled(by_name: Mapping[str, QColor]) -> Colors:
 
 
 class PaintRecorder:
-    """The pairs of ink and background found in the widgets painted so far.
+    """A record of the pairs of ink and background in all widgets painted so far.
 
-    If the colour of a text belongs to no token, its pair contains the value of the colour.
+    If a text has a colour that is no token, its pair has the colour value instead of a name.
     """
 
     def __init__(self, by_name: Mapping[str, QColor]) -> None:
@@ -177,7 +177,7 @@ class _Device(QPaintDevice):
 class _RecordingPaintEngine(QPaintEngine):
     """A paint engine that records each text, shape and picture, and paints it into an image.
 
-    The background of an item is read from the image before the item is painted.
+    Before an item is painted, its background is read from the image.
     """
 
     def __init__(self, size: QSize, recorder: PaintRecorder) -> None:
@@ -232,8 +232,8 @@ class _RecordingPaintEngine(QPaintEngine):
     def drawTextItem(self, p: Place, textItem: QTextItem) -> None:
         """Record a text on the backgrounds of its visible pixels.
 
-        The text may be clipped, so its visible pixels are those that painting it changes. Their
-        colours before painting are the backgrounds. Afterwards the text is removed again.
+        The text may be clipped. So it is painted for a test: the pixels that change are visible,
+        and their earlier colours are the backgrounds. Afterwards the text is removed.
         """
         painter, ink = self._painter, self._painter.pen().color()
         start = _point(p)

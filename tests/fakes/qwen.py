@@ -45,7 +45,7 @@ _PLAIN = [
     *("<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<tool_response>", "</tool_response>"),
     *("<think>", "</think>"),
 ]
-# Regular expressions for a letter and for punctuation. Since Qwen3.5 combining marks count as
+# Regular expressions for a letter and for punctuation. From Qwen3.5 on, combining marks count as
 # letters.
 _WORDS = {"qwen": r"\p{L}", "qwen3_6": r"[\p{L}\p{M}]"}
 _PUNCTUATION = {"qwen": r"[^\s\p{L}\p{N}]", "qwen3_6": r"[^\s\p{L}\p{M}\p{N}]"}
@@ -121,8 +121,8 @@ def _tokenizer(vocabulary: str) -> Tokenizer:
 def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
     """Return the byte offset between the two parts that a token's last BPE merge joins.
 
-    The function repeats those merges of BPE that give tokens of lower rank, until two parts are
-    left. Return 0 for the few tokens that no merges produce.
+    All BPE merges of lower rank are repeated until two parts are left. Return 0 for a token that no
+    merge produces.
     """
     parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
@@ -138,7 +138,7 @@ def _last_merge(ranks: dict[bytes, int], token: bytes, rank: int) -> int:
 
 
 def _letters() -> dict[int, str]:
-    """Return the character that byte-level BPE writes for each byte.
+    """Return the character with which byte-level BPE represents each byte.
 
     Bytes of visible characters keep their character. All other bytes get characters from U+0100 on.
     """

@@ -3,8 +3,8 @@
 A RealWindow is started on a data folder and a model folder. As in the app, settings and
 conversations come from the data folder, the engine runs on its own thread, and garbage is collected
 on the main thread only. After close() a test may call launch() again, as a user restarts the app.
-The seeded user (tests/person) is a subclass. streaming_app.py uses `real_core` alone: the
-controllers without a window.
+The seeded random user (tests/person) is a subclass. streaming_app.py needs no window and uses only
+`real_core`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The app without its window: real controllers and store, a fake engine and a fake catalog.
 
-Tests of controllers use Rig. A test calls the controllers as widgets would, plays the model through
-`rig.engine` (see fake_engine.py), and checks the controllers' values, the emitted problems or the
-database (`rig.stored`). Time stands still until the test moves it (FakeOrigin). stage.py adds a
-window to a Rig; real_window.py uses only `make_core`, with the real engine.
+Tests of controllers use Rig. A test calls the controllers as widgets would, and emits engine events
+through `rig.engine` (see fake_engine.py). It then checks the controllers' values, the emitted
+problems or the database (`rig.stored`). Time stands still until the test moves it (FakeOrigin).
+stage.py adds a window to a Rig; real_window.py uses only `make_core`, with the real engine.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.choose import ModelSuggestion
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
@@ -78,7 +79,7 @@ class FakeCatalog:
 
     cards: tuple[ModelCard, ...] = field(default_factory=lambda: (card(),))
     starter: ModelCard | None = None  # card that make_starter() adds to `cards`
-    folders: tuple[str, ...] = ()  # argument of the last scan
+    folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
@@ -92,8 +93,20 @@ class FakeCatalog:
         usable = (one for one in cards if one.usable)
         return max(usable, key=lambda one: one.num_parameters, default=None)
 
-    def suggestion(self) -> str:
-        return "hf download mlx-community/Qwen3.5-4B-4bit"
+    def suggestions(self) -> tuple[ModelSuggestion, ...]:
+        return tuple(
+            ModelSuggestion(
+                name=name,
+                repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
+                size_bytes=size_bytes,
+                from_bytes=0,
+                why="It suits this machine.",
+            )
+            for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
+        )
+
+    def refusal(self, config: str, size_bytes: int) -> str:
+        return "It is too large for this machine." if size_bytes > 50_000_000_000 else ""
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)

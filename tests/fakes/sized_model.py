@@ -1,7 +1,7 @@
 """A model that computes nothing and only fills mlx-lm's cache objects, in realistic proportions.
 
-Use it in tests that check how many bytes a cache holds, but not their contents. The smallest real
-hybrid model takes a hundred times as long.
+For tests that check the size of a cache and not its contents. The smallest real hybrid model takes
+a hundred times as long.
 """
 
 # mlx-lm's caches are untyped.
@@ -39,11 +39,11 @@ class SizedAdapter(ModelAdapter):
     def __init__(self, vocab_size: int, state_tokens: int) -> None:
         super().__init__(nn.Module())
         self._state_tokens = state_tokens
-        # All passes return this array. It is already evaluated, so its reader never waits for the
-        # device.
+        # Every forward pass returns this array. It is evaluated already, so its reader never waits
+        # for the device.
         self._logits = mx.zeros((1, 1, vocab_size))
         mx.eval(self._logits)
-        self.vocab_size = 1 << 31  # no embeddings, so every token id is allowed
+        self.vocab_size = 1 << 31  # the model has no embeddings, so every token id is allowed
 
     @override
     def new_caches(self) -> list[object]:

@@ -1,9 +1,9 @@
 """The main window on a fake engine, for tests of widgets and of whole user actions.
 
-A Stage is a WindowDriver that is open when its constructor returns. A test acts on it as a user
-(`send`, `click`, `run`), plays the model (`answer`, or `engine.write` and the like), and checks
-what the window shows (`texts`, `items`, `rows`) or what the store holds (`stored`). Controllers and
-store are real; they come from rig.py.
+A Stage is a WindowDriver that is open when its constructor returns. A test calls user actions
+(`send`, `click`, `run`) and emits answers of the model (`answer`, `engine.write`). It then checks
+the window (`texts`, `items`, `rows`) or the store (`stored`). Controllers and store are real; they
+come from rig.py.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Stage(WindowDriver):
         self.settle()
 
     def answer(self, text: str) -> None:
-        """Write `text` as the reply of the running request and finish it. Wait for the effects."""
+        """Finish the running request with the reply `text`. Wait for the effects."""
         self.engine.write(text)
         self.engine.finish()
         self.settle()

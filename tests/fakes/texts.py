@@ -50,7 +50,7 @@ class StringRenderer(Renderer):
 
 
 class FakeRenderer(Renderer):
-    """A renderer that calls a Python function with (messages, reply_follows)."""
+    """A chat template renderer that calls a Python function with (messages, reply_follows)."""
 
     def __init__(self, render: Callable[[Sequence[Message], bool], str]) -> None:
         self._render = render
@@ -65,13 +65,13 @@ class FakeRenderer(Renderer):
 def written_reply(
     builder: PromptBuilder, prompt: Prompt, text: str, reasoning: str = ""
 ) -> Message:
-    """Return the message that the engine makes of a reply with this text and reasoning."""
+    """Return the assistant message that the engine makes from a reply's text and reasoning."""
     token_ids = builder.forced_ids(text, reasoning, in_reasoning=prompt.in_reasoning)
     return reply_of(builder, prompt, token_ids)
 
 
 def reply_of(builder: PromptBuilder, prompt: Prompt, token_ids: Iterable[int]) -> Message:
-    """Return the message that the engine makes when the model generates these token ids."""
+    """Return the assistant message that the engine makes from generated token ids."""
     stream = ReplyStream(builder.tokenizer, in_reasoning=prompt.in_reasoning)
     for token_id in token_ids:
         stream.add(token_id)

@@ -46,7 +46,7 @@ STEPS: list[dict[str, object]] = [
 
 
 class Watch:
-    """A record of the threads that call functions of certain modules. cover() adds a module."""
+    """A record of the threads that call functions of watched modules. cover() adds a module."""
 
     def __init__(self) -> None:
         self.threads: set[str] = set()

@@ -4,10 +4,10 @@
 
 A folder takes a few hundred kB. CONFIGS has a shrunken configuration for each kind of layer state:
 attention, recurrent, convolution, sliding window. The weights depend on the configuration only.
-They are spread so widely that rounding never decides which token is likeliest. All models share one
-small BPE tokenizer, trained here, and get one of two chat templates: `keeping` renders replies
-unchanged; `thinking` opens a reasoning block in the prompt and drops the thoughts of earlier turns,
-as Qwen3.5's template does.
+They have a wide spread, so that rounding errors never change which token is likeliest. All models
+share one small BPE tokenizer, trained here, and get one of two chat templates: `keeping` renders
+replies unchanged; `thinking` opens a reasoning block in the prompt and drops the thoughts of
+earlier turns, as Qwen3.5's template does.
 """
 
 # mlx.utils and tokenizers are partly typed.
@@ -72,7 +72,7 @@ _CORPUS = [
 _SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 _MARKERS = ["<think>", "</think>"]
 
-# Configuration keys other than vocab_size that hold the size of a vocabulary.
+# Configuration keys that, like vocab_size, contain the size of a vocabulary.
 _VOCABULARIES = {"num_vocab", "embedding_size", "vocab_size_per_layer_input"}
 
 _ATTENTION = {

@@ -129,7 +129,7 @@ READING = Reading(done=4_096, total=12_431, replayed=0, eta_s=None)
 
 
 def restored(num_tokens: int = 12_431, *reasons: str) -> Planned:
-    """Return the plan of an answer: `num_tokens` tokens restored, the new message read."""
+    """Return the plan of an answer for which the engine restores `num_tokens` tokens."""
     why = tuple(
         Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=num_tokens, text=text)
         for text in reasons

@@ -32,7 +32,7 @@ class FakeClock:
 
 
 class TranscriptStage:
-    """A transcript view of a fixed size, its clock, and a record of the signals it emitted."""
+    """A transcript view of a fixed size, with a fake clock and a record of the emitted signals."""
 
     def __init__(self, qtbot: QtBot, theme: Theme) -> None:
         self.qtbot = qtbot
@@ -63,7 +63,7 @@ class TranscriptStage:
         self.qtbot.waitUntil(lambda: self.view.statistics().is_idle, timeout=SETTLE_MS)
 
     def picture(self) -> QImage:
-        """Return a picture of the view without its scroll bar, which is not always visible."""
+        """Return a picture of the view, without the scroll bar, which is not always visible."""
         return self.view.viewport().grab(QRect(0, 0, WIDTH - 20, HEIGHT)).toImage()
 
     def find(self, action: RowAction, which: int = 0) -> QPoint:
@@ -121,7 +121,7 @@ class TranscriptStage:
 
 
 def targets(view: TranscriptView, action: RowAction) -> Iterator[QPoint]:
-    """Yield a point in each visible click target of an action, from the top.
+    """Yield a point in each visible button or link with the given action, from the top.
 
     Targets below another widget are skipped."""
     found: list[QPoint] = []

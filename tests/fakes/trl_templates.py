@@ -62,7 +62,7 @@ def template_text(name: str) -> str:
 
 
 def template_tokenizer(name: str) -> Tokenizer:
-    """Return the common tokens of Qwen3.6's vocabulary, with the control tokens of a template."""
+    """Return a tokenizer of Qwen3.6's common tokens and the control tokens of a template."""
     tokenizer = Tokenizer.from_str(_common_tokens())
     controls = {*_EVERYWHERE, *_CONTROL.findall(template_text(name))}
     tokenizer.add_special_tokens(

@@ -41,7 +41,7 @@ LOOK_MS = 2  # pause between two checks in wait_until
 
 
 class WindowDriver:
-    """A main window on any engine, and user actions on it. It may be reopened after `close`."""
+    """A main window with a real or fake engine, and methods for user actions on the window."""
 
     patience_s: ClassVar[float] = 5.0  # default time limit of wait_until
 
@@ -72,7 +72,7 @@ class WindowDriver:
         core.start()
 
     def close(self) -> None:
-        """Close the window and its controllers as quitting does. A second call has no effect."""
+        """Close the window and its controllers, as when the app quits. May be called twice."""
         if not self.is_open:
             return
         self.is_open = False
@@ -105,7 +105,7 @@ class WindowDriver:
         QTest.keyClicks(self.edit, text)
 
     def run(self, command: CommandId) -> None:
-        """Trigger a menu command, which must be enabled, and wait for its effects."""
+        """Trigger an enabled menu command, and wait for its effects."""
         action = self.window.commands[command]
         assert action.isEnabled(), command
         action.trigger()

@@ -29,7 +29,7 @@ from tests.packaging.tree import Tree
 class ControlOutcome(StrEnum):
     CAUGHT = "caught"
     MISSED = "MISSED"
-    NOT_TRIED = "not tried"  # not possible, because the bundle lacks the file or value to damage
+    NOT_TRIED = "not tried"  # the bundle lacks the file or value that would be damaged
 
 
 @dataclass(frozen=True, slots=True)

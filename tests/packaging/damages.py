@@ -1,4 +1,4 @@
-"""The table of damages to a bundle, with the check of the verifier that must report each damage.
+"""A table of damages to a bundle. For each, the table names the check that must report it.
 
 Every check of the verifier has at least one damage.
 """
@@ -57,7 +57,7 @@ class After(Enum):
 
     SEALED = auto()  # renew the seals of the app and of its frameworks
     SEALED_OUTSIDE = auto()  # renew the seal of the app, but not the seals of its frameworks
-    BOUND = auto()  # renew only the executable's signature, which holds a hash of the app's seal
+    BOUND = auto()  # renew only the executable's signature, which contains a hash of the app's seal
     NOTHING = auto()
 
 

@@ -1,8 +1,7 @@
 """Functions that damage a bundle, for the table in damages.py.
 
-They are of three types. A Place returns a path in a bundle. An Action changes a bundle. A Change
-takes the bytes of a file and returns changed bytes. All of them work on the crafted bundle and on a
-real one.
+There are three types of function. A Place returns a path in a bundle. An Action changes a bundle. A
+Change takes the bytes of a file and returns changed bytes. All work on real and on crafted bundles.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def flipped_in_the_middle(data: bytes) -> bytes:
 
 
 def flipped_at_the_end_of(slot: int) -> Change:
-    """Return a change that inverts the last byte of a signature blob, but not its stored hash."""
+    """Return a change that inverts the last byte of a signature blob and keeps its stored hash."""
 
     def change(data: bytes) -> bytes:
         start = _blob(data, slot)

@@ -36,7 +36,7 @@ Facts = tuple[str, int, str | bytes]
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    """Make a small tree with every kind of entry that archives tend to lose."""
+    """Make a small bundle with links, modes and names that an archive may fail to restore."""
     root = tmp_path / "made" / NAME
     deep = root / "Contents" / "Resources" / "/".join("abcdefghijklm")
     deep.mkdir(parents=True)
@@ -133,7 +133,8 @@ def test_7z_unpacks_a_disk_image_to_the_packed_tree(app: Path, tmp_path: Path) -
     command = ["7z", "x", "-y", f"-o{tmp_path / 'out'}", str(tmp_path / "app.dmg")]
     subprocess.run(command, check=False, capture_output=True)
     (unpacked,) = (tmp_path / "out").glob("*/*.app")
-    # 7z leaves names in NFD, skips links with .. in the target, and makes folders writable.
+    # Allow for differences of 7z: names stay in NFD, links with .. are skipped, folders are
+    # writable.
     theirs = {normalize("NFC", name): rest for name, *rest in facts(unpacked)}
     ours = {name: rest for name, *rest in facts(app)}
     for name in (CLIMBING, READ_ONLY):

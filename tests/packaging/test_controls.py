@@ -1,4 +1,4 @@
-"""Test that tests.packaging.controls finds every damage to the crafted bundle."""
+"""Test that the verifier finds every damage that tests.packaging.controls makes to a bundle."""
 
 from __future__ import annotations
 

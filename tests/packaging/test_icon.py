@@ -44,7 +44,7 @@ def test_icon_file_has_a_picture_of_every_size(tmp_path: Path) -> None:
         size = picture.width()
         assert picture.height() == size
         assert picture.pixelColor(0, 0).alpha() == 0
-        # The centre of the picture has the background's colour. A circle lies to its right.
+        # The centre of the picture has the background colour, and to its right is a circle.
         assert picture.pixelColor(size // 2, size // 2).name() == "#1b1b1d"
         assert picture.pixelColor(size * 3 // 4, size // 2).name() == "#4cc9a0"
 

@@ -1,4 +1,4 @@
-"""Tests of the lock files: the bundle has the versions and files that the tests run with."""
+"""Tests that the lock files give the bundle the library versions that the tests use."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Test of the twin: a bundle for Linux with the layout and the launcher of the Mac's bundle.
 
-The twin is trimmed and started as the Mac's bundle is, but contains the Python of this machine.
+The twin is made and started like the bundle for Macs, but contains the Python of this machine.
 """
 
 from __future__ import annotations

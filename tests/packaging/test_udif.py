@@ -1,6 +1,7 @@
 """Tests of appbundle.udif, which writes and reads compressed disk images.
 
-Reading gives back every byte, damage is reported, and the fields that macOS needs are present.
+An image must be read back unchanged, damage must be reported, and the fields that macOS needs must
+exist.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ MB = 1 << 20
 
 
 def raw_volume() -> bytes:
-    """Return noise, which does not compress, then zeros and text. The last chunk is short."""
+    """Return a volume of noise (which cannot be compressed), zeros and text, in several chunks."""
     return os.urandom(MB + MB // 2) + bytes(2 * MB) + b"words, words. " * 512 * 9 + bytes(512)
 
 
@@ -60,7 +61,7 @@ def test_same_volume_makes_the_same_image(image: Path, tmp_path: Path) -> None:
 
 
 def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path: Path) -> None:
-    """Check the fields that hdiutil was seen to require if an image has no partition map."""
+    """For an image without partition map, hdiutil requires these fields (found by experiments)."""
     end = trailer(image)
     assert end[:4] == b"koly"
     assert struct.unpack(">I", end[488:492]) == (2,)  # image variant 2: no partition map
@@ -74,7 +75,7 @@ def test_image_describes_one_volume_without_partition_map(image: Path, tmp_path:
     (runs,) = struct.unpack(">I", table[200:204])
     assert len(table) == 204 + 40 * runs
     kinds = {table[204 + 40 * i : 208 + 40 * i].hex() for i in range(runs)}
-    assert kinds == {"80000005", "00000001", "ffffffff"}  # kinds of runs: zlib, raw, terminator
+    assert kinds == {"80000005", "00000001", "ffffffff"}  # the three kinds of runs: zlib, raw, end
     assert buffer_sectors >= MB // 512
 
 

@@ -14,8 +14,8 @@ from appbundle.spec import BundleLayout, Spec
 class Tree:
     """A bundle on disk, with methods for all changes that tests make to it.
 
-    Every change replaces the file and does not write into it. A copy made of hard links keeps the
-    old contents.
+    A change replaces the file and does not write into it, so that a hard-linked copy keeps the old
+    contents.
     """
 
     def __init__(self, app: Path, spec: Spec, archives: tuple[Path, ...] = ()) -> None:

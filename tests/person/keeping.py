@@ -1,4 +1,4 @@
-"""Restarts of the app by the seeded user, and comparisons of window and store before and after."""
+"""Restarts of the app, and comparisons of the window and the store before and after a restart."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def relaunch(person: Person) -> None:
     In half of the cases the app is closed only after all answers have ended."""
     if at_rest := person.random.random() < 0.5:
         person.wait_for_answers()
-    person.pane.flush()  # the app lists a chat without messages only after its draft is stored
+    # Store the draft: after the restart, a chat without messages is listed only if it has a draft.
+    person.pane.flush()
     person.settle()
     before = kept(person)
     desk = {one: person.core.desk.get(one) for one in person.listed if one in person.core.desk}
@@ -97,7 +98,7 @@ def assert_continued(before: Kept, after: Kept) -> None:
     """Assert that a restart during an answer lost no text.
 
     The cut-off answer starts with the text shown before the restart. A queued message may have been
-    sent. A turn that the engine had not started is not stored; its text must be in the composer.
+    sent in the meantime. If the engine had not started a turn, its text must be in the composer.
     """
     both = [
         (old, new)
@@ -113,12 +114,13 @@ def assert_continued(before: Kept, after: Kept) -> None:
     assert before.composer in after.composer or any(before.composer in text for text in sent)
     rest = {"items": (), "listed": (), "composer": ""}
     assert_same(replace(before, **rest), replace(after, **rest))
-    # Titles may differ: a chat is named after its first message, which may be a draft again.
+    # Titles may differ: a chat is named after its first message, which may have become a draft
+    # again.
     assert {key for key, _title in after.listed} == {key for key, _title in before.listed}
 
 
 def assert_nothing_lost(person: Person) -> None:
-    """Assert that each sent message is stored in its conversation, as a message or in the draft."""
+    """Assert that each sent message is in the stored conversation, as a message or in its draft."""
     places: dict[ConversationId, str] = {}
     for marker, conversation_id in person.entrusted.items():
         if conversation_id not in places:
@@ -129,7 +131,7 @@ def assert_nothing_lost(person: Person) -> None:
 
 
 def assert_window_is_true(person: Person) -> None:
-    """Assert that the transcript shows the conversation as it is stored."""
+    """Assert that the messages in the transcript equal those of the stored conversation."""
     if person.current in person.listed:
         stored = TranscriptItems().of(_load(person, person.current), person.core.turns.live, None)
         assert person.items == stored
@@ -145,8 +147,8 @@ def _load(person: Person, conversation_id: ConversationId) -> Conversation:
 def _content(conversation: Conversation) -> Conversation:
     """Return the conversation without the values that may differ after a restart.
 
-    These are the draft, which is saved half a second after typing, and the record of how each
-    answer was made.
+    Left out are the draft, which is saved half a second after typing, and each answer's record of
+    its generation.
     """
     nodes = {key: replace(node, generation=None) for key, node in conversation.nodes.items()}
     return replace(conversation, draft="", nodes=nodes)

@@ -1,4 +1,4 @@
-"""Two tiny models with random weights for the seeded user, one with and one without thinking."""
+"""Two tiny random models for the window tests, one with and one without thinking."""
 
 from __future__ import annotations
 

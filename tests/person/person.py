@@ -1,9 +1,9 @@
 """The seeded user: actions on a real window, random choices, and the texts that must not be lost.
 
-A Person is a RealWindow with the means of a user: keys, mouse, clipboard. The actions in kinds/ are
-functions of a Person; each draws its choices from `random`, so that a seed repeats a run. Every
-message contains a marker ("m17;"). `entrust` notes the marker when the message is sent, and
-keeping.py searches the store for all noted markers after each restart.
+A Person is a RealWindow with methods for keys, mouse and clipboard. The actions in kinds/ are
+functions that get a Person. Their choices come from a seeded `random`, so a seed repeats a run.
+Every message contains a marker ("m17;"). `entrust` records the marker of a sent message, and
+keeping.py looks for all recorded markers in the store after each restart.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Person(RealWindow):
         self.entrusted[marker] = self.current
 
     def discard_draft(self, text: str) -> None:
-        """Forget the markers in a text removed from the composer, unless the chat contains them."""
+        """Drop the markers in a text removed from the composer, unless the chat contains them."""
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):
                 self.entrusted.pop(marker, None)
@@ -133,7 +133,7 @@ class Person(RealWindow):
         self.settle()
 
     def click_in_transcript(self, action: RowAction) -> bool:
-        """Click a random visible target of an action. Return False if there is no target."""
+        """Click a random visible button or link with this action. Return False if there is none."""
         view = self.pane.view
         found = list(targets(view, action)) if view.isVisible() else []
         if found:

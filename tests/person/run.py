@@ -1,4 +1,4 @@
-"""A run of the seeded user: random actions on the window, and a restart of the app now and then."""
+"""A run of the seeded random user: random actions on the window, with occasional restarts."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run_person(
     relaunch_every: int = RELAUNCH_EVERY,
     report: Callable[[int], object] = lambda _done: None,
 ) -> Counter[str]:
-    """Do random actions until `num_actions` of them had an effect. Return the count of each action.
+    """Do random actions until `num_actions` had an effect. Return a count by action name.
 
     Raises:
         PersonError: an exception, a warning of Qt, a missing effect or a lost text occurred.

@@ -13,7 +13,7 @@ from types import TracebackType
 from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
 from typing_extensions import override
 
-# Beginning of the warnings that Qt's offscreen platform logs about sizes, raised windows and keys.
+# Beginning of harmless warnings of Qt's offscreen platform, about sizes, raised windows and keys.
 HARMLESS = "This plugin does not support"
 HARMLESS_KINDS = frozenset({QtMsgType.QtDebugMsg, QtMsgType.QtInfoMsg})
 
@@ -30,7 +30,7 @@ class _Listener(logging.Handler):
 
 @contextmanager
 def watch() -> Generator[list[str]]:
-    """Yield a list. Until the context ends, the text of each error is added to it."""
+    """Yield a list to which the text of each error is added until the context ends."""
     trouble: list[str] = []
 
     def on_exception(

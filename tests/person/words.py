@@ -24,5 +24,5 @@ PIECES = (
 
 
 def some_text(random: Random, marker: str) -> str:
-    """Return a message that starts with the marker, which makes it unique."""
+    """Return a random message that starts with the given marker, so that the message is unique."""
     return " ".join((marker, *random.sample(PIECES, random.randint(1, 3))))

@@ -365,7 +365,7 @@ def inspector(stage: Stage) -> None:
 
 
 def reading_ahead(stage: Stage) -> None:
-    """Show an idle engine that reads ahead, and three chats that are marked to be kept ready."""
+    """Show the note that the idle engine reads ahead, and three chats marked Keep Ready."""
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
@@ -524,7 +524,7 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
     if popup.windowType() is Qt.WindowType.Window:
-        painter.setPen(Qt.GlobalColor.gray)  # like the frame that the system draws around a window
+        painter.setPen(Qt.GlobalColor.gray)  # draw a frame, as the system does around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
     popup.hide()

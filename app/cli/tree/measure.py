@@ -21,13 +21,13 @@ class StepCost:
     prompt_tokens: int | None
     # Number of prompt tokens that were not fed, according to the engine's report.
     cached_tokens: int | None
-    # Number of prompt tokens that the engine fed although it had processed them before, with the
-    # same prefix, as prompt or as output.
+    # Number of prompt tokens that the engine fed although it had processed the same tokens, after
+    # the same prefix, before (as prompt or as output).
     redo: int | None
     replayed: int | None  # number of tokens that were fed for messages older than the step
     output_tokens: int | None
     ttft_ms: float  # time to first token
-    cold_ttft_ms: float | None = None  # time to first token with nothing of the prompt in the cache
+    cold_ttft_ms: float | None = None  # time to first token if no part of the prompt is cached
     peak_bytes: int | None  # peak memory of the engine's process
 
     @property
@@ -91,7 +91,7 @@ class TreeEngine(Protocol):
     """An engine on which the scenario can be played."""
 
     def warm_up(self) -> None:
-        """Answer an unrelated request, so that no step pays for compiling and loading."""
+        """Answer an unrelated request, so that the steps do not include compiling and loading."""
         ...
 
     def play(self, step: TreeStep) -> StepCost:

@@ -23,7 +23,7 @@ OWN_REPLY_TOKENS = 48
 class Replies(StrEnum):
     """The possible sources of the replies in the chat history."""
 
-    SCRIPTED = "scripted"  # the same text for every engine
+    SCRIPTED = "scripted"  # fixed text, which is the same for every engine
     OWN = "own"  # text that the engine generates
 
 
@@ -81,7 +81,7 @@ class Scenario:
     steps: tuple[TreeStep, ...]
 
     def history(self, step: TreeStep) -> tuple[TreeStep, ...]:
-        """Return the steps on the branch before `step`. Their messages precede it in the prompt."""
+        """Return the earlier steps whose messages are part of the prompt of `step`."""
         if step.after is None:
             return ()
         before = next(other for other in self.steps if other.name == step.after)

@@ -57,10 +57,10 @@ class TranscriptBinding(QObject):
         return bool(self._items) and self.items[-1].can_continue
 
     def has_neighbour(self, step: int) -> bool:
-        """Return True if there is a version before or after the shown version of a message.
+        """Return True if the user can switch to an earlier or later version of a message.
 
-        The message is the last message with several versions. A `step` of -1 asks for the version
-        before the shown version, a `step` of 1 for the version after it.
+        The message is the last one with several versions. Pass -1 to test for an earlier version, 1
+        for a later version.
         """
         fork = self._last_fork
         return fork is not None and 1 <= fork.version.number + step <= fork.version.count

@@ -61,14 +61,14 @@ from app.widgets.transcript.search.match_finder import MatchFinder
 from app.words import transcript as words
 from engine.types import Channel
 
-# Reasons for losing the focus after which the focused link or button stays marked.
+# If the view loses the focus for one of these reasons, the focused link or button stays marked.
 FOCUS_SURVIVES = (Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason)
 
 
 class TranscriptView(QAbstractScrollArea):
     """The widget that shows the messages of a conversation.
 
-    For the rules of automatic scrolling see layout/scroll.py.
+    The rules of automatic scrolling are in layout/scroll.py.
     """
 
     requested = Signal(str, object)  # arguments: key of the message, requested RowAction
@@ -77,7 +77,7 @@ class TranscriptView(QAbstractScrollArea):
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     selection_changed = Signal(bool)  # argument: True if text is selected
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
-    # A key moved the focus; argument: True if a link or button is focused.
+    # Emitted when a key moved the focus; argument: True if a link or button is focused.
     focus_moved = Signal(bool)
 
     def __init__(
@@ -154,7 +154,7 @@ class TranscriptView(QAbstractScrollArea):
             self._reflow()
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Replace the shown messages after a new turn or after a switch to another branch."""
+        """Replace the shown messages, for example after a new question or a switch of branches."""
         self.flush()
         if [item.key for item in items] != [item.key for item in self._stack.items]:
             self._pointer.select(None)
@@ -279,7 +279,7 @@ class TranscriptView(QAbstractScrollArea):
             self._place_widgets()  # viewport.scroll() also moved the child widgets: move them back
 
     def _settle(self, *, parses: bool = True) -> int | None:
-        """Lay out the visible messages; return by how many pixels the text moved, or None."""
+        """Lay out the visible messages. Return the pixels by which the text moved, or None."""
         moved = self._placement.lay_out_visible(parses=parses)
         self._place_widgets()
         self._pointer.refresh()
@@ -304,7 +304,7 @@ class TranscriptView(QAbstractScrollArea):
         visible = self._stack.visible(self._placement.top, height)
         measured = (index for index in visible if first <= index <= last)
         if any(self._placement.changed_from(index) < height for index in measured):
-            self._reflow(parses=False)  # the idle work has parsed enough in this round
+            self._reflow(parses=False)  # do not parse here: the idle work has just parsed a slice
         else:
             self._placement.update_bar()
             self._place_widgets()

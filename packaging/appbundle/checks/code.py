@@ -17,7 +17,8 @@ _LIBRARIES: Final = (".so", ".dylib")
 def executable(bundle: Bundle) -> Iterator[str]:
     """Check that the executable of the bundle is a Mach-O program, not a script.
 
-    A script has no signature of its own, and macOS would not show its process as this app.
+    A script has no signature, and macOS would show the process as its interpreter and not as this
+    app.
     """
     path = bundle.layout.executable
     name = bundle.name(path)

@@ -36,7 +36,8 @@ _DATA: Final = ("resources/models.toml", "resources/app-icon.svg", "resources/ic
 # The magic number at the start of a bytecode file, by Python version.
 _MAGIC_NUMBERS: Final = {"3.11": 3495, "3.12": 3531, "3.13": 3571}
 _HEADER_BYTES: Final = 16
-_UNCHECKED_HASH: Final = 0b01  # flags of a bytecode file that Python does not compare with source
+# Flags of a bytecode file that Python does not compare with its source.
+_UNCHECKED_HASH: Final = 0b01
 
 
 def interpreter(bundle: Bundle) -> Iterator[str]:

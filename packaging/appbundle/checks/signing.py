@@ -66,8 +66,8 @@ def signing_flags(bundle: Bundle) -> Iterator[str]:
                 yield f"{name} is signed as {directory.identifier}, not as {bundle.spec.identifier}"
         if signature.flags & LINKER_SIGNED:
             yield f"{name} has only the signature of its linker"
-        # With the hardened runtime, a program loads only libraries that are signed by its own team.
-        # An ad-hoc signature has no team, so a program with such a signature would load no library.
+        # A program with the hardened runtime loads only libraries that are signed by its own team.
+        # An ad-hoc signature has no team, so such a program could load no library.
         if signature.flags & AD_HOC and signature.flags & RUNTIME and not _is_lenient(signature):
             yield f"{name} has the hardened runtime without a team: none of its libraries would load"
 
@@ -106,9 +106,9 @@ def _signatures(bundle: Bundle) -> Iterator[tuple[Code, ByteSpan, Bytes, Signatu
 
 
 def _outside(bundle: Bundle, path: Path, signature: Signature) -> Mapping[int, Bytes]:
-    """Return the content of the files that a signature covers, such as Info.plist, by slot number.
+    """Return the content of files that a signature covers, such as Info.plist, by slot number.
 
-    `path` is the signed code.
+    `path` is the file with the signed code.
     """
     layout = bundle.layout
     if path == layout.executable:

@@ -37,7 +37,7 @@ def calling(folder: Path) -> Generator[socket.socket]:
 
 
 def wait_for_end(caller: socket.socket, qtbot: QtBot) -> bytes:
-    """Return all bytes that the caller receives until the listener closes the connection."""
+    """Return all bytes received on the connection until the listener closes it."""
     got: list[bytes] = []
 
     def ended() -> bool:

@@ -13,7 +13,7 @@ from tests.fakes.fake_engine import FakeEngine
 
 
 class Heard:
-    """The events that each signal of a bridge delivered, and the ids of the delivering threads."""
+    """A record of the events that each signal of a bridge delivered, with the thread ids."""
 
     def __init__(self, bridge: EngineBridge) -> None:
         self.model: list[Event] = []

@@ -24,7 +24,7 @@ def search(qtbot: QtBot) -> Iterator[GarbageSearch]:
 
 
 def make_garbage(destroyed_on: list[str]) -> None:
-    """Make a garbage cycle, then enough objects to start Python's own collector if it is on."""
+    """Make a garbage cycle, then so many objects that Python's own collector would start."""
     cycle = Cycle()
     weakref.finalize(cycle, lambda: destroyed_on.append(threading.current_thread().name))
     del cycle
@@ -43,8 +43,7 @@ def test_garbage_of_another_thread_is_destroyed_on_main_thread(
     thread.start()
     thread.join()
     assert destroyed_on == []
-    # Keep these objects alive: GarbageSearch collects only when the number of objects made minus
-    # the number of objects freed exceeds YOUNG.
+    # Keep these objects alive, because freed objects do not count for GarbageSearch's limit YOUNG.
     alive = many_objects()
     qtbot.waitUntil(lambda: bool(destroyed_on))
     assert destroyed_on == [threading.main_thread().name]

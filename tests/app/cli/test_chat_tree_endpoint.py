@@ -59,8 +59,8 @@ def test_replayed_counts_fed_tokens_before_the_new_message() -> None:
     header, tail = len("\nuser\n"), len("\nassistant\n")
     assert costs["turn 1"].replayed == costs["second chat"].replayed == 0
     assert new["edit 3"] == len(steps["edit 3"].user) + tail
-    # The server did not write the scripted reply of turn 1. The prompt of turn 2 is the first to
-    # contain that reply, so its tokens count as new.
+    # The reply of turn 1 comes from the script, not from the server. The server sees it first in
+    # the prompt of turn 2, so its tokens count as new.
     assert (
         new["turn 2"] == len(steps["turn 1"].reply.text) + header + len(steps["turn 2"].user) + tail
     )
@@ -162,7 +162,7 @@ def test_program_warns_if_no_cached_tokens_are_reported(
 
 
 def test_program_runs_with_the_standard_library_only() -> None:
-    # -S: no installed packages on the path.
+    # -S: run without installed packages.
     command = [sys.executable, "-S", "-m", "tests.benchmarks.chat_tree", "--help"]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
 

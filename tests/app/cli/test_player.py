@@ -1,4 +1,4 @@
-"""ScriptPlayer with the real engine and a tiny model."""
+"""Tests of ScriptPlayer with the real engine and a tiny model."""
 
 from __future__ import annotations
 

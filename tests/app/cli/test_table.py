@@ -1,4 +1,4 @@
-"""Rows of the table of step reports: the last column shows the result of each step's check."""
+"""Tests of the step report table: its last column shows the result of each check."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text for a terminal holds no character that the terminal obeys."""
+"""Tests that printed text contains no character that controls the terminal."""
 
 from __future__ import annotations
 

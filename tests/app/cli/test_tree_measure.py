@@ -28,7 +28,7 @@ STOPPED = replace(
 
 
 class Clockwork:
-    """A fake engine. Its cold requests return the times in `cold_ms`; `done` records its calls."""
+    """A fake engine: `cold_ms` are the times of its cold requests, `done` records all calls."""
 
     def __init__(self, cold_ms: list[float]) -> None:
         self.cold_ms = cold_ms

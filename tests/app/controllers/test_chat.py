@@ -388,7 +388,7 @@ def test_model_change_right_after_a_stop_does_not_submit_the_message_again(
 ) -> None:
     rig.engine.hold_start = True
     send(rig, qtbot, "Never mind")
-    # The stop and the model change come before the event loop delivers the engine's answer.
+    # Stop and change the model before the event loop delivers the engine's answer.
     rig.chat.stop(rig.library.current)
     rig.models.choose(card("Other-4B").path)
     settle(rig, qtbot)

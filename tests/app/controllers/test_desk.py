@@ -174,7 +174,7 @@ def test_expecting_a_conversation_drops_only_the_one_expected_before(
 
 
 def test_failed_expect_emits_no_problem(desk: Desk, lane: StoreLane, qtbot: QtBot) -> None:
-    """The problem of a failed `expect` is reported to the next caller of `open`."""
+    """A failed `expect` is silent. Its problem is reported to the next caller of `open`."""
     errors, problems = list[Problem](), list[Problem]()
     desk.failed.connect(problems.append)
     desk.expect(ConversationId("gone"))

@@ -1,4 +1,4 @@
-"""Actions on conversations that are not shown, some while the store is still reading them."""
+"""Tests of actions on conversations that are not shown or are still being loaded."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def make_rig(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeRig]:
-    """Return a function that closes the previous rig and starts another on the same data folder."""
+    """Return a function that starts a Rig on the test's data folder and closes the previous Rig."""
     rigs: list[Rig] = []
 
     def make(*, settings: Settings | None = None, hold_load: bool = False) -> Rig:
@@ -67,7 +67,7 @@ def chat(rig: Rig, qtbot: QtBot, text: str, reply: str) -> None:
 
 
 def restarted(make_rig: MakeRig, rig: Rig, *, hold_load: bool = False) -> Rig:
-    """Close `rig`. Start another rig on its data folder, with the chat that `rig` showed."""
+    """Close `rig`, and start a new Rig on the same data folder that shows the same chat."""
     last = Settings(selected_conversation=rig.library.current)
     return make_rig(settings=last, hold_load=hold_load)
 

@@ -16,7 +16,7 @@ def _id(conv: Conversation, text: str) -> NodeId:
 
 
 def _person() -> ConversationWriter:
-    """Return a conversation. Its second user message has three versions: two, two b and two c.
+    """Return a conversation whose second user message has the versions two, two b and two c.
 
     Only the branch of the version "two" has a third turn."""
     person = ConversationWriter()

@@ -1,4 +1,4 @@
-"""Input that the app cannot use: a newer database, an image, a failing template, a long prompt."""
+"""Tests with unusable input: a newer database, an image, a failing template, a long prompt."""
 
 from __future__ import annotations
 

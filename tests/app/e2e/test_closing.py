@@ -1,4 +1,4 @@
-"""Closing the window in every state: text is kept, and the process ends with status 0."""
+"""Tests that closing the window, in any state, keeps all text and ends with exit status 0."""
 
 from __future__ import annotations
 
@@ -64,7 +64,8 @@ def _answer_question(stage: Stage, word: str) -> str:
 def test_quit_while_answering_asks_for_confirmation(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # QApplication.quit closes windows only while its event loop runs, and no test runs that loop.
+    # QApplication.quit closes windows only while the event loop of the app runs, which no test
+    # does.
     monkeypatch.setattr(quitting, "QApplication", SimpleNamespace(quit=stage.window.close))
     stage.send("Hello")
     stage.engine.write("Half an ans")

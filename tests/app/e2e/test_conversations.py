@@ -1,4 +1,4 @@
-"""User actions on the window with real controllers, a real store and a fake engine."""
+"""Tests of user actions on the window with real controllers and store, and a fake engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes of the app that start while a first app runs, or after the first app has crashed."""
+"""Tests of app processes that start while a first one runs, or after it has crashed."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_second_start_hands_its_files_over(
 @pytest.mark.slow
 def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    # This stands for a first app that listens but never accepts a connection.
+    # Simulate a first app that listens but never accepts a connection.
     with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):
         process = run_app(tmp_path)
         _out, errors = process.communicate(timeout=30)
@@ -176,7 +176,7 @@ sys.exit(launch(Path(sys.argv[1]), Options()))
 
 
 def said_at_the_start(home: Path) -> tuple[bool, str, str]:
-    """Start the app and return its notice: (True if it is visible, text, details)."""
+    """Start the app. Return if its notice is visible, the notice's text, and its details."""
     ended = subprocess.run(
         [sys.executable, "-c", NOTICE, str(home / "data")],
         env=environment(home),

@@ -1,4 +1,4 @@
-"""Model folders and GGUF files that macOS or a second process asks the app to open."""
+"""Tests of opening model folders and GGUF files from macOS or from a second process."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_opened_web_address_is_ignored(stage: Stage) -> None:
 
 
 class SlowImport:
-    """A fake import. It waits at 42 percent until `goes_on` is set. It fails if `model` is None."""
+    """A fake import that waits at 42 % until `goes_on` is set. If `model` is None, it fails."""
 
     def __init__(self, model: Path | None) -> None:
         self.goes_on = threading.Event()
@@ -175,7 +175,7 @@ def test_quitting_cancels_an_import(make_stage: MakeStage) -> None:
 def test_code_is_saved_in_the_downloads_folder_by_default(
     stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """macOS starts an app with / as its working folder, so that folder cannot be the default."""
+    """The working folder cannot be the default: macOS starts apps with / as that folder."""
     downloads = tmp_path / "Downloads"
     downloads.mkdir()
     monkeypatch.setenv("HOME", str(tmp_path))

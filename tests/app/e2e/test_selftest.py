@@ -1,4 +1,4 @@
-"""The app's self-test without a model. tests/packaging/test_twin.py runs it with a model."""
+"""Tests of `--selftest` without a model. tests/packaging/test_twin.py has a model."""
 
 from __future__ import annotations
 

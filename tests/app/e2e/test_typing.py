@@ -1,19 +1,13 @@
-"""Keyboard focus after mouse clicks, typing in the transcript, and the width of the sidebar."""
+"""Tests of the focus after clicks, of typing in the transcript, and of the sidebar's width."""
 
 from __future__ import annotations
-
-import shlex
-import sys
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
-from app.paths import make_paths
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
-from engine.local_models import LocalModels
 from tests.fakes.stage import Key, Stage
 
 LEFT = Qt.MouseButton.LeftButton
@@ -73,25 +67,3 @@ def test_long_title_does_not_change_the_width_of_the_sidebar(stage: Stage) -> No
     right = title.mapTo(stage.window, QPoint(title.width(), 0)).x()
     model = stage.window.toolbar.model_button
     assert right <= model.mapTo(stage.window, QPoint(0, 0)).x()
-
-
-def test_download_command_uses_hf_next_to_python_if_not_in_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ours = tmp_path / "our programs"
-    ours.mkdir()
-    (ours / "hf").touch()
-    monkeypatch.setattr(sys, "executable", str(ours / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    program, word, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
-    assert (program, word) == (str(ours / "hf"), "download")
-
-
-def test_download_command_runs_the_app_if_there_is_no_hf(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "Rejoinder"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    program, *words, _model = shlex.split(LocalModels(make_paths(tmp_path)).suggestion())
-    assert program == str(tmp_path / "Rejoinder")
-    assert words == ["-m", "huggingface_hub.cli.hf", "download"]

@@ -49,7 +49,7 @@ def test_stored_types_survive_the_round_trip_through_json(
 
 
 def _repr(value: object) -> str:
-    return repr(value)  # NaN is not equal to itself, so == would fail
+    return repr(value)  # compare texts, because NaN is not equal to itself
 
 
 def test_from_json_ignores_unknown_fields_and_fills_in_defaults() -> None:

@@ -1,4 +1,4 @@
-"""kill -9 of a process that saves streamed text, at random moments.
+"""Tests that kill a process with kill -9 at random moments while it saves streamed text.
 
 Run as a program, this module kills 30 processes, one after another.
 """
@@ -58,7 +58,7 @@ def _write_until_killed(path: Path, seed: int) -> tuple[int, int]:
     ) as writer:
         assert writer.stdout is not None
         reports = [writer.stdout.readline() for _ in range(num_saves)]
-        writer.kill()  # the writer never pauses, so this interrupts a later save
+        writer.kill()  # the writer saves without a pause, so the kill interrupts a save
         reports += writer.stdout.readlines()
     whole = [line for line in reports if line.endswith("\n")]
     turn, length = whole[-1].split()

@@ -54,20 +54,20 @@ PROBLEM = Problem(title="No memory.", cause="", advice="")
 
 @dataclass
 class _ModelMessage:
-    """A message in the tree of _Model. All children of a message are versions of each other."""
+    """A message in the tree of _Model. The children of a message are versions of one message."""
 
     node_id: NodeId
     role: str
     text: str
     above: _ModelMessage | None
-    is_sent: bool = True  # False for an empty reply: later prompts omit it
+    is_sent: bool = True  # False for an empty reply, which is not part of later prompts
     below: list[_ModelMessage] = field(default_factory=list["_ModelMessage"])
     shown: int = 0  # index in `below` of the shown message
 
 
 @dataclass
 class _Model:
-    """The conversation as a plain tree. Each fork stores the index of its shown version."""
+    """A simple model of a conversation: a tree in which each node stores its shown child."""
 
     root: _ModelMessage = field(
         default_factory=lambda: _ModelMessage(NodeId(""), role="assistant", text="", above=None)
@@ -99,7 +99,7 @@ class _Model:
         return found
 
     def sent(self, user: _ModelMessage) -> list[str]:
-        """Return the expected prompt for a message. Adjacent user texts become one message."""
+        """Return the expected prompt for a message. Consecutive user texts are joined."""
         branch: list[_ModelMessage] = []
         at: _ModelMessage | None = user
         while at is not None and at is not self.root:

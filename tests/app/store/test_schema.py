@@ -16,7 +16,8 @@ from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, USAGE
 
 FORMATS = Path(__file__).parent / "formats"
-# Format 1 stored reasons as internal words of the engine; the migration drops them.
+# The expected usage: the migration drops reasons, which format 1 stored as internal words of the
+# engine.
 WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
 
 

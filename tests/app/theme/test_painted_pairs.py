@@ -1,4 +1,4 @@
-"""The window paints only those pairs of ink and background that app/theme/contrast.py lists.
+"""Tests that each text colour and its background are a pair listed in app/theme/contrast.py.
 
 The test paints the window in every scene of tests/screenshots, and paints each control with the
 keyboard focus and with the mouse pointer over it.
@@ -69,7 +69,7 @@ def look(recorder: PaintRecorder, stage: Stage, name: str) -> None:
 
 
 def touch(recorder: PaintRecorder, window: QWidget, name: str) -> None:
-    """Record each control with the keyboard focus, then with the mouse pointer over it."""
+    """Record the colours of each control with the keyboard focus, then with the mouse over it."""
     for widget in window.findChildren(QWidget):
         if not widget.isVisible() or not widget.focusPolicy() & Qt.FocusPolicy.TabFocus:
             continue
@@ -95,7 +95,7 @@ def hover_rows(
 
 
 def hover_messages(recorder: PaintRecorder, window: MainWindow, name: str) -> None:
-    """Record the transcript with the mouse pointer over each click target."""
+    """Record the transcript's colours with the mouse over each of its buttons and links."""
     view, found = window.pane.view, set[Target]()
     viewport = view.viewport()
     for y in range(0, viewport.height(), GRID):

@@ -30,7 +30,7 @@ def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
 @pytest.mark.parametrize(
     ("day", "heading"),
     [
-        (date(2025, 10, 10), "TODAY"),  # in the future: the clock was set back
+        (date(2025, 10, 10), "TODAY"),  # a day in the future, after the clock was set back
         (TODAY, "TODAY"),
         (date(2025, 10, 8), "YESTERDAY"),
         (date(2025, 10, 7), "PREVIOUS 7 DAYS"),

@@ -1,4 +1,4 @@
-"""Formulas in Markdown, told apart from money, code and escapes."""
+"""Tests that formulas in Markdown are found, and money, code and escapes are not formulas."""
 
 from __future__ import annotations
 

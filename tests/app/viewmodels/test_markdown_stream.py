@@ -33,7 +33,7 @@ LINES = [
 
 
 def streamed(text: str, sizes: list[int]) -> MarkdownStream:
-    """Append the text in pieces with lengths `sizes`. Assert that frozen blocks never change."""
+    """Append the text in pieces of the lengths `sizes`. Assert that final blocks never change."""
     stream = MarkdownStream(PARSER)
     start = turn = 0
     final: list[Block] = []

@@ -1,4 +1,4 @@
-"""Accessibility of the whole window in many states: names, actions, Tab order, visible focus."""
+"""Tests of names, actions, Tab order and visible focus in many states of the window."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def installed() -> None:
 
 
 def empty(_stage: Stage) -> None:
-    """Change nothing: test the window as it opens."""
+    """Do nothing: the state of the window right after it opens."""
 
 
 def long_answer(stage: Stage) -> None:
@@ -182,7 +182,7 @@ def nodes(stage: Stage) -> list[QAccessibleInterface]:
 
 
 def is_there(node: QAccessibleInterface) -> bool:
-    """Return True if a node is visible, or is an entry of an open or closed menu."""
+    """Return True if an accessible node is visible or belongs to a menu, open or closed."""
     return node.role() is Role.MenuItem or not node.state().invisible
 
 
@@ -196,7 +196,8 @@ def test_every_control_of_the_window_has_an_accessible_name(stage: Stage, state:
     controls = [node for node in nodes(stage) if node.role() in CONTROLS and is_there(node)]
     nameless = [said(node) for node in controls if not node.text(NAME).strip()]
     num_controls = len(controls)
-    del controls  # if an assertion fails, pytest keeps all locals until after the window is deleted
+    # Otherwise pytest would keep the deleted window's controls after a failed assertion.
+    del controls
 
     assert num_controls > 40
     assert nameless == []

@@ -122,7 +122,7 @@ def test_hovered_chat_is_loaded_before_it_is_clicked(stage: Stage) -> None:
 
 
 def test_row_paints_in_every_state_without_error(stage: Stage) -> None:
-    """An error in Python painting code reaches the test as an exception of the event loop."""
+    """pytest-qt reports an exception in the painting code as an exception of the event loop."""
     stage.chat("One " * 40, "1")
     stage.run(CommandId.KEEP_READY)
     stage.send("Two")
@@ -137,7 +137,7 @@ def test_row_paints_in_every_state_without_error(stage: Stage) -> None:
 
 
 def colours(stage: Stage, row: int) -> list[str]:
-    """Return the colours of a row from top to bottom, at the x of its centre."""
+    """Return the pixel colours of a vertical line through the centre of a row."""
     picture = stage.list.viewport().grab().toImage()
     rect = stage.list.visualRect(stage.list.model().index(row, 0))
     x = round(rect.center().x() * picture.devicePixelRatio())

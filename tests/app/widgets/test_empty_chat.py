@@ -1,4 +1,4 @@
-"""The empty chat in several window sizes and with several sets of models."""
+"""Tests of the empty chat in several window sizes and with several sets of models."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
+from app.widgets.models_window import ModelsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Stage
@@ -49,7 +50,7 @@ def test_composer_of_an_empty_chat_is_at_two_fifths_of_the_height(
     stage = make_stage(catalog=catalog)
     resized(stage, size)
     title = stage.pane.question.title
-    # Models are searched on another thread; the layout may change when it ends.
+    # Wait, because the layout may change when the search for models on another thread ends.
     stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
     assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
     assert title.height() < 2 * title.fontMetrics().height(), "the title has two lines"
@@ -92,5 +93,6 @@ def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: 
     assert note.width() <= Size.PICKER_WIDTH
     assert stage.composer.caption == ""
     QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
-    assert stage.window.picker.isVisible()
-    stage.window.picker.hide()
+    models = stage.window.findChild(ModelsWindow)
+    assert models is not None
+    assert models.isVisible()

@@ -1,4 +1,4 @@
-"""The find bar, used with keys and buttons."""
+"""Tests of the find bar with keys and buttons."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_find_result_is_announced_once_for_several_keys(stage: Stage) -> None:
     stage.run(CommandId.FIND)
     assert said == []
     QTest.keyClicks(bar.field, "fox")
-    assert said == ["1 of 3"]  # only one announcement for three keystrokes
+    assert said == ["1 of 3"]  # a single announcement for three keystrokes
     QTest.keyClick(bar.field, Key.Key_Return)
     QTest.keyClicks(bar.field, "yz")
     assert said[1:] == ["2 of 3", "Not found"]

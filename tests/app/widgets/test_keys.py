@@ -1,4 +1,4 @@
-"""Every shortcut, pressed in the real window, and shortcuts that a text field handles first."""
+"""Tests that press every shortcut in the real window, also while a text field has the focus."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPl
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
+from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.stage import CTRL, Key, Stage
@@ -47,7 +48,7 @@ def clipboard() -> str:
 
 
 def nothing(_stage: Stage) -> None:
-    """Change nothing: press the shortcut in the window as it opens."""
+    """Do nothing: a set-up for shortcuts that are pressed right after the window opens."""
 
 
 def typed(stage: Stage) -> None:
@@ -174,6 +175,9 @@ CASES = {
     CommandId.RENAME: KeyCase(talked, lambda stage: stage.window.toolbar.title_field.hasFocus()),
     CommandId.DELETE: KeyCase(in_list, lambda stage: stage.rows == []),
     CommandId.CHOOSE_MODEL: KeyCase(nothing, lambda stage: stage.window.picker.isVisible()),
+    CommandId.GET_MODELS: KeyCase(
+        nothing, lambda stage: stage.window.findChild(ModelsWindow) is not None
+    ),
     CommandId.MINIMISE: KeyCase(nothing, lambda stage: stage.window.isMinimized()),
     CommandId.SHORTCUTS: KeyCase(nothing, shows_sheet),
 }
@@ -189,7 +193,7 @@ def test_shortcut_has_the_effect_of_its_command(command: MenuCommand, tmp_path: 
         folder.mkdir()
         with closing(Stage(folder)) as stage:
             case.set_up(stage)
-            assert not case.effect(stage), "the effect is there before the key is pressed"
+            assert not case.effect(stage), "the effect already exists before the key is pressed"
             press(stage, keys)
             assert case.effect(stage), keys.toString()
 
@@ -270,7 +274,7 @@ def can_undo(field: Field) -> bool:
 
 
 def opened(stage: Stage, open_field: OpenField) -> Field:
-    """Delete one chat, begin another one, and focus a text field. Return the field."""
+    """Delete a chat, so that Undo could restore it. Begin another chat, and focus a field."""
     stage.chat("Drop me", "No")
     stage.run(CommandId.DELETE)
     stage.run(CommandId.NEW_CHAT)

@@ -1,4 +1,4 @@
-"""Line heights of wrapped labels and of the composer are those of the app's text styles (Type)."""
+"""Tests that wrapped labels and the composer have the line heights of the type scale (Type)."""
 
 from __future__ import annotations
 

@@ -3,12 +3,12 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from app.settings import Settings
 from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
+from app.widgets.models_window import ModelsWindow
 from app.words.models import DEMO_NOTE
 from engine.errors import EngineEndedError, ModelFolderError
 from engine.events import LoadModel
@@ -124,32 +124,35 @@ def test_lost_model_is_reported_with_a_button_that_loads_it_again(stage: Stage) 
     assert stage.texts == ["One", "Two", "Three", "Four"]
 
 
-def test_demo_model_has_a_note_and_a_suggested_download(make_stage: MakeStage) -> None:
+def test_demo_model_has_a_note_and_its_button_opens_the_models_window(
+    make_stage: MakeStage,
+) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    stage.wait_until(lambda: stage.pane.model_note.sentence.text() == f"{DEMO_NOTE}.")
+    note = stage.pane.model_note
+    stage.wait_until(lambda: note.sentence.text() == f"{DEMO_NOTE}.")
+    QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    assert window.isVisible()
+    assert [row.title.text() for row in window.recommended.rows] == ["Qwen3.5 9B", "Qwen3.5 4B"]
+
+
+def test_picker_opens_the_models_window(stage: Stage) -> None:
     stage.run(CommandId.CHOOSE_MODEL)
-    suggestion = stage.window.picker.suggestion
-    assert suggestion.isVisible()
-    QTest.mouseClick(suggestion.copy_button, Qt.MouseButton.LeftButton)
-    assert QApplication.clipboard().text() == "hf download mlx-community/Qwen3.5-4B-4bit"
-    stage.window.picker.hide()
-    stage.wait_until(lambda: suggestion.copy_button.text() == "Copy")
+    QTest.mouseClick(stage.window.picker.get_models, Qt.MouseButton.LeftButton)
+    assert not stage.window.picker.isVisible()
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    assert window.isVisible()
 
 
-def test_picker_with_a_better_model_suggests_no_download(stage: Stage) -> None:
-    stage.run(CommandId.CHOOSE_MODEL)
-    assert not stage.window.picker.suggestion.isVisible()
-    stage.window.picker.hide()
-
-
-def test_sending_without_a_model_opens_the_picker_with_a_suggestion(make_stage: MakeStage) -> None:
+def test_sending_without_a_model_opens_the_picker(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=()))
     assert "no model" in stage.pane.model_note.sentence.text()
     stage.send("Anybody?")
     assert stage.edit.toPlainText() == "Anybody?"
     assert stage.window.picker.isVisible()
-    assert stage.window.picker.suggestion.isVisible()
     stage.window.picker.hide()
 
 

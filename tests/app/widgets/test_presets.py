@@ -22,7 +22,7 @@ def open_inspector(make_stage: MakeStage) -> Stage:
 
 
 def entry(stage: Stage, *words: str) -> QAction:
-    """Return the entry of the preset menu that is reached by these labels, submenus first."""
+    """Return an entry of the preset menu. `words`: the titles of its submenus, its text."""
     menu = stage.window.inspector.preset.menu()
     menu.aboutToShow.emit()
     for word in words[:-1]:
@@ -150,7 +150,7 @@ def test_preset_saved_while_presets_load_is_kept(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     presets = stage.rig.core.presets
     presets.save_preset(Preset(name="b"))
-    presets.start()  # starts to read the presets from the disk
+    presets.start()  # reads the presets from the disk on another thread
     presets.save_preset(Preset(name="a", system_prompt="A"))
     stage.settle()
     assert list(presets.value.by_name) == ["a", "b"]

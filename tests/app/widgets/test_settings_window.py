@@ -131,7 +131,7 @@ def test_removed_model_folder_is_no_longer_searched(make_stage: MakeStage) -> No
 
 
 def place(widget: QWidget) -> tuple[int, int]:
-    """Return y and x of a widget's centre in its window. They sort widgets in reading order."""
+    """Return (y, x) of a widget's centre, a sort key for the reading order of a window."""
     corner = widget.mapTo(widget.window(), widget.rect().center())
     return corner.y(), corner.x()
 

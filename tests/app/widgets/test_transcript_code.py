@@ -33,7 +33,7 @@ AWAY = QPoint(5, 590)
 
 def see(stage: TranscriptStage) -> QImage:
     """Move the mouse pointer away from the text and return a picture of the view."""
-    # Two positions, because Qt sends no event if the pointer does not move.
+    # Move to two positions, because Qt sends no event if the pointer is already there.
     for point in (AWAY + QPoint(1, 1), AWAY):
         QTest.mouseMove(stage.view.viewport(), point)
     stage.settle()
@@ -212,7 +212,7 @@ def test_block_stays_wrapped_after_theme_zoom_and_scrolling(
     transcript.view.set_zoom(1.5)
     transcript.view.set_zoom(1.0)
     assert see(transcript) == wrapped
-    bar.setValue(bar.maximum())  # far away, the view drops the message's layout
+    bar.setValue(bar.maximum())  # scroll away, so that the view drops the message's layout
     transcript.settle()
     bar.setValue(0)
     assert see(transcript) == wrapped
@@ -251,7 +251,7 @@ def test_growing_block_keeps_its_row_while_text_waits_to_be_parsed(
     transcript.show([replace(answer(0, ""), status=ItemStatus.STREAMING)])
     transcript.view.append_delta("a0", Channel.ANSWER, "```python\n")
     for _ in range(5):
-        # A piece that is parsed in two slices.
+        # This text is so long that it is parsed in two slices.
         transcript.view.append_delta("a0", Channel.ANSWER, "return 1  # text\n" * (FEED // 10))
         transcript.view.flush()
 
@@ -316,7 +316,7 @@ def test_wide_content_fades_at_the_edge_where_it_continues(
     end = transcript.find(RowAction.COPY_MESSAGE).y() - GRID
 
     def strength(x: int) -> float:
-        """Return the contrast of 8 pixel columns at x as a fraction of that in the middle."""
+        """Return the contrast of 8 pixel columns at x, relative to the contrast in the middle."""
         picture = see(transcript)
         ground = picture.pixelColor(5, 300).lightness()
 

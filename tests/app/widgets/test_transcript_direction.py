@@ -85,7 +85,7 @@ def test_bidirectional_selection_is_marked_in_two_pieces(
     ]
     starts = sum(now and not before for before, now in zip([False, *marked], marked, strict=False))
 
-    # Two marked ranges: the second Hebrew word, not selected, is displayed between them.
+    # Two marked ranges, because the second Hebrew word is displayed between the selected words.
     assert starts == 2
     assert transcript.copied() == "c שלום"
 

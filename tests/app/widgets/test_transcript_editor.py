@@ -63,7 +63,7 @@ def test_text_does_not_move_when_its_editor_opens(
     place = QRect(field(transcript).mapTo(view.viewport(), QPoint()), field(transcript).size())
     stood, stands = inked(before, place), inked(transcript.picture(), place)
     assert stood
-    # Some pixels may differ: the edges of glyphs blend with the background, which changes.
+    # A few pixels differ, because the edges of glyphs blend with the background, which changes.
     assert len(stood ^ stands) < len(stood) / 5, "the text moved"
 
 

@@ -93,7 +93,7 @@ def test_find_searches_the_text_without_its_markdown(
         transcript.settle()
     found = transcript.view.find_controller.look_for(looked_for)
 
-    # Before the message is parsed, a word that contains markup is not found.
+    # A word with markup inside is found only after the message is parsed.
     assert found in (FindPosition(count, count), FindPosition(0, 0))
     transcript.settle()
     assert transcript.view.find_controller.look_for(looked_for) == FindPosition(count, count)

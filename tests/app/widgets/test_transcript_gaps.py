@@ -1,4 +1,4 @@
-"""The gaps between messages: their heights do not depend on the state line or buttons in them."""
+"""Tests that a state line or buttons do not change the height of the gap between messages."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
 COLUMN = 40  # x of the reading column's left edge
-MANY = 10**100  # number of tokens with too many digits for any window
+MANY = 10**100  # a number of tokens that has too many digits to fit in a window
 
 
 def turns(phase: Phase | None) -> list[TranscriptItem]:
-    """Return two turns. Each message is the letter H, so its ink is as high as a capital letter."""
+    """Return two turns whose messages are the letter H, which has the height of capital letters."""
     return [
         question(0, "H"),
         answer(0, "H"),
@@ -107,7 +107,7 @@ def places(stage: TranscriptStage) -> list[int]:
 
 
 def test_state_line_without_room_shows_its_short_text(transcript: TranscriptStage) -> None:
-    """The question's buttons leave no room for long numbers, so the state line omits them."""
+    """Long numbers do not fit beside the question's buttons, so the state line omits them."""
     asked = replace(question(1, "H"), version=Version(2, 2))
 
     def picture(num_tokens: int) -> QImage:

@@ -1,4 +1,4 @@
-"""The transcript keeps the layouts of recently shown conversations and reuses them."""
+"""Tests that the transcript keeps and reuses layouts of recently shown conversations."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_kept_conversation_adapts_to_a_new_width_zoom_or_theme(
 
 
 def test_kept_conversation_shows_text_written_while_hidden(transcript: TranscriptStage) -> None:
-    """The beginning of the answer was shown; the rest was written while another chat was shown."""
+    """The rest of the answer arrives while another chat is shown."""
     begun = (*ITEMS, question(9), STREAMING)
     show(transcript, begun, "left")
     transcript.view.begin_answer(STREAMING)

@@ -180,7 +180,7 @@ def test_jump_button_strip_blocks_clicks_on_the_text_below_it(
 
 def test_idle_measuring_does_not_move_visible_text(transcript: TranscriptStage) -> None:
     view = transcript.view
-    # The text has no code blocks, because idle work would colour them and change the picture.
+    # The text has no code blocks: their colours arrive later and would change the picture.
     view.show_conversation(conversation(60, PARAGRAPH * 9))
     view.verticalScrollBar().setValue(view.verticalScrollBar().maximum() // 2)
     settled = view.statistics().num_settled
@@ -214,7 +214,7 @@ def test_scrolled_pixels_equal_a_full_repaint(
         moved = on_screen(view)
         view.viewport().repaint()
         assert on_screen(view) == moved
-    # Away from the end the jump button covers some text.
+    # The jump button, which is shown away from the end, covers some text.
     for pixels in (-40, -400, 25, 333, -7):
         scroll_by(view, pixels)
         transcript.qtbot.wait(5)
@@ -317,8 +317,8 @@ def test_home_goes_to_the_first_line_of_an_unmeasured_answer(transcript: Transcr
 def on_screen(view: TranscriptView) -> QImage:
     """Return the pixels of the view from the screen, without the first pixel row.
 
-    The edge of the view may cut a curve in that row. The cut curve looks different after scrolling
-    than after a full repaint.
+    A glyph that is cut by the edge of the view looks different in that row after scrolling than
+    after a full repaint.
     """
     image = view.screen().grabWindow(view.winId()).toImage()
     return image.copy(0, 1, image.width(), image.height() - 1)

@@ -30,7 +30,8 @@ from tests.fakes.transcript_samples import (
 from tests.fakes.transcript_stage import TranscriptStage
 
 STREAMING = TranscriptItem(key="a0", role=Role.ASSISTANT, text="", status=ItemStatus.STREAMING)
-BUSY_S = 1.0  # limit in seconds: one event takes far less, parsing the whole text far more
+# Limit in seconds for one event: far more than a slice takes, far less than parsing all text.
+BUSY_S = 1.0
 TWO_MB = 2_000_000
 
 
@@ -274,8 +275,8 @@ def row_of_text(stage: TranscriptStage) -> object:
 
 
 def placeholder(stage: TranscriptStage) -> object:
-    """Return a picture of the place where the first word of the answer will appear.
+    """Return a picture of the area in which the first word of the answer will appear.
 
-    The place is right only if the question has one line.
+    The area is correct only for a question of one line.
     """
     return stage.picture().copy(0, 104, 300, 24)

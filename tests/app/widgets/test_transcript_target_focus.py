@@ -22,7 +22,7 @@ LINKS = "[one](https://example.org/1) and [t**w**o](https://example.org/2)"
 
 
 class Window:
-    """A window with the transcript between two buttons that Tab also reaches."""
+    """A window with the transcript between two buttons, to test Tab into and out of it."""
 
     def __init__(self, stage: TranscriptStage) -> None:
         self.stage = stage
@@ -59,7 +59,7 @@ class Window:
         return found[0] if found else "transcript"
 
     def walk(self, key: Key = Key.Key_Tab) -> list[str]:
-        """Press a key until the focus leaves the transcript; return the name of each stop."""
+        """Press a key until the focus leaves the transcript. Return the focused parts' names."""
         found: list[str] = []
         while not found or found[-1] not in ("before", "after"):
             self.press(key)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.catalog.card import ModelCard, ModelSource
-from engine.catalog.choose import best_card, fits, float32_bytes, suggest_download
+from engine.catalog.choose import best_card, fits, float32_bytes, suggest_downloads
 from engine.errors import ModelFolderError
 
 GIB = 1 << 30
@@ -93,8 +93,10 @@ def test_cpu_device_needs_room_for_float32_weights():
     ],
 )
 def test_suggested_download_fits_the_memory(gib: float, repo_id: str):
-    suggestion = suggest_download(int(gib * GIB))
-    assert suggestion.command == f"hf download {repo_id}"
+    suggestion, *others = suggest_downloads(int(gib * GIB))
+    assert suggestion.repo_id == repo_id
+    assert all(one.from_bytes < suggestion.from_bytes for one in others)
+    assert len(others) <= 2
     suggested = card("x", suggestion.size_bytes * 2 / 1e9)
     assert suggested.size_bytes == suggestion.size_bytes
     assert fits(suggested, int(gib * GIB))

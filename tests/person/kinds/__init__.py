@@ -1,4 +1,4 @@
-"""The actions of the seeded user, one module per area. Importing the package fills KINDS."""
+"""The actions of the seeded random user. Importing this package adds them to KINDS."""
 
 from __future__ import annotations
 

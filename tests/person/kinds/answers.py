@@ -1,4 +1,4 @@
-"""Actions on answers: stop, regenerate, continue, fold."""
+"""Actions of the random user on answers: stop, regenerate, continue, fold."""
 
 from __future__ import annotations
 

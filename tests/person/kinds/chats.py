@@ -1,4 +1,4 @@
-"""Actions on chats: begin, open, rename, delete, keep ready."""
+"""Actions of the random user on chats: begin, open, rename, delete, keep ready."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def new_chat(person: Person) -> bool:
 
 
 def _rows(person: Person) -> list[QPoint]:
-    """Return a point in each visible row of the list, except the row of the shown chat."""
+    """Return a point to click in each visible row of the chat list, except the shown chat."""
     chats, model = person.window.sidebar.list, person.window.sidebar.list.model()
     assert isinstance(model, ConversationsModel)
     points: list[QPoint] = []

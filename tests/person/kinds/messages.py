@@ -1,4 +1,4 @@
-"""Actions on messages: edit, show a version, delete, undo, select, copy."""
+"""Actions of the random user on messages: edit, show a version, delete, undo, select, copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions of a user who reads: find a word, scroll."""
+"""Actions of the random user while reading: find a word, scroll."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def find_next(person: Person) -> bool:
     if " of " not in bar.count.text():
         return False
     before = bar.count.text()
-    # If nothing is selected, the message with the current match was deleted. In this case the
-    # Return key selects the nearest match, which may have the same number.
+    # Return goes to the next match, so its number changes. Without a selection, the message with
+    # the match was deleted: Return then selects the nearest match, which may have the same number.
     moves = person.pane.view.has_selection() and not before.endswith(" of 1")
     bar.field.setFocus()
     person.press(Qt.Key.Key_Return)

@@ -1,4 +1,4 @@
-"""The registry of the seeded user's actions, by name."""
+"""The registry of the actions of the seeded random user, by name."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import TypeAlias
 
 from tests.person.person import Person
 
-# A function that does one action of the user. It returns False if the action was not possible or
-# changed nothing. It raises AssertionError if the effect is wrong.
+# A function that performs one action of the random user in the window. It returns False if the
+# action was impossible or had no effect, and raises AssertionError if the effect is wrong.
 Kind: TypeAlias = Callable[[Person], bool]
 
 KINDS: dict[str, Kind] = {}
 
 
 def kind(name: str) -> Callable[[Kind], Kind]:
-    """Return a decorator that adds an action to KINDS under a name."""
+    """Return a decorator that registers a function in KINDS as an action with this name."""
 
     def register(function: Kind) -> Kind:
         KINDS[name] = function

@@ -1,4 +1,4 @@
-"""Actions on the setup of a chat: system prompt, sampling, presets, thinking, model."""
+"""Actions of the random user on a chat's system prompt, options, presets and model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actions on the window: sidebar, inspector, zoom, colours, size, settings."""
+"""Actions of the random user on the window: sidebar, inspector, zoom, colours, size, settings."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from tests.person.person import CTRL, LEFT, Person
 
 
 def _sent(person: Person, text: str) -> bool:
-    """Note a sent message. Assert that it is in the chat and that the composer is empty."""
+    """Record a sent message. Assert that the chat has the message and the composer is empty."""
     person.entrust(text)
     assert person.edit.toPlainText() == ""
     assert text in person.texts, text

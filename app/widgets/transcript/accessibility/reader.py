@@ -1,8 +1,8 @@
 """Content of the transcript for screen readers: names, text, actions and screen positions.
 
-Used on the main thread only. The accessible interfaces (nodes.py, canvas.py) are thin: they call
-`MessageReader` with the index of a message. `MessageReader` reads the message from the stack of
-layouts, and passes actions to the code that also handles mouse clicks.
+Used on the main thread only. The accessible interfaces (nodes.py, canvas.py) call `MessageReader`
+with the index of a message. `MessageReader` reads the message from its layout. Presses of buttons
+are handled by the same code as mouse clicks.
 """
 
 from __future__ import annotations

@@ -13,11 +13,11 @@ from app.widgets.transcript.rows.look import Look
 
 
 class EditorHost(QObject):
-    """Opens, moves and closes the editor, which is a child of the viewport.
+    """Opens, moves and closes the editor of a message. The editor is a child of the viewport.
 
-    At most one editor is open. An editor closes without Save or Cancel if its message is deleted,
-    or if another branch or conversation is shown. The typed text is then kept, and is restored when
-    the user edits the message again.
+    At most one editor is open. If the message is deleted or another branch or conversation is
+    shown, the editor closes without Save or Cancel. Its text is then kept until the user edits the
+    message again.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
@@ -38,7 +38,7 @@ class EditorHost(QObject):
         return self._editor
 
     def sync(self, look: Look) -> int | None:
-        """Open the editor if a message is being edited. Close the editor of any other message.
+        """Open the editor of the message that is being edited, and close any other editor.
 
         Return the index of the message if this call opened an editor, else None.
         """

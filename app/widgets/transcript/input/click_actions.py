@@ -70,7 +70,7 @@ class ClickActions(QObject):
             case RowAction.TOGGLE_WRAP:
                 self._wrap(click)
             case RowAction.EXPLAIN:
-                pass  # a click does nothing: EXPLAIN targets only have a tooltip
+                pass  # nothing to do: a target with this action only has a tooltip
             case asked:
                 self.requested.emit(layout.item.key, asked)
 

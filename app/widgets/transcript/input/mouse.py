@@ -12,8 +12,8 @@ from typing_extensions import override
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
 
-# Qt guesses whether the text of a tooltip is plain text or HTML. The text is escaped and put into
-# this element, so that Qt always detects HTML and shows the text unchanged.
+# Qt guesses if a tooltip is plain text or HTML. In this element, escaped text is always detected as
+# HTML and is shown unchanged.
 _TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 

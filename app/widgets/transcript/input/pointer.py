@@ -23,7 +23,8 @@ from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget,
 from app.widgets.transcript.rows.row import RowAction
 
 _AUTO_SCROLL_MS = 30
-# Length of one scroll step, as a fraction of the distance between the view and the mouse.
+# If the user drags the mouse outside the view, one scroll step is this fraction of the distance
+# between mouse and view.
 _AUTO_SCROLL_SHARE = 0.3
 _DRAG = 4  # minimum length in pixels of a drag that selects text
 
@@ -54,10 +55,10 @@ class Pointer(QObject):
         self._stack = stack
         self._placement = placement
         self._point = QPointF()  # last position of the mouse in the viewport
-        # Click on the pressed target, emitted if the mouse button is released on the same target.
+        # The click to emit if the mouse button is released on the target on which it was pressed.
         self._pressed: Click | None = None
-        # Position at which the mouse button was pressed. None after the release, or if a drag from
-        # this position does not select text.
+        # Position at which the mouse button was pressed. None if the button is not pressed, or if a
+        # drag from there does not select text.
         self._press_point: QPointF | None = None
         self._dragging = False  # True if the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
@@ -165,9 +166,9 @@ class Pointer(QObject):
     def wheel(self, point: QPointF, moved: QPoint) -> bool:
         """Scroll the row at a point sideways.
 
-        Return False if the whole row is visible or the movement is mainly vertical. The caller must
-        then scroll the view vertically. If the movement is upwards, this method also stops the
-        automatic scrolling to the end of a growing answer.
+        Return False if the whole row is visible or the movement is mainly vertical: the caller must
+        then scroll the view. An upward movement also stops the automatic scrolling to the end of a
+        growing answer.
         """
         if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
             self.changed.emit()
@@ -197,7 +198,7 @@ class Pointer(QObject):
             self.changed.emit()
 
     def confirm(self, at: RowTarget) -> None:
-        """Show for a moment on a clicked button that its action succeeded, for example "Copied"."""
+        """Show "Copied" or a similar confirmation on a clicked button for a moment."""
         self.confirmed = at
         self._confirm_timer.start()
         self.changed.emit()

@@ -3,9 +3,9 @@
 Links and buttons are painted and are not widgets, so Qt cannot focus them. A target is a link or a
 button. `TargetFocus` stores one focused target and paints a ring around this target. Tab and
 Shift+Tab move the focus to the next and the previous visible target. After the last target, the
-focus leaves the transcript. The Return key clicks the focused target. While an answer grows, rows
-are replaced. Therefore `TargetFocus` stores the message, action and number of the target, and finds
-the target again in the new rows.
+focus leaves the transcript. The Return key clicks the focused target. While an answer grows, its
+rows are replaced. `TargetFocus` then finds the target in the new rows by its message, action and
+number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from app.widgets.transcript.rows.row import Target
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """A link or button that Tab can focus. A _Stop stays valid when the row is replaced."""
+    """The identity of a link or button that Tab can focus. Valid even if its row is replaced."""
 
     message: int  # index of the message in the MessageStack
     target: Target
@@ -49,13 +49,12 @@ class TargetFocus(QObject):
         seen_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
-        # The focused link or button in the current rows. None if nothing is focused or the row is
-        # not laid out.
+        # The focused link or button. None if nothing is focused, or if its row is not laid out.
         self.hit: MessageHit | None = None
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        # Function that returns the height of the view above the strip with the jump button.
+        # Function that returns the height of the part of the view that the jump button leaves free.
         self._seen_height = seen_height
         self._stop: _Stop | None = None  # the focused target; kept even if its row does not exist
         self._is_over = False  # True after Esc: the next Tab leaves the transcript
@@ -71,7 +70,7 @@ class TargetFocus(QObject):
         """Focus the next or previous visible target.
 
         Return False if the focus must leave the transcript. A step back from the first target
-        leaves no target focused, but the transcript keeps the focus, so the result is True.
+        unfocuses it but returns True, because the transcript keeps the focus.
         """
         stops = [] if self._is_over else list(self._seen())
         at = stops.index(self._stop) if self._stop in stops else -1

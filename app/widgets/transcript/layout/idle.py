@@ -1,4 +1,4 @@
-"""Idle work: exact heights, colours of code, and the "Thinking" clock. Main thread only.
+"""Work in idle time: exact heights, colours of code, the "Thinking" clock. Main thread only.
 
 Work is done in slices of SLICE_S seconds, so that input and painting wait for at most one slice.
 """

@@ -2,9 +2,9 @@
 
 Heights above the view change often: estimates become exact, formulas are typeset, answers grow. To
 keep the visible text in place, a Placement remembers the line at the top of the view as an Anchor,
-lays out the visible messages, and scrolls to the new position of that line. While a Follower
-(scroll.py) follows a streamed answer or the end of the transcript, the Follower chooses the scroll
-position, and the anchor is not used.
+lays out the visible messages, and scrolls to the new position of that line. While the view follows
+a streamed answer or the end of the transcript, a Follower (scroll.py) chooses the scroll position,
+and the anchor is not used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Placement:
         self._stack = stack
         self._kit = kit
         self._follower = Follower()
-        # Point of a message that must stay in place on the screen.
+        # Point of a message that keeps its position on the screen; None while a Follower scrolls.
         self._anchor: Anchor | None = None
         self._shown: Anchor | None = None  # point at the top of the view after the last layout
         self._bar.setSingleStep(LINE_STEP)
@@ -49,7 +49,7 @@ class Placement:
 
     @property
     def column_left(self) -> int:
-        """The x coordinate of the text column, which a visible scroll bar does not change."""
+        """The x coordinate of the text column. It is the same with and without a scroll bar."""
         return max(0, (self._area.width() - self.column_width) // 2)
 
     @property
@@ -72,10 +72,10 @@ class Placement:
             self._anchor = Anchor(position.key, position.offset)
 
     def opened(self) -> bool:
-        """Follow new text if the view is near the end.
+        """Follow new text if the newly opened conversation is shown near its end.
 
-        Call after the first layout of another conversation. Return True if the view must still
-        scroll to reach the end.
+        Call this method after the first layout of another conversation. Return True if the view
+        must scroll to reach the end.
         """
         distance = self.distance_to_end
         if distance < NEAR_END:
@@ -98,7 +98,7 @@ class Placement:
             self._anchor = switch
 
     def hold(self) -> None:
-        """Stop automatic scrolling, and keep the visible text in place."""
+        """Stop the automatic scrolling, so that the visible text stays in place."""
         self._follower.released()
 
     def jump(self) -> None:
@@ -165,7 +165,7 @@ class Placement:
         return min(0.0, point.y()) + max(0.0, point.y() - self._height)
 
     def changed_from(self, index: int) -> int:
-        """Return the y coordinate in the viewport below which a message must be repainted."""
+        """Return the viewport's y from which a message must be repainted downwards."""
         changed = self._stack.layouts[index].take_changed_top()
         if changed is None:
             return self._height
@@ -178,8 +178,8 @@ class Placement:
             parses: False to leave text that has no rows yet to the idle work.
 
         Returns:
-            Number of pixels by which the visible text moved on the screen, or None if the message
-            that was at the top of the view no longer exists.
+            Number of pixels by which the visible text moved on the screen. None if the message at
+            the top of the view was removed.
         """
         shown = self._shown
         self._stack.lay_out_visible(self._wanted_top, self._height, parses=parses)
@@ -215,7 +215,7 @@ class Placement:
         return max(0, min(current if wanted is None else wanted, end))
 
     def _answer_top(self) -> int | None:
-        """Return the scroll value that puts a streaming answer's first line at the top, or None."""
+        """Return the scroll value with the streamed answer's first line at the top, or None."""
         last = len(self._stack) - 1
         if last < 0 or self._stack.items[last].status is not ItemStatus.STREAMING:
             return None
@@ -224,8 +224,8 @@ class Placement:
     def _version_switch(self, items: Sequence[TranscriptItem]) -> Anchor | None:
         """Return an anchor at the version buttons if the user has switched to another version.
 
-        The buttons belong to the first message that differs from the shown message at the same
-        index. Return None if the buttons are not visible.
+        The buttons are those of the first message that has changed. Return None if the buttons are
+        not visible.
         """
         for index, (shown, item) in enumerate(zip(self._stack.items, items, strict=False)):
             if shown.key != item.key:

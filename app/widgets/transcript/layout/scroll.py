@@ -57,13 +57,14 @@ class Follower:
         self.mode = Follow.END
 
     def sent(self) -> None:
-        """Follow a new answer until the first line of the answer is at the top of the view."""
+        """Follow the answer to a sent message until its first line is at the top of the view."""
         self.mode = Follow.ANSWER
 
     def settled(self, *, current: int, end: int, answer_top: int | None) -> None:
-        """Stop following an answer that no longer fits in the view. Call after each layout.
+        """Stop following the answer as soon as it is higher than the view. Call after each layout.
 
-        Without this call, the view would jump to the end when the answer finishes.
+        Without this call, the view would jump to the end of such an answer when the answer is
+        complete.
         """
         outgrown = answer_top is not None and current < end - NEAR_END
         if self.mode is Follow.ANSWER and outgrown:

@@ -5,13 +5,13 @@ height per message, so that finding the message at a y coordinate takes O(log n)
 of a message in the tree includes the gap above the message. An Anchor identifies a line of text, so
 that the line can be found again after heights above it have changed.
 
-A layout that was never measured has an estimated height. When items, text or the width change,
-TranscriptView calls the methods that change the stack. Then Placement calls lay_out_visible(),
-which measures the rows in view and updates the tree. Later IdleWork calls advance() until all
-messages are measured. Until then, the heights in the tree may be old for messages outside the view.
+A message that was never measured has an estimated height. When items, text or the width change,
+TranscriptView changes the stack. Then Placement calls lay_out_visible(), which measures the rows in
+view and updates the tree. Later IdleWork calls advance() until all messages are measured. Until
+then, the heights in the tree may be old for messages outside the view.
 
-Code that changes a MessageLayout directly must call mark_unsettled() afterwards, and must then make
-the view lay out again. Otherwise advance() may skip the changed message.
+Code that changes a MessageLayout directly must then call mark_unsettled() and make the view lay out
+again. Otherwise advance() may skip the changed message.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ TOP_MARGIN = Space.XL
 BOTTOM_MARGIN = Space.XL
 KEPT = 30  # number of messages above and below the view that keep their rows
 KEPT_CONVERSATIONS = 5  # number of conversations that keep their layouts while they are not shown
-# Maximum number of layout rounds. A round can change heights, which can make other messages
-# visible.
+# Maximum number of layout rounds in one call. Each round can change heights and so bring other
+# messages into view, which need another round.
 MAX_ROUNDS = 20
 
 
@@ -56,9 +56,9 @@ class Anchor:
 
 @dataclass(frozen=True, slots=True)
 class KeptConversation:
-    """The state of a MessageStack for a conversation that is not shown at the moment.
+    """The message layouts of a conversation that is not shown at the moment.
 
-    The width may be out of date, so MessageStack.open() sets the current width.
+    The window may be resized in the meantime, so MessageStack.open() sets the current width.
     """
 
     layouts: MessageLayouts
@@ -75,7 +75,7 @@ class TranscriptStatistics:
     num_settled: int  # number of messages with an exact height
     num_parsed: int  # number of messages that have rows
     num_layouts: int  # number of rows that have a line layout
-    is_idle: bool  # True if no idle work is left
+    is_idle: bool  # True if no measuring, colouring or typesetting is left to do
 
 
 class MessageStack:
@@ -90,9 +90,10 @@ class MessageStack:
         self._live: set[MessageLayout] = set()  # layouts that may have rows
         # Layouts of other conversations, by name; the most recently shown conversation is last.
         self._kept: dict[str, KeptConversation] = {}
-        self._name = ""  # name of the shown conversation; "" if its layouts will not be kept
+        self._name = ""  # id of the shown conversation; "" if its layouts are not kept for later
         self._near = 0  # argument `near` of the last call of advance()
-        self._near_settled = 0  # distance from _near in messages; all nearer messages are settled
+        # All messages at a smaller distance from _near than this have exact heights.
+        self._near_settled = 0
 
     def __len__(self) -> int:
         return len(self.layouts)
@@ -127,7 +128,7 @@ class MessageStack:
             self.set_items(items)
 
     def set_items(self, items: Sequence[TranscriptItem]) -> None:
-        """Replace the messages; keep the layouts of messages that are still present."""
+        """Replace the items. A message that is still present keeps its layout."""
         before = self.layouts.newest()
         self.layouts.set_items(items)
         for layout in set(before).difference(self.layouts.newest()):
@@ -155,8 +156,7 @@ class MessageStack:
         lay_out_visible() and advance() compute the new heights.
         """
         if width != self.layouts.width:
-            # The heights for the width 0 are useless: replace them with estimates for the new
-            # width.
+            # At the first resize, replace the heights: they were estimated for a width of 0.
             is_first = self.layouts.width == 0
             self.layouts.resize(width)
             if is_first:
@@ -171,7 +171,7 @@ class MessageStack:
         self._rebuild_index()
 
     def remeasure(self) -> bool:
-        """Mark rows as not measured if a formula arrived or line wrapping was switched.
+        """Mark rows for measuring whose formula was typeset or whose line wrapping was switched.
 
         Return True if at least one row was marked.
         """
@@ -204,7 +204,7 @@ class MessageStack:
         return self._tree.top(index) + self._gap(index)
 
     def tops(self) -> list[int]:
-        """Return the y coordinate of the gap above each message, then that of the stack's end."""
+        """Return the y of the gap above each message and, as last value, the stack's end."""
         return self._tree.tops()
 
     def at(self, y: float) -> int:
@@ -231,10 +231,10 @@ class MessageStack:
         Only the rows in view are measured. Rows of messages far from the view are dropped.
 
         Args:
-            wanted_top: Returns the scroll value. It is called again in each round, because a round
-                can change heights and so the scroll value.
+            wanted_top: Function that returns the scroll value. It is called in each layout round,
+                because new heights can change the scroll value.
             height: The height of the view.
-            parses: True to parse text that has no rows yet, as much as fits into a frame.
+            parses: True to also parse text that has no rows yet, within the time of one frame.
         """
         self._kit.allowance = MARKS_AT_ONCE if parses else 0
         for _ in range(MAX_ROUNDS):
@@ -244,13 +244,13 @@ class MessageStack:
             self._release_far_from(self.at(wanted_top()))
 
     def advance(self, near: int) -> int | None:
-        """Do one step of layout for the unsettled message that is nearest to index `near`.
+        """Do one layout step for the message nearest to index `near` whose height is not exact.
 
         IdleWork calls this method repeatedly. Messages far from the view are measured too, but
         their rows are dropped as soon as their heights are exact.
 
         Returns:
-            The index of that message, or None if all messages are settled.
+            The index of that message, or None if all heights are exact.
         """
         if near != self._near:
             self._near, self._near_settled = near, 0
@@ -267,10 +267,10 @@ class MessageStack:
         return None
 
     def mark_unsettled(self) -> None:
-        """Make advance() examine all messages again, because a layout has changed.
+        """Make advance() look at all messages again for heights that are not exact.
 
-        Call this after changing a layout directly. Methods of this class that change layouts call
-        mark_unsettled() themselves.
+        Call this method after changing a MessageLayout directly. The other methods of this class
+        call mark_unsettled() themselves.
         """
         self._near_settled = 0
 
@@ -311,7 +311,7 @@ class MessageStack:
     def _keep_shown(self) -> None:
         """Keep the layouts of the shown conversation for later.
 
-        If more than KEPT_CONVERSATIONS are kept, drop the oldest.
+        If the layouts of more than KEPT_CONVERSATIONS conversations are kept, drop the oldest ones.
         """
         if self.items and self.items[-1].status is ItemStatus.STREAMING:
             # A hidden answer gets no streamed text, so do not keep the layout of a streaming
@@ -327,7 +327,7 @@ class MessageStack:
     def _settle_between(self, top: int, height: int) -> bool:
         """Lay out the messages between two y coordinates. Return True if a row or height changed.
 
-        After a change, other messages may be visible.
+        If the result is True, call the method again, because other messages may be visible now.
         """
         changed = False
         for index in self.visible(top, height):
@@ -363,9 +363,9 @@ class MessageStack:
         """Return the height of the gap above a message, as counted in the tree.
 
         The layout of the message above already ends with space_below() empty pixels or, below a
-        question, with the row of buttons. This method returns the number of pixels that are missing
-        from the wanted distance. The result depends only on the roles of both messages and on the
-        zoom. If a role or the zoom changes, the tree is built again.
+        question, with the row of buttons. This method returns the rest of the wanted distance. The
+        result depends only on the roles of both messages and on the zoom. If one of these changes,
+        the tree is built again.
         """
         if index == 0:
             return TOP_MARGIN
@@ -375,7 +375,7 @@ class MessageStack:
 
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
-    """Set is_newest of a layout and, for a user's message, the state line.
+    """Set `is_newest` of a layout. For a user's message, also set the answer's state line.
 
     The state line of an answer is painted in the gap above the answer. This gap belongs to the
     layout of the user's message.

@@ -39,7 +39,7 @@ class Thinking:
         self._wrapped: set[int] = set()
         self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
-        # Clock times in seconds at which the reasoning started and ended; None if not reached yet.
+        # Clock times in seconds at which the reasoning started and ended. None before that time.
         self._started: float | None = self._clock() if is_running else None
         self._ended: float | None = None
         # Rows of the reasoning; None until the user opens the reasoning.
@@ -191,7 +191,7 @@ class AnswerContent:
         self.is_changed = True
 
     def plain_text(self) -> None:
-        """Return None, because the text of an answer is Markdown."""
+        """Return None: an answer is never plain text, but Markdown."""
 
     def source_text(self, ordinal: int) -> str:
         return self._body.text if ordinal >= BODY else normalized(self._thinking.text)
@@ -262,7 +262,8 @@ class AnswerContent:
     def _take_text(self, item: TranscriptItem) -> None:
         """Replace the streamed text with the text of the item.
 
-        Call when the answer has ended or is continued, or if it was not streamed.
+        Call this method when the answer has ended or is continued, or if the answer was not
+        streamed.
         """
         self._thinking.replace_text(item.reasoning)
         is_open = item.status is ItemStatus.STREAMING

@@ -46,10 +46,11 @@ FEED_MARKS = 600
 # Number of marks that are parsed in one frame, which takes 10 to 50 ms. The rest is parsed in idle
 # time. Prose has one mark in 15 characters, and each is parsed once or twice.
 MARKS_AT_ONCE = 1_500
-# The height per character of unparsed text is computed from at most this number of characters.
+# The average height of a character is computed from at most this number of parsed characters.
 ESTIMATED_FROM = 20_000
 MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
-_BAR = Frame(FrameKind.QUOTE, opens=False)  # vertical bar beside the reasoning text
+# Frame that paints a vertical bar beside the reasoning text.
+_BAR = Frame(FrameKind.QUOTE, opens=False)
 
 
 class Tone(Enum):
@@ -110,7 +111,8 @@ class MarkdownRows:
         self._final: list[_BlockRows] = []  # blocks that no later text can change
         self._num_final_rows = 0
         self._tail: list[_BlockRows] = []  # the last blocks, which later text may change
-        # The tail while some text is not parsed yet. Its rows are not shown, and used again later.
+        # The former _tail while some text is not parsed yet. Its rows are hidden, and can be used
+        # again later.
         self._hidden_tail: list[_BlockRows] = []
         # Estimated height of a character of unparsed text, in pixels; None if not computed yet.
         self._height_per_char: float | None = None
@@ -126,7 +128,7 @@ class MarkdownRows:
 
     @property
     def num_parsed_marks(self) -> int:
-        """Number of marks that were parsed so far, counted again in each parse."""
+        """Number of marks in all parses together; a mark that was parsed twice counts twice."""
         return self._stream.num_parsed_marks
 
     @property
@@ -192,7 +194,7 @@ class MarkdownRows:
         self._height_per_char = None
 
     def _remake(self) -> None:
-        """Make the next call of take_rows() compare all blocks, and keep rows of equal blocks."""
+        """Make the next take_rows() compare all blocks. Rows of unchanged blocks are kept."""
         self._tail = [*self._final, *self._tail, *self._hidden_tail]
         self._final, self._hidden_tail = [], []
         self._num_final_rows = 0
@@ -223,7 +225,7 @@ class MarkdownRows:
 
     @property
     def _entry_before(self) -> _BlockRows | None:
-        """The last entry that take_rows() has made."""
+        """The last block for which take_rows() has made rows, with these rows."""
         entries = self._tail or self._final
         return entries[-1] if entries else None
 

@@ -23,7 +23,7 @@ FOLD_TEXT = 4_000
 class Bubble:
     """The rounded rectangle behind the text of a user's message, at the right of the column.
 
-    The bubble is as wide as its widest row needs, but at most SHARE of the column width.
+    The bubble is as wide as its widest row. The maximum is SHARE of the column width.
     """
 
     look: Look
@@ -43,7 +43,7 @@ class Bubble:
     def paint(
         self, painter: QPainter, rows: Sequence[TranscriptRow], column: int, bottom: int
     ) -> None:
-        """Paint the bubble. `bottom` is the y coordinate at which the last row in it ends."""
+        """Paint the bubble. `bottom` is the y coordinate of the bottom of its last row."""
         if not self.num_rows:
             return
         width = self._width(rows, column)

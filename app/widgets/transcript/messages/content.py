@@ -1,7 +1,7 @@
 """The protocol that message contents implement, and the types that it uses. Main thread only.
 
-UserContent (user.py) and AnswerContent (answer.py) implement MessageContent. A content holds one
-TranscriptItem and makes its rows, but has no coordinates. Each content belongs to one MessageLayout
+UserContent (user.py) and AnswerContent (answer.py) implement MessageContent. A content makes the
+rows of one TranscriptItem, without positions. Each content belongs to one MessageLayout
 (message.py). The layout calls make_rows() if is_changed is True, and parses the texts in `markdown`
 slice by slice. make_rows() also returns a MessageShape, which tells the layout which rows have text
 and which rows are inside a bubble.
@@ -45,9 +45,8 @@ class MessageContent(Protocol):
     """The text of one message, and the rows made from it."""
 
     item: TranscriptItem
-    # True if the rows are out of date. Methods after which the rows must change set this field to
-    # True, and make_rows() sets this field to False. If a new width changes the rows, the layout
-    # sets this field to True.
+    # True if the rows are out of date. Each method that changes the content sets the field, and so
+    # does the layout if a new width changes the rows. make_rows() resets the field to False.
     is_changed: bool
 
     @property
@@ -65,7 +64,7 @@ class MessageContent(Protocol):
         ...
 
     def source_text(self, ordinal: int) -> str:
-        """Return the source text of the row with the given ordinal.
+        """Return the text from which the row with the given ordinal was made.
 
         TranscriptRow.source is a range of characters in this text.
         """
@@ -80,10 +79,10 @@ class MessageContent(Protocol):
         ...
 
     def make_rows(self, shown: Sequence[TranscriptRow], width: int) -> MessageRows:
-        """Make the rows. Return those from the first row that differs from `shown` to the end.
+        """Make the rows. Return the rows from the first one that differs from `shown` to the end.
 
-        `shown` has the rows from the last call, or is empty if the layout has dropped these rows.
-        The message must have at least one row, because a layout without rows counts as not laid
+        `shown` is the list of rows from the last call; it is empty if the layout has dropped them.
+        The message must have at least one row, because a message without rows counts as not laid
         out.
         """
         ...

@@ -1,7 +1,7 @@
 """Estimates of message heights from the lengths of the texts. Pure functions.
 
-A long conversation opens without parsing its messages, because the range of the scroll bar is
-computed from these estimates.
+The range of the scroll bar is computed from these estimates, so that a long conversation opens
+without parsing its messages.
 """
 
 from __future__ import annotations

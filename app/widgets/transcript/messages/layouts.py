@@ -1,7 +1,7 @@
 """The messages of a conversation and their layouts. Main thread only.
 
-A layout is made when it is first needed. Users mostly read the end of a long conversation. A
-message that was never near the view has an item and an estimated height, but no layout.
+A layout is made when it is first needed, because users mostly read the end of a long conversation.
+A message that was never near the view has only an item and an estimated height.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class MessageLayouts:
         """Replace one item with a newer item of the same message."""
         layout = self[index]
         layout.update(item)
-        # While an answer is streamed, the layout's item differs from `item`: it has the streamed
-        # text.
+        # Read the item back from the layout: while an answer is streamed, the layout adds the
+        # streamed text.
         self.items[index] = layout.item
 
     def resize(self, width: int) -> None:

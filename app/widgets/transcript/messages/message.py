@@ -1,10 +1,10 @@
 """The geometry of one message: size, layout, painting, hit tests. Main thread only.
 
 A message is a column of rows (pile.py): paragraphs, code blocks, buttons. A MessageContent
-(content.py) makes the rows from the message. With the rows, make_rows() returns their shape: which
-rows have text, which are in the bubble, which shows the caret, and if text is hidden. A
-MessageLayout measures, paints and hit-tests the rows. The MessageStack (layout/stack.py) has at
-most one MessageLayout per message and moves it through these states:
+(content.py) makes the rows from the message. Its method make_rows() returns the rows and a
+MessageShape. The shape tells which rows have text, are in the bubble or show the caret, and if text
+is hidden. A MessageLayout measures, paints and hit-tests the rows. The MessageStack
+(layout/stack.py) has at most one MessageLayout per message and moves it through these states:
 
 | state | reached by | rows | height |
 |---|---|---|---|
@@ -13,11 +13,11 @@ most one MessageLayout per message and moves it through these states:
 | settled | more calls of lay_out_between(), or of advance() in idle time | all, measured | exact |
 | released | release(), when the message is far from the view | none | exact for its width |
 
-The content sets content.is_changed to True when its rows are out of date. resize() also does so if
-the message is folded and a new width can change its rows. If content.is_changed is True, or if
-there are no rows, the next layout calls make_rows(). make_rows() sets content.is_changed to False;
-the message always has at least one row afterwards. A change of the message or of the column width
-makes the height an estimate again. Coordinates are relative to the top left corner of the message.
+The flag content.is_changed is True while the rows are out of date. The content sets it after a
+change; resize() sets it if a folded message may need other rows for a new width. If the flag is set
+or there are no rows, the next layout calls make_rows(), which returns at least one row and resets
+the flag. A change of the message or of the column width makes the height an estimate again.
+Coordinates are relative to the top left corner of the message.
 """
 
 from __future__ import annotations
@@ -55,9 +55,8 @@ PARSED_AT_ONCE = 40_000
 class MessageLayout:
     """The rows of one message with their positions.
 
-    The layout is settled when all text is parsed and all rows are measured. The height is exact
-    only if the layout is settled. The layout emits no signal when its height changes: MessageStack
-    reads the height after each layout step.
+    A layout is "settled" when all text is parsed and all rows are measured. Only then is the height
+    exact. No signal reports a new height: MessageStack reads the height after each layout step.
     """
 
     def __init__(self, kit: RowKit, content: MessageContent) -> None:
@@ -66,7 +65,8 @@ class MessageLayout:
         self._kit = kit
         self._pile = RowPile(kit.cache)
         self.places = TextPlaces(self._pile)
-        # Size of the message when release() dropped its rows; None if the rows were not dropped.
+        # Size of the message, stored when release() dropped its rows. None while the message has
+        # rows.
         self._released: Released | None = None
         # Cached text for the find bar. None if the text must be computed again. release() keeps the
         # text, so that the find bar still searches the displayed text.
@@ -116,8 +116,8 @@ class MessageLayout:
         """Set the width of the column. Measured heights become estimates."""
         if width != self.width:
             self._pile.resize(width)
-            # A folded message shows a fixed number of lines. The width decides how much text fits
-            # into these lines, so the rows must be made again.
+            # A folded message shows a fixed number of lines. With a new width, other text fits into
+            # these lines, so the rows must be made again.
             if self._pile.shape.is_cut_by_width:
                 self.content.is_changed = True
                 self._forget_size_and_text()
@@ -125,7 +125,7 @@ class MessageLayout:
     def update(self, item: TranscriptItem) -> None:
         """Replace the item with a newer state of the same message.
 
-        The content decides if its rows are out of date.
+        The rows are made again only if the content of the message marks them as out of date.
         """
         before = self.item
         self.content.update(item)
@@ -143,7 +143,7 @@ class MessageLayout:
         self._released = None
 
     def remeasure(self) -> bool:
-        """Mark rows as not measured if a formula arrived or line wrapping was switched.
+        """Mark rows for measuring whose formula was typeset or whose line wrapping was switched.
 
         Return True if at least one row was marked.
         """
@@ -187,15 +187,16 @@ class MessageLayout:
     def lay_out_between(self, top: float, bottom: float) -> bool:
         """Lay out the part of the message that is between y = top and y = bottom.
 
-        Make rows that are missing or out of date, parse the unparsed text unless that text is very
-        long, and measure the rows between `top` and `bottom`. MessageStack calls this method for
-        each visible message. Return True if a row or the height of the message changed. The caller
-        must then call this method again, because other rows may be visible now.
+        MessageStack calls this method for each visible message. Unparsed text is parsed unless it
+        is very long.
+
+        Return True if a row or the height of the message changed. The caller must then call this
+        method again, because other rows may be visible now.
         """
         before = self.height
         changed = self._refresh()
-        # If more than PARSED_AT_ONCE characters are unparsed, advance() parses them later. So does
-        # it if the frame has no allowance left.
+        # Text is left to advance() if it is longer than PARSED_AT_ONCE, or if no more marks may be
+        # parsed in this frame.
         while 0 < self._num_unparsed <= PARSED_AT_ONCE and self._kit.allowance > 0:
             changed |= self._parse_more()
         for number in self._pile.between(top, bottom):
@@ -226,7 +227,7 @@ class MessageLayout:
 
     @property
     def _num_unparsed(self) -> int:
-        """Number of characters without rows yet. At least 1 until every parser has finished."""
+        """Number of characters that have no rows yet; at least 1 until all parsing is done."""
         texts = self.content.markdown
         return sum(max(1, text.num_unfed) for text in texts if not text.is_fed)
 
@@ -251,7 +252,7 @@ class MessageLayout:
         return self._pile.replace(self.content.make_rows(self.rows, self.width))
 
     def _forget_size_and_text(self) -> None:
-        """Forget the height from release() and the text for the find bar: both are out of date."""
+        """Discard the height that release() stored and the text for the find bar."""
         self._released = self._search_text = None
 
     # Painting.
@@ -263,8 +264,8 @@ class MessageLayout:
     def paint(self, paint: MessagePaint) -> None:
         """Paint the rows between paint.top and paint.bottom.
 
-        Call lay_out_between() for the same range first. Rows that need idle work, such as colours
-        of code, are added to paint.unfinished.
+        Call lay_out_between() for the same range first. Painted rows that need idle work, such as
+        code without colours, are added to paint.unfinished.
         """
         first = self._pile.at(paint.top)
         if first is None:
@@ -350,7 +351,7 @@ class MessageLayout:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
         known = self._search_text
         if known is not None and not self.rows:
-            return known  # there are no rows to read the displayed text from
+            return known  # without rows there is no displayed text, so the cached text stays valid
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:
@@ -363,7 +364,7 @@ class MessageLayout:
     def _read_text(self) -> str | None:
         """Return the displayed text of all rows, or None if a part of the text has no rows.
 
-        Text has no rows if it is not parsed yet or is hidden by folding.
+        Text has no rows if it is not parsed yet, or if the message is folded.
         """
         plain = self.content.plain_text()
         if plain is not None:

@@ -102,7 +102,7 @@ class RowPile:
         self._tree = HeightTree()
 
     def replace(self, made: MessageRows) -> bool:
-        """Replace the rows from made.first to the end; return True if any row changed."""
+        """Replace the rows from index made.first to the end; return True if any row changed."""
         first, rows = made.first, made.rows
         self.shape = made.shape
         same = first
@@ -138,7 +138,7 @@ class RowPile:
         return False
 
     def count_settled(self) -> None:
-        """Increase num_settled to the index of the first row that is not measured."""
+        """Update num_settled to the number of measured rows at the top of the message."""
         while not self.is_settled:
             row = self.rows[self.num_settled]
             if row.width != self.row_width(self.num_settled) or row.is_stale:
@@ -146,9 +146,10 @@ class RowPile:
             self.num_settled += 1
 
     def unsettle_stale(self) -> bool:
-        """Reduce num_settled to the index of the first stale row, if any.
+        """Find the first stale row, and count it and all rows below it as not measured.
 
-        A stale row must be measured again. Return False if no row is stale.
+        A row is stale if it must be measured again, for example after a formula was typeset. Return
+        False if no row is stale.
         """
         stale = [number for number, row in enumerate(self.rows) if row.is_stale]
         self.num_settled = min([self.num_settled, *stale])

@@ -11,7 +11,7 @@ from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import Hit, Target, TranscriptRow
 
 BODY = 1_000_000  # ordinal of the first body row; rows of reasoning have smaller ordinals
-END = 2 * BODY  # greater than the ordinal of any row
+END = 2 * BODY  # an ordinal that is greater than that of every row
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -47,7 +47,7 @@ class TextPlaces:
         return Line(Place(text.ordinal(number), offset), top + row.line_top(offset))
 
     def line_top(self, place: Place) -> int | None:
-        """Return the y coordinate of the line at a place; None if the row of the place is gone."""
+        """Return the y of the line at a text position, or None if its row no longer exists."""
         row, number = self.text_row(place.row), self._pile.shape.text.index(place.row)
         if row is None:
             return None
@@ -55,7 +55,7 @@ class TextPlaces:
         return self._pile.top(number) + row.line_top(place.offset)
 
     def text_row(self, ordinal: int) -> TranscriptRow | None:
-        """Return the text row with the given ordinal, or None."""
+        """Return the text row with the given ordinal (see TextSections), or None."""
         number, text = self._pile.shape.text.index(ordinal), self._pile.shape.text
         return (
             self._pile.rows[number]

@@ -59,7 +59,7 @@ class UserContent:
         self.item = item
         self.is_changed = True
         self._kit = kit
-        self._look = kit.look  # Look (theme and zoom) that the rows were made with
+        self._look = kit.look  # Look (theme and zoom) of the current rows
         self._text = normalized(item.text)
         self._is_unfolded = False
         self._is_long = False  # True if a folded message hides a part of the text
@@ -189,8 +189,8 @@ class UserContent:
         room = FOLD_LINES
         self._drop_text()
         self._load_text(head)
-        # Parse the whole folded text now, which takes about 8 ms. Each call of make_rows() parses
-        # from the beginning, so text left for a later slice would never be parsed.
+        # Parse the whole folded text now, in about 8 ms. Later slices would never be parsed,
+        # because make_rows() parses from the beginning each time.
         for text in self.markdown:
             while not text.is_fed:
                 text.feed()

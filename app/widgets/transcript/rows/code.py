@@ -62,7 +62,7 @@ class CodeColors:
         self._growing.update(block.text)
 
     def advance(self, block: CodeBlock) -> IdleResult:
-        """Take the colours that have arrived, and request those that are missing.
+        """Use the colours that the helper process has returned, and request missing ones.
 
         Return CHANGED if the row must be painted again. Return WAITING if the lexer has not
         finished. Return DONE if nothing is left to do.
@@ -128,7 +128,8 @@ class CodeRow(TranscriptRow):
         self._shelf = shelf
         self._code = block
         self._wrapped = wrapped
-        self._columns: int | None = None  # wrap after this number of characters; None: do not wrap
+        # Number of characters in a wrapped line; None: do not wrap.
+        self._columns: int | None = None
         self._lines = CodeLines()
         self._header = CodeHeader(look)
         self._colors = CodeColors(shelf, block)
@@ -264,7 +265,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _needed(self) -> int:
-        """Minimum width in pixels of a row in which the longest line fits without wrapping."""
+        """Minimum row width, in pixels, at which no line has to be wrapped."""
         return round(self._text_width) + 2 * self._pad
 
     @property

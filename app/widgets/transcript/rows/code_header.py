@@ -33,8 +33,8 @@ class CodeHeading:
 
     language: str
     num_lines: int  # number of lines in the source text, with or without wrapping
-    # True if the lines are wrapped. False if a line is too wide and is not wrapped. None if all
-    # lines fit: the header then has no Wrap button.
+    # True if lines are wrapped, False if a line is too wide but wrapping is off. None if all lines
+    # fit, so that the header needs no Wrap button.
     wraps: bool | None
 
     @override

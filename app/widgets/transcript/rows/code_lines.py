@@ -1,7 +1,8 @@
 """Divide the text of a code block into the lines that are shown. No Qt.
 
-A hard line ends at a newline of the text. It is shown as several lines if it is wrapped, or if it
-is too long for one layout. A position is the index of a character in the whole text.
+A "hard line" is a line of the code as written: it ends at a newline. A hard line is shown as
+several lines if it is wrapped or too long for one layout. A "position" is the index of a character
+in the whole text.
 """
 
 from __future__ import annotations
@@ -22,14 +23,15 @@ def cut_overlong(line: str) -> Iterable[int]:
 
 
 class CodeLines:
-    """The shown lines of a text. More text can be added at the end."""
+    """The lines into which a code block is divided on screen. More text can be added at the end."""
 
     def __init__(self) -> None:
         self.text = ""
         self.starts: list[int] = [0]  # start position of each shown line
-        # True if a hard line is longer than MAX_LINE_LEN. The block is then not coloured.
+        # True if a line of the source text is longer than MAX_LINE_LEN. The block is then not
+        # coloured.
         self.is_cut = False
-        self._hard: list[int] = [0]  # start position of each hard line
+        self._hard: list[int] = [0]  # start position of each line of the source text
         self._breaker: Breaker = cut_overlong
 
     def __len__(self) -> int:
@@ -37,7 +39,7 @@ class CodeLines:
 
     @property
     def num_hard(self) -> int:
-        """The number of hard lines of the text."""
+        """The number of lines of the source text (hard lines)."""
         return len(self._hard)
 
     def grow(self, text: str) -> int:
@@ -60,7 +62,7 @@ class CodeLines:
             start = end + 1
 
     def rebreak(self, breaker: Breaker) -> None:
-        """Divide all hard lines into shown lines again, with a new breaker function."""
+        """Divide the whole text into shown lines again, with a new breaker function."""
         self._breaker = breaker
         self._hard, self.starts = [0], [0]
         self.grow(self.text)
@@ -74,14 +76,14 @@ class CodeLines:
         return bisect_right(self.starts, position) - 1
 
     def hard_at(self, position: int) -> int:
-        """Return the number of the hard line that contains a position."""
+        """Return the number of the source line (hard line) that contains a text position."""
         return bisect_right(self._hard, position) - 1
 
     def hard_start(self, number: int) -> int:
         return self._hard[number]
 
     def hard_line(self, number: int) -> str:
-        """Return a hard line without its newline."""
+        """Return a line of the source text (hard line) without its newline."""
         start = self._hard[number]
         end = self._hard[number + 1] if number + 1 < len(self._hard) else len(self.text)
         return self.text[start:end].removesuffix("\n")

@@ -1,6 +1,6 @@
 """The error card of a failed answer. Used on the main thread only.
 
-The widget in app/widgets/notice.py looks like this card.
+The widget in app/widgets/notice.py has the same appearance.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _COPY = Target(RowAction.COPY_DETAILS)
 class ErrorRow(TranscriptRow):
     """A card with the title of a problem, its cause, advice and a Retry button.
 
-    If the problem has details, the card also has a Details button. A click on Details shows the
-    details and a Copy button.
+    If the problem has details, the card also has a Details button. Details shows the details and a
+    Copy button.
     """
 
     def __init__(self, look: Look, problem: Problem, *, is_open: bool) -> None:

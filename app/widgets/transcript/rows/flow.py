@@ -6,8 +6,8 @@ ranges add bold, links and colours. All lines have the same height, except that 
 formula is higher.
 
 Positions are indexes of Python characters. Qt counts UTF-16 units. This module converts the
-positions, so callers never see a UTF-16 position. Coordinates are pixels from the top left corner
-of the flow.
+positions, so callers never see a UTF-16 position. Coordinates are in pixels, relative to the top
+left corner of the text.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Link:
 
     address: str
     text: str
-    rect: QRectF  # covers only the first line if the link wraps
+    rect: QRectF  # rectangle of the link; only of its first line if the link wraps
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Band:
 
     top: int
     height: int
-    baseline: float  # y of the baseline, from the top of the flow
+    baseline: float  # distance of the baseline from the top of the flow, in pixels
 
 
 class TextFlow:
@@ -118,8 +118,8 @@ class TextFlow:
         # True if the text has right-to-left characters. A range of characters may then appear as
         # several separate pieces on the screen.
         self._is_bidi = has_right_to_left(shown)
-        # Qt lays out `shown`, so the units are those of `shown`. They differ from the units of
-        # `text` if a formula has characters of two UTF-16 units.
+        # The UTF-16 units of `shown`, which Qt lays out. The units of `text` differ if a formula
+        # contains characters of two units.
         self._units = Utf16Units(shown)
         self._boxes: list[QRectF] = []  # rectangles of the rounded backgrounds of boxed runs
         self._bands: list[_Band] = []  # position and height of each line
@@ -132,12 +132,12 @@ class TextFlow:
         """Break the text into lines. If `width` is None, put the whole text on one line.
 
         An empty text has one line. Text after `max_lines` lines is not shown. The second and later
-        lines are narrower by `hanging` pixels but still begin at x = 0. A caller that passes
-        `hanging` must therefore use only line_starts, and indent the lines itself.
+        lines are narrower by `hanging` pixels, but begin at x = 0. A caller that passes `hanging`
+        indents these lines itself and reads only line_starts.
 
         Right-to-left text is aligned at the right edge of `width`. If `width` is None, there is no
-        such edge, and the text begins at x = 0. A formula that is wider than `width` is shrunk,
-        which changes the Drawing of its Inset.
+        such edge, and the text begins at x = 0. A formula that is wider than `width` is shrunk:
+        wrap() changes the scale of its Drawing.
         """
         option = QTextOption()
         if self.is_rtl and width is not None:
@@ -202,8 +202,8 @@ class TextFlow:
         at = self._units.to_python(line.xToCursor(x))
         position = self._snapped(Range(at, at)).end
         end = self._units.to_python(line.textStart() + line.textLength())
-        # At the end of a line that ends with a line break, the nearest position is before the line
-        # break. The position after it belongs to the next line.
+        # The nearest position at the end of this line is before the line break. The position after
+        # the line break belongs to the next line.
         at_break = position == end and self.text[end - 1 : end] == LINE_BREAK
         return position - 1 if at_break else position
 

@@ -1,9 +1,9 @@
 """Typeset formulas in a helper process, cache the results and paint them in any colour.
 
 During its layout, a row looks up its formulas in the `FormulaShelf`. If a formula is not in the
-cache, the row shows the LaTeX source, and the shelf typesets the formula in its helper process,
-which is ended if the formula takes too long. When the formula is ready, the signal `FormulaShelf.arrived` makes the view measure the waiting rows
-again. All classes of this module are used on the main thread only.
+cache, the row shows the LaTeX source, and the shelf typesets the formula in its helper process. If
+the formula takes too long, the helper process is ended. The signal `FormulaShelf.arrived` makes the
+view measure the waiting rows again. All classes of this module are used on the main thread only.
 """
 
 from __future__ import annotations
@@ -82,14 +82,15 @@ class FormulaShelf(QObject):
     The formula that was looked up last is typeset first, because it is probably visible.
     """
 
-    # Emitted when typesetting has finished or failed for some formulas. Rows that wait for these
-    # formulas must then be measured again.
+    # Emitted when some formulas were typeset or could not be typeset. Rows with these formulas must
+    # then be measured again.
     arrived = Signal()
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._helper = Helper()
-        self._lane = TaskLane("formulas", self)  # its thread waits for the helper process
+        # The worker thread, which waits for results of the helper process.
+        self._lane = TaskLane("formulas", self)
         # The cache, least recently used first. Value: None if the formula cannot be typeset.
         self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
         # The queue. The formula at its end is typeset next.
@@ -180,7 +181,7 @@ class Awaited:
         return any(self._shelf.is_made(formula) for formula in self._missing)
 
     def ask_again(self) -> None:
-        """Request the formulas of the list again, so that they are typeset next.
+        """Move the formulas of the list to the front of the typesetting queue.
 
         Call this method when the row is painted, so that visible formulas are typeset first.
         """

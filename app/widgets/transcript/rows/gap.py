@@ -1,8 +1,8 @@
 """The row between a question and its answer: state line at the left, buttons at the right.
 
-Used on the main thread only. The state line shows the origin of the context from which the model
-answers, for example memory, or the reason why the answer must wait. The row has a fixed height, so
-that nothing moves when the state line or the buttons appear or disappear.
+Used on the main thread only. The state line shows where the model's context came from, for example
+from memory. While the answer waits, the line shows the reason. The row has a fixed height, so that
+nothing moves when the state line or the buttons appear or disappear.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ class GapRow(TranscriptRow):
     """The buttons of a question and the state line of its answer, side by side.
 
     Only the newest answer has a state line. When the content changes, this object is not replaced.
-    If the state line changes while the user clicks Stop, the press and the release of the mouse
-    button are therefore on the same row and count as a click.
+    So if the state line changes while the user clicks Stop, the mouse is pressed and released on
+    the same row, which counts as a click.
     """
 
     def __init__(self, look: Look) -> None:
@@ -129,7 +129,7 @@ class GapRow(TranscriptRow):
     def show(self, actions: ActionsRow | None, line: StateLine | None) -> None:
         self._actions = actions
         self._state = None if line is None else StateRow(self._look, line)
-        self.width = -1  # marks the row as not measured
+        self.width = -1  # -1: the row must be measured again
 
     @override
     def measure(self, width: int) -> int:
@@ -146,9 +146,9 @@ class GapRow(TranscriptRow):
         if self._actions is not None:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
-            # If the buttons are hidden, the state line may use their space. A state line with a
-            # Stop link must not use this space, because Stop would move when the mouse enters the
-            # message and the buttons appear.
+            # While the buttons are hidden, the state line may use their space, unless it has a Stop
+            # link. The Stop link must not move when the mouse enters the message and the buttons
+            # appear.
             alone = not paint.actions_shown and not self._state.can_stop
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)

@@ -1,7 +1,7 @@
 """Indentation of rows inside quotes and lists, and gaps between blocks. Main thread only.
 
-A row does not paint the quotes and lists that contain it. Its `Inset` stores the width of the
-indentation, and paints the bars of quotes and the markers of list items beside the row.
+Each row has an `Inset` for the quotes and lists that contain the row. The inset stores the width of
+the indentation, and paints bars of quotes and markers of list items beside the row.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _beside(area: InsetArea, edge: int, distance: int, width: float) -> float:
 def gap_between(look: Look, before: Block | None, block: Block) -> int:
     """Return the gap in pixels between `block` and the previous block `before`.
 
-    Return 0 if `before` is None or `block` is the rest of the same table.
+    Return 0 if `before` is None, or if `block` continues the table `before`.
     """
     if before is None or (isinstance(block, TableBlock) and block.continues):
         return 0

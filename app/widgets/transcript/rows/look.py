@@ -75,7 +75,7 @@ class Look:
         return face
 
     def heading(self, level: int) -> TextStyle:
-        """Return the text style for a heading level. Level 0 is body text."""
+        """Return the text style for heading level 1 to 6, or the style of body text for level 0."""
         return Type.BODY if level == 0 else _HEADINGS[min(level, len(_HEADINGS)) - 1]
 
     def span_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:

@@ -16,7 +16,7 @@ class Range:
 
 
 def within(part: Range, start: int, length: int) -> Range | None:
-    """Return the overlap of a range and [start, start + length).
+    """Return the overlap of the range `part` and the range [start, start + length).
 
     Positions in the result are relative to `start`. Return None if there is no overlap.
     """

@@ -101,7 +101,9 @@ class Paint:
     actions_shown: bool = True  # False if the buttons of the message are hidden
     unfinished: dict[TranscriptRow, None] = field(
         default_factory=dict["TranscriptRow", None]
-    )  # an ordered set of rows that need calls of advance() in idle time; paint() adds the row
+        # An ordered set of rows with idle work left; a row's paint() adds the row if it needs
+        # advance().
+    )
 
     def within(self, start: int, length: int) -> tuple[Range | None, list[Range]]:
         """Return the selected range and the matches in [start, start + length) of the text.
@@ -121,7 +123,7 @@ class TranscriptRow:
     inset: Inset | None = None  # indentation with bars and markers; None if the row is not indented
     # Range of the Markdown source that the row shows. None if there is no single range.
     source: SourceRange | None = None
-    # measure() sets the following three fields.
+    # The next three fields are set by measure().
     num_lines: int = 1
     natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
@@ -164,7 +166,7 @@ class TranscriptRow:
 
     @property
     def is_waiting(self) -> bool:
-        """True if the row waits for a formula to be typeset."""
+        """True while a formula of the row is not typeset yet."""
         return False
 
     @property
@@ -202,7 +204,7 @@ class TranscriptRow:
         return QRectF(0, 0, 0, self.height)
 
     def update(self, block: Block) -> bool:  # noqa: ARG002 - part of the interface
-        """Show a longer version of the block. Return False if the row cannot show that version.
+        """Replace the content with a longer version of the block. Return False if it does not fit.
 
         If the result is False, the caller creates a new row.
         """

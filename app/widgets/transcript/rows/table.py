@@ -47,7 +47,7 @@ class _PlacedCell:
     """A cell of a table after its layout."""
 
     flow: TextFlow
-    start: int  # position at which the text of the cell begins in the text of the TableRow
+    start: int  # index of the cell's first character in the text of the TableRow
     x: int  # left edge of the text, in pixels from the left edge of the unscrolled table
     y: int  # top edge of the text, in pixels from the top of the TableRow
 
@@ -58,11 +58,11 @@ class TableColumns:
     def __init__(self, look: Look, block: TableBlock, before: TableColumns | None) -> None:
         self.look = look
         self.aligns = block.aligns
-        self._before = before  # columns of the table that the block continues
+        self._before = before  # columns of the table above if this one continues it, else None
         self.scroll = SideScroll(look) if before is None else before.scroll
         self.widths: list[int] = []  # column widths in pixels, set by fit()
-        # Incremented after formulas were typeset. A TableRow that was laid out with a lower
-        # generation must be measured again.
+        # Counts how often formulas of the table were typeset. A TableRow that was laid out at a
+        # lower number must be measured again.
         self.generation = 0
         self._formulas = [
             Formula.of(span)
@@ -316,11 +316,11 @@ def table_rows(look: Look, block: TableBlock, before: TableColumns | None = None
     Args:
         look: fonts and colours.
         block: the table.
-        before: the columns of the table that the block continues, or None.
+        before: the columns of the previous table if `block` is its continuation, else None.
     """
     columns = TableColumns(look, block, before)
     step = max(1, min(ROWS_AT_ONCE, CELLS_AT_ONCE // len(block.aligns)))
-    offset = int(block.continues)  # the first row of a table that continues another is no header
+    offset = int(block.continues)  # 1 for a continued table, whose first row is not a header
     return [
         TableRow(columns, block.rows[first : first + step], first + offset)
         for first in range(0, len(block.rows), step)

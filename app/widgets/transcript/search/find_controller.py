@@ -22,7 +22,8 @@ class FindController(QObject):
     While a search is in progress, the occurrences are counted again after messages have changed.
     """
 
-    # Argument: the new FindPosition. Emitted when changed messages have changed the count.
+    # Argument: the new FindPosition. Emitted when the count is different after messages have
+    # changed.
     counted = Signal(object)
     chosen = Signal()  # an occurrence was chosen; the view must lay out the visible messages
 

@@ -34,7 +34,7 @@ _TRIES = 20
 
 @dataclass(frozen=True, slots=True)
 class _TextTop:
-    """A character of the searched text with a known y coordinate.
+    """The y coordinate of one character of the searched text.
 
     The y coordinates of other characters are interpolated.
     """
@@ -46,15 +46,15 @@ class _TextTop:
 class MatchFinder:
     """The searched text, its occurrences in all messages, and the current occurrence.
 
-    The current occurrence is kept as the key of its message and an index in the message, because
-    messages may be inserted before it.
+    The current occurrence is stored as the key of its message and an index within the message,
+    which stay valid if messages are inserted above.
     """
 
     def __init__(self, stack: MessageStack, matches: FindMatches) -> None:
         self._stack = stack
         self._matches = matches
         self._counts = Counts()  # number of occurrences in each message
-        # Index of the message at which the search for the first occurrence starts.
+        # Index of the message at which the search starts.
         self._near: int = 0
         self._key = ""  # key of the message with the current occurrence; "" for none
         self._nth = 0  # index of the current occurrence in its message
@@ -72,8 +72,8 @@ class MatchFinder:
         """Set the text to search for. A text without words ends the search.
 
         A new search starts at the message with index `near`. If the text changes during a search,
-        `near` is ignored: the search for the new text starts at the message to which the last step
-        led, or, before the first step, at the message where the old search started.
+        `near` is ignored. The search for the new text then starts at the message of the last next
+        or previous step. If there was no such step, the search starts where the old one started.
         """
         if not self.is_looking:
             self._near = near
@@ -148,9 +148,9 @@ class MatchFinder:
     def _choose(self, step: int) -> Occurrence | None:
         """Return the occurrence to show, or None if there is none.
 
-        An occurrence in an unparsed message can disappear when the message is parsed. So parse the
-        message of the chosen occurrence and choose again, until the occurrence is in a parsed
-        message. Do this at most _TRIES times.
+        An occurrence in an unparsed message can disappear when the message is parsed. Therefore the
+        message of the chosen occurrence is parsed, and the choice is repeated until the occurrence
+        is in a parsed message. Parse at most _TRIES messages.
         """
         current, one = self._current(), None
         for _ in range(_TRIES):
@@ -178,8 +178,9 @@ class MatchFinder:
     def _ys(self, layout: MessageLayout, pixels: float) -> Iterator[float]:
         """Yield approximate y coordinates of the occurrences in a message, at most one per pixel.
 
-        After each match, the search skips the text that one pixel of the scroll bar stands for.
-        Therefore a message, however long, has at most as many matches as the bar has pixels.
+        After each match, the search skips the text that corresponds to one pixel of the scroll bar.
+        The number of y coordinates is therefore limited by the height of the bar, however long the
+        message is.
         """
         assert self._matches.query is not None
         search_text = layout.search_text

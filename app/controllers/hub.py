@@ -1,0 +1,189 @@
+"""Models to download: suggestions, search, details and the queue of downloads. Main thread.
+
+Nothing connects to the network before one of the methods search, ask and download is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QFile, QObject, Qt, Signal
+
+from app.bridge.tasks import TaskLane
+from app.controllers.models import Catalog, ModelsController
+from app.hub.downloads import Downloads
+from app.hub.failures import HubError
+from app.hub.process import CancelledError, HubCall, details, found_models, repo_details, search
+from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.words import hub as words
+from engine.catalog.card import ModelCard
+from engine.errors import DiskError
+from engine.types import Problem
+
+
+class HubController(QObject):
+    """The models of the Hub that the window shows, and the downloads."""
+
+    found_changed = Signal()  # the result of a search, or details of a model
+    downloads_changed = Signal()
+    failed = Signal(object)  # argument: a Problem
+    completed = Signal(str)  # argument: the id of the repository that was downloaded
+    _downloads_moved = Signal()  # emitted on any thread
+
+    def __init__(
+        self, lane: TaskLane, catalog: Catalog, models: ModelsController, queue_file: Path
+    ) -> None:
+        super().__init__()
+        self._lane = lane
+        self._catalog = catalog
+        self._models = models
+        self._calls = TaskLane("hub", self)  # waits for answers of the Hub
+        self._call: HubCall | None = None
+        self.suggestions = catalog.suggestions()
+        self.is_searching = False
+        self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
+        self.problem: Problem | None = None  # why the last search failed
+        self.details: dict[str, RepoDetails | Problem | None] = {}  # None while the Hub is asked
+        self.refusals: dict[str, str] = {}  # why a model of `details` cannot run here; "" if it can
+        self._done: set[str] = set()  # keys of complete downloads that were announced
+        self._downloads_moved.connect(self._on_moved, Qt.ConnectionType.QueuedConnection)
+        self._downloads = Downloads(queue_file, self._downloads_moved.emit)
+        self._done.update(self._complete())
+
+    @property
+    def downloads(self) -> tuple[Download, ...]:
+        """All downloads, in the order in which they run."""
+        return self._downloads.all
+
+    def search(self, text: str) -> None:
+        """Search models by words, or the one that an id or address names."""
+        if not text.strip():
+            return
+        if self._call is not None:
+            self._call.cancel()
+        self._call = call = search(text)
+        self.is_searching, self.problem = True, None
+        self.found_changed.emit()
+        self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
+
+    def ask(self, repo_id: str) -> None:
+        """Ask the Hub for the files and the configuration of a repository."""
+        if isinstance(self.details.get(repo_id, False), RepoDetails):
+            return
+        self.details[repo_id] = None
+        self.found_changed.emit()
+        self._calls.run(partial(_answer, details(repo_id)), partial(self._on_details, repo_id))
+
+    def download(self, repo_id: str, *, chosen: str = "") -> None:
+        """Queue a download."""
+        self._done.discard(self._downloads.add(repo_id, chosen=chosen))
+
+    def pause(self, key: str) -> None:
+        self._downloads.pause(key)
+
+    def resume(self, key: str) -> None:
+        self._downloads.resume(key)
+
+    def cancel(self, key: str) -> None:
+        """Remove a download from the list. Of an unfinished one, remove what has arrived."""
+        self._downloads.cancel(key)
+
+    @property
+    def cards(self) -> dict[str, ModelCard]:
+        """The usable models in the Hub's cache, by the id of their repository."""
+        usable = (card for card in self._models.cards if card.usable)
+        return {_repo_id(card.path): card for card in usable if _repo_id(card.path)}
+
+    def remove(self, card: ModelCard) -> None:
+        """Remove a model from this machine: through the Hub's client, or to the Trash."""
+        self._lane.run(partial(_remove, card.path), self._on_removed, self.failed.emit)
+
+    def _on_removed(self, _: None) -> None:
+        self._models.look_again()
+
+    def close(self) -> None:
+        """Stop the running download and search. The queue is kept for the next start."""
+        self._downloads.close()
+        if self._call is not None:
+            self._call.cancel()
+        self._calls.stop()
+
+    def _on_answer(self, call: HubCall, take: Callable[[Any], None], answer: Any) -> None:
+        if call is self._call:
+            self._call, self.is_searching = None, False
+            take(answer)
+            self.found_changed.emit()
+
+    def _on_found(self, answer: Any) -> None:
+        if isinstance(answer, Problem):
+            self.problem, self.found = answer, ()
+        elif answer is not None:
+            self.problem, self.found = None, found_models(answer)
+
+    def _on_details(self, repo_id: str, answer: Any) -> None:
+        if answer is None:
+            return
+        if isinstance(answer, Problem):
+            self.details[repo_id] = answer
+        else:
+            found = self.details[repo_id] = repo_details(answer)
+            if found.config:
+                self._lane.run(
+                    partial(self._catalog.refusal, found.config, found.size_bytes),
+                    partial(self._on_refusal, repo_id),
+                )
+        self.found_changed.emit()
+
+    def _on_refusal(self, repo_id: str, refusal: str) -> None:
+        self.refusals[repo_id] = refusal
+        self.found_changed.emit()
+
+    def _on_moved(self) -> None:
+        fresh = self._complete() - self._done
+        self._done |= fresh
+        self.downloads_changed.emit()
+        if fresh:
+            self._models.look_again()
+        for download in self.downloads:
+            if download.key in fresh:
+                self.completed.emit(download.repo_id)
+
+    def _complete(self) -> set[str]:
+        return {one.key for one in self._downloads.all if one.state is DownloadState.DONE}
+
+
+def _answer(call: HubCall) -> Any:
+    """Make a call. Return its answer, the Problem if it fails, and None if it was cancelled."""
+    try:
+        return call.run()
+    except HubError as error:
+        return error.problem
+    except CancelledError:
+        return None
+
+
+def _repo_id(folder: Path) -> str:
+    """Return the id of the repository that a folder of the Hub's cache belongs to, or ""."""
+    if folder.parent.name != "snapshots":
+        return ""
+    kind, _, name = folder.parent.parent.name.partition("--")
+    return name.replace("--", "/", 1) if kind == "models" else ""
+
+
+def _remove(folder: Path) -> None:
+    """Remove a model folder. Runs on the lane.
+
+    Raises:
+        DiskError: the folder cannot be removed.
+    """
+    if _repo_id(folder):
+        cache = folder.parents[2]
+        try:
+            HubCall("remove", cache=str(cache), revision=folder.name).run()
+        except (HubError, CancelledError) as error:
+            raise DiskError(words.not_removed(_repo_id(folder))) from error
+    elif not QFile(str(folder)).moveToTrash():
+        raise DiskError(words.not_removed(folder.name))

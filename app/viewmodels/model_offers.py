@@ -1,0 +1,244 @@
+"""The rows of the Models window: suggestions, found models, models on this machine, downloads. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+
+from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.viewmodels import figures
+from app.viewmodels.models import describe
+from app.words import hub as words, models as states
+from engine.catalog.card import ModelCard
+from engine.catalog.choose import ModelSuggestion
+from engine.types import Problem
+
+
+class OfferAction(Enum):
+    """The actions of a row's buttons."""
+
+    SHOW = auto()  # ask the Hub for size and configuration
+    DOWNLOAD = auto()
+    CHOOSE_FILE = auto()  # choose one of several GGUF files, then download it
+    PAUSE = auto()
+    RESUME = auto()
+    CANCEL = auto()
+    USE = auto()  # load the model
+    REVEAL = auto()  # show the folder in the system's file manager
+    REMOVE = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A row of the Models window."""
+
+    key: str  # identity of the row: a repository, a download or a folder
+    title: str
+    description: str = ""  # second line: sizes and kinds
+    sentence: str = ""  # third line: a reason, a note or a problem
+    state: str = ""  # text above the buttons, such as "Loaded"
+    fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
+    actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
+    stands_out: bool = False  # True: the first button has the accent colour
+    choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
+
+
+def suggestion_offers(
+    suggestions: tuple[ModelSuggestion, ...],
+    downloads: tuple[Download, ...],
+    cards: Mapping[str, ModelCard],
+    loaded: str,
+) -> tuple[Offer, ...]:
+    """Return a row for each suggested model, the best one first.
+
+    Args:
+        suggestions: the models, the best one first.
+        downloads: all downloads.
+        cards: the models on this machine, by the id of their repository.
+        loaded: the path of the model in use.
+    """
+    offers: list[Offer] = []
+    for number, one in enumerate(suggestions):
+        rank = words.RANKS[min(number, len(words.RANKS) - 1)]
+        size = figures.file_size(one.size_bytes)
+        description = words.joined(rank, size, one.repo_id)
+        offer = Offer(
+            key=one.repo_id,
+            title=one.name,
+            description=description,
+            sentence=one.why,
+            actions=(OfferAction.DOWNLOAD,),
+            stands_out=number == 0,
+        )
+        offers.append(_with_progress(offer, downloads, cards.get(one.repo_id), loaded))
+    return tuple(offers)
+
+
+def found_offers(
+    found: tuple[FoundModel, ...],
+    details: Mapping[str, RepoDetails | Problem | None],
+    refusals: Mapping[str, str],
+    downloads: tuple[Download, ...],
+    cards: Mapping[str, ModelCard],
+    loaded: str,
+) -> tuple[Offer, ...]:
+    """Return a row for each model of a search.
+
+    Args:
+        found: the models.
+        details: the details that were asked for, by repository.
+        refusals: the reasons why a model cannot run here, by repository; "" if it can.
+        downloads: all downloads.
+        cards: the models on this machine, by the id of their repository.
+        loaded: the path of the model in use.
+    """
+    return tuple(
+        _with_progress(
+            _found_offer(one, details, refusals), downloads, cards.get(one.repo_id), loaded
+        )
+        for one in found
+    )
+
+
+def _found_offer(
+    one: FoundModel,
+    details: Mapping[str, RepoDetails | Problem | None],
+    refusals: Mapping[str, str],
+) -> Offer:
+    description = words.joined(
+        one.parameters,
+        words.bits(one.bits),
+        words.kind(is_mlx=one.is_mlx),
+        words.downloads(one.downloads),
+        one.updated,
+        one.licence,
+        words.GATED if one.is_gated else "",
+    )
+    offer = Offer(key=one.repo_id, title=one.repo_id, description=description)
+    if one.repo_id not in details:
+        return replace(offer, actions=(OfferAction.SHOW,))
+    match details[one.repo_id]:
+        case None:
+            return replace(offer, state=words.ASKING)
+        case Problem() as problem:
+            return replace(
+                offer,
+                sentence=words.spaced(problem.cause, problem.advice),
+                actions=(OfferAction.SHOW,),
+            )
+        case RepoDetails() as known:
+            return _described(offer, known, refusals.get(one.repo_id, ""))
+
+
+def _described(offer: Offer, known: RepoDetails, refusal: str) -> Offer:
+    if known.files:
+        size = words.joined(figures.file_size(known.size_bytes), offer.description)
+        if refusal:
+            return replace(offer, description=size, sentence=refusal)
+        return replace(offer, description=size, actions=(OfferAction.DOWNLOAD,))
+    if known.choices:
+        choices = tuple(
+            (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))
+            for file in known.choices
+        )
+        return replace(offer, actions=(OfferAction.CHOOSE_FILE,), choices=choices)
+    return replace(offer, sentence=words.SENTENCES["no_model"][0])
+
+
+def _with_progress(
+    offer: Offer, downloads: tuple[Download, ...], card: ModelCard | None, loaded: str
+) -> Offer:
+    """Show the download of a model, or the model itself if it is complete."""
+    download = next((one for one in downloads if one.repo_id == offer.key), None)
+    if card is not None and (download is None or download.state is DownloadState.DONE):
+        if str(card.path) == loaded:
+            return replace(offer, state=states.LOADED, actions=())
+        return replace(offer, state=words.ON_THIS_MACHINE, actions=(OfferAction.USE,))
+    if download is not None and download.state is not DownloadState.DONE:
+        shown = download_offer(download)
+        return replace(
+            offer,
+            sentence=shown.sentence or offer.sentence,
+            state=shown.state,
+            fraction=shown.fraction,
+            actions=shown.actions,
+            stands_out=False,
+        )
+    return offer
+
+
+def download_offers(
+    downloads: tuple[Download, ...], cards: Mapping[str, ModelCard], loaded: str
+) -> tuple[Offer, ...]:
+    """Return a row for each download."""
+    offers: list[Offer] = []
+    for one in downloads:
+        offer = download_offer(one)
+        card = cards.get(one.repo_id)
+        if card is not None and one.state is DownloadState.DONE and str(card.path) != loaded:
+            offer = replace(offer, actions=(OfferAction.USE, OfferAction.CANCEL), stands_out=True)
+        offers.append(offer)
+    return tuple(offers)
+
+
+def download_offer(download: Download) -> Offer:
+    """Return the row of a download."""
+    state = words.STATES[download.state.value]
+    description = ""
+    if download.total_bytes:
+        description = figures.share(download.done_bytes, download.total_bytes)
+    if download.state is DownloadState.RUNNING and download.bytes_per_s > 0:
+        rate = words.rate(figures.file_size(round(download.bytes_per_s)))
+        left = download.seconds_left
+        description = words.joined(
+            description, rate, words.left(figures.seconds(left)) if left is not None else ""
+        )
+        state = figures.percent(download.fraction)
+    problem = download.problem
+    shows_bar = download.state is not DownloadState.DONE and download.total_bytes > 0
+    return Offer(
+        key=download.key,
+        title=download.key,
+        description=description,
+        sentence="" if problem is None else words.spaced(problem.cause, problem.advice),
+        state=state,
+        fraction=download.fraction if shows_bar else None,
+        actions=_ACTIONS[download.state],
+    )
+
+
+_ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
+    DownloadState.QUEUED: (OfferAction.PAUSE, OfferAction.CANCEL),
+    DownloadState.RUNNING: (OfferAction.PAUSE, OfferAction.CANCEL),
+    DownloadState.WAITING: (OfferAction.RESUME, OfferAction.CANCEL),
+    DownloadState.PAUSED: (OfferAction.RESUME, OfferAction.CANCEL),
+    DownloadState.FAILED: (OfferAction.RESUME, OfferAction.CANCEL),
+    DownloadState.DONE: (OfferAction.CANCEL,),
+}
+
+
+def local_offers(cards: tuple[ModelCard, ...], loaded: str) -> tuple[Offer, ...]:
+    """Return a row for each model on this machine, the largest first."""
+    return tuple(
+        _local_offer(card, loaded)
+        for card in sorted(cards, key=lambda card: (not card.usable, -card.size_bytes))
+    )
+
+
+def _local_offer(card: ModelCard, loaded: str) -> Offer:
+    is_loaded = str(card.path) == loaded
+    actions = [OfferAction.USE] if card.usable and not is_loaded else []
+    actions.append(OfferAction.REVEAL)
+    if not is_loaded and not card.is_starter:
+        actions.append(OfferAction.REMOVE)
+    return Offer(
+        key=str(card.path),
+        title=card.name,
+        description=words.joined(describe(card), card.source.value),
+        sentence=""
+        if card.problem is None
+        else words.spaced(card.problem.title, card.problem.cause),
+        state=states.LOADED if is_loaded else "",
+        actions=tuple(actions),
+    )

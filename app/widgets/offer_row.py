@@ -1,0 +1,141 @@
+"""A row of the Models window: texts at the left, state and buttons at the right. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QProgressBar,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from app.theme.tokens import Size, Space
+from app.viewmodels.model_offers import Offer, OfferAction
+from app.widgets.line_height import Sentences
+from app.widgets.menu import Menu
+from app.words import hub as words
+
+_TEXTS: Mapping[OfferAction, str] = {
+    OfferAction.SHOW: words.DETAILS,
+    OfferAction.DOWNLOAD: words.DOWNLOAD,
+    OfferAction.CHOOSE_FILE: words.CHOOSE_FILE,
+    OfferAction.PAUSE: words.PAUSE,
+    OfferAction.RESUME: words.RESUME,
+    OfferAction.CANCEL: words.CANCEL,
+    OfferAction.USE: words.USE,
+    OfferAction.REVEAL: words.REVEAL,
+    OfferAction.REMOVE: words.REMOVE,
+}
+_STEPS = 1_000  # resolution of the progress bar
+
+
+class OfferRow(QFrame):
+    """A row of one model or download."""
+
+    chosen = Signal(object, str, str)  # arguments: OfferAction, key of the row, path of a GGUF file
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("offer")
+        self._shown: Offer | None = None
+        self.buttons: dict[OfferAction, QPushButton] = {}
+        self.title = QLabel(self)
+        self.title.setProperty("type", "title")
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setMinimumWidth(1)
+        self.description = Sentences(self, "small")
+        self.sentence = Sentences(self, "small")
+        for label in (self.description, self.sentence):
+            label.setProperty("tone", "secondary")
+        self.state = QLabel(self)
+        self.state.setProperty("type", "small")
+        self.state.setProperty("tone", "secondary")
+        self.bar = QProgressBar(self)
+        self.bar.setRange(0, _STEPS)
+        self.bar.setTextVisible(False)
+        self._buttons = QHBoxLayout()
+        self._buttons.setSpacing(Space.S)
+        self._build()
+
+    def show_offer(self, offer: Offer) -> None:
+        """Show an offer. The buttons are made again only if the actions have changed."""
+        if offer == self._shown:
+            return
+        old, self._shown = self._shown, offer
+        self.title.setText(offer.title)
+        self.title.setToolTip(offer.key)
+        self.description.setText(offer.description)
+        self.description.setVisible(bool(offer.description))
+        self.sentence.setText(offer.sentence)
+        self.sentence.setVisible(bool(offer.sentence))
+        self.state.setText(offer.state)
+        self.state.setVisible(bool(offer.state))
+        self.bar.setVisible(offer.fraction is not None)
+        self.bar.setValue(round((offer.fraction or 0.0) * _STEPS))
+        self.bar.setAccessibleName(offer.title)
+        self.setAccessibleName(words.joined(offer.title, offer.description, offer.state))
+        if old is None or (old.actions, old.choices, old.stands_out) != (
+            offer.actions,
+            offer.choices,
+            offer.stands_out,
+        ):
+            self._make_buttons(offer)
+
+    def _build(self) -> None:
+        right = QVBoxLayout()
+        right.setSpacing(Space.XS)
+        right.addWidget(self.state, 0, Qt.AlignmentFlag.AlignRight)
+        right.addLayout(self._buttons)
+        right.addStretch()
+        grid = QGridLayout(self)
+        grid.setContentsMargins(Space.L, Space.M, Space.L, Space.M)
+        grid.setHorizontalSpacing(Space.L)
+        grid.setVerticalSpacing(Space.HAIR)
+        grid.setColumnStretch(0, 1)
+        for number, part in enumerate((self.title, self.description, self.sentence, self.bar)):
+            grid.addWidget(part, number, 0)
+        grid.addLayout(right, 0, 1, 4, 1, Qt.AlignmentFlag.AlignTop)
+
+    def _make_buttons(self, offer: Offer) -> None:
+        had_focus = any(button.hasFocus() for button in self.buttons.values())
+        for button in self.buttons.values():
+            button.setParent(None)
+            button.deleteLater()
+        self.buttons = {}
+        for action in offer.actions:
+            text = _TEXTS[action]
+            if action is OfferAction.CANCEL and OfferAction.PAUSE not in offer.actions:
+                text = words.CLEAR if OfferAction.RESUME not in offer.actions else text
+            button = QPushButton(text, self)
+            button.setAccessibleName(words.action_on(text, offer.title))
+            button.setMinimumWidth(2 * Size.CONTROL)
+            if offer.stands_out and action is offer.actions[0]:
+                button.setProperty("kind", "primary")
+            if action is OfferAction.CHOOSE_FILE:
+                button.setMenu(self._menu(offer, button))
+            else:
+                button.clicked.connect(partial(self._choose, action))
+            self._buttons.addWidget(button)
+            self.buttons[action] = button
+        if had_focus and self.buttons:
+            next(iter(self.buttons.values())).setFocus()
+
+    def _menu(self, offer: Offer, button: QPushButton) -> Menu:
+        menu = Menu(button)
+        for path, text in offer.choices:
+            menu.addAction(text).triggered.connect(
+                partial(self._choose, OfferAction.CHOOSE_FILE, path)
+            )
+        return menu
+
+    def _choose(self, action: OfferAction, path: object = "", *_: object) -> None:
+        assert self._shown is not None
+        self.chosen.emit(action, self._shown.key, path if isinstance(path, str) else "")

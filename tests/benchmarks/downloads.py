@@ -1,0 +1,158 @@
+"""Interruptions of a download.
+
+    QT_QPA_PLATFORM=offscreen python -m tests.benchmarks.downloads [--megabytes 300] [--times 100]
+
+A file of random bytes comes from a Hub on this machine. It is interrupted at random moments: the
+connection is cut, the child process or the whole program is killed, the program quits, or the bytes
+are wrong. Then it must be equal byte for byte. A byte that was fetched twice
+counts as fetched again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from app.hub.values import DownloadState
+from tests.fakes.hub_server import FakeHub, Fault, Repository, running_hub
+
+REPO = "someone/Large-4bit"
+CHUNK = 1 << 20
+PROGRAM = f"""
+import sys, threading
+from pathlib import Path
+from app.hub.downloads import Downloads
+from app.hub.values import DownloadState
+ended = threading.Event()
+queue = Downloads(Path(sys.argv[1]), lambda: queue.all and
+    queue.all[0].state in (DownloadState.DONE, DownloadState.FAILED) and ended.set())
+sys.stdin.readline()
+queue.add({REPO!r})
+threading.Thread(target=lambda: (sys.stdin.readline(), ended.set()), daemon=True).start()
+ended.wait()
+state = queue.all[0].state.value
+queue.close()
+print(state)
+"""
+
+
+class Program:
+    """A program with a queue of downloads, which can be killed."""
+
+    def __init__(self, queue_file: Path) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(queue_file)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._tell()
+
+    def _tell(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def quit(self) -> None:
+        self._tell()
+        self.process.wait()
+
+    def kill_child(self) -> None:
+        for child in psutil.Process(self.process.pid).children():
+            child.kill()
+        self.quit()
+
+    def wait(self) -> str:
+        """Wait until the download has ended. Return its state."""
+        assert self.process.stdout is not None
+        return self.process.stdout.read().strip()
+
+
+def interrupted(num_bytes: int, times: int, seed: int) -> tuple[Counter[str], int, int]:
+    """Download a file with interruptions.
+
+    Returns:
+        The number of interruptions by kind, the bytes that were sent, and the files that arrived
+        complete and equal: 1 or 0.
+    """
+    chance = random.Random(seed)
+    content = chance.randbytes(num_bytes)
+    kinds = Counter[str]()
+    with tempfile.TemporaryDirectory() as folder, running_hub() as hub:
+        os.environ.update(HF_HOME=folder, HF_ENDPOINT=hub.address)
+        # Slower than the client, so that few bytes wait in the buffers of the system.
+        hub.bytes_per_s = 40e6
+        hub.repositories[REPO] = Repository({"config.json": b"{}", "model.safetensors": content})
+        queue_file = Path(folder, "downloads.json")
+        for _ in range(times):
+            kind = chance.choice(("kill", "kill child", "quit", "cut", "wrong bytes"))
+            interrupt(hub, queue_file, kind, chance, num_bytes // times)
+            kinds[kind] += 1
+        state = Program(queue_file).wait()
+        found = [*Path(folder).rglob("snapshots/*/model.safetensors")]
+        equal = (
+            bool(found)
+            and hashlib.sha256(found[0].read_bytes()).digest() == hashlib.sha256(content).digest()
+        )
+        assert state == DownloadState.DONE.value, state
+        return kinds, hub.sent_bytes, int(equal)
+
+
+def interrupt(hub: FakeHub, queue_file: Path, kind: str, chance: random.Random, step: int) -> None:
+    """Start the program, and interrupt it after about `step` bytes."""
+    enough = threading.Event()
+    until = hub.sent_bytes + chance.randint(step // 4, step)
+
+    def look() -> None:
+        if hub.sent_bytes >= until:
+            enough.set()
+
+    hub.before_piece = look
+    if kind == "cut":
+        hub.faults = [Fault("GET /cdn/", cut_after=step // 2)]
+    elif kind == "wrong bytes":
+        hub.faults = [Fault("GET /cdn/", spoil=True)]
+    program = Program(queue_file)
+    enough.wait(30)
+    ends: dict[str, Callable[[], None]] = {"kill": program.kill, "kill child": program.kill_child}
+    ends.get(kind, program.quit)()
+    hub.faults = []
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--megabytes", type=int, default=300)
+    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    num_bytes = args.megabytes * 1_000_000
+    kinds, sent, equal = interrupted(num_bytes, args.times, args.seed)
+    print(f"{dict(kinds)}")
+    again = sent - num_bytes
+    print(
+        f"equal byte for byte: {equal} of 1; fetched again {again / 1e6:.1f} MB,"
+        f" {again / CHUNK / args.times:.2f} chunks an interruption"
+    )
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    main()

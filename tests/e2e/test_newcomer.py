@@ -1,0 +1,154 @@
+"""A newcomer gets a model and an answer with the mouse, from a Hub on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from typing_extensions import override
+
+from app.hub.values import DownloadState
+from app.paths import make_paths
+from app.viewmodels.model_offers import OfferAction
+from app.viewmodels.models import ModelPhase
+from app.widgets.commands import CommandId
+from app.widgets.models_window import ModelsTab, ModelsWindow
+from engine.errors import ModelFolderError
+from engine.local_models import LocalModels
+from tests.fakes.hub_server import FakeHub, running_hub
+from tests.fakes.real_window import RealWindow
+from tests.fakes.tiny_model import Template, build_tiny
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
+]
+
+
+class WithoutDemo(LocalModels):
+    """The models of this machine, without the demo model, which takes seconds to unpack."""
+
+    @override
+    def make_starter(self, progress: Callable[[float], None]) -> Path:
+        raise ModelFolderError("The starter model is not installed.")
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    home = tmp_path / "home"
+    monkeypatch.delenv("HF_HUB_CACHE", raising=False)
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("HF_HOME", str(home / "hf"))
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        folder = build_tiny("qwen3_5", tmp_path / "tiny", Template.KEEPING)
+        for suggestion in LocalModels(make_paths(tmp_path / "x")).suggestions():
+            hub.add_folder(suggestion.repo_id, folder)
+        yield hub
+
+
+@pytest.fixture
+def window(qapp: object, tmp_path: Path, hub: FakeHub) -> Iterator[RealWindow]:
+    data_dir = tmp_path / "data"
+    window = RealWindow(data_dir, WithoutDemo(make_paths(data_dir)))
+    window.launch()
+    yield window
+    window.close()
+
+
+class Mouse:
+    """Clicks the middle of a visible widget, and counts the clicks."""
+
+    num_clicks = 0
+
+    def click(self, widget: QWidget) -> None:
+        assert widget.isVisible()
+        assert widget.isEnabled()
+        self.num_clicks += 1
+        middle = QPoint(widget.width() // 2, widget.height() // 2)
+        QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=middle)
+
+
+def models_window(window: RealWindow) -> ModelsWindow:
+    found = window.window.findChild(ModelsWindow)
+    assert found is not None
+    assert found.isVisible()
+    return found
+
+
+def test_newcomer_gets_an_answer_of_a_recommended_model_in_six_clicks(
+    window: RealWindow, hub: FakeHub
+) -> None:
+    mouse = Mouse()
+    window.wait_until(lambda: window.core.models.status.phase is ModelPhase.NONE)
+    window.wait_until(window.pane.model_note.isVisible)
+    assert hub.requests == [], "it connects before a person asks for it"
+    mouse.click(window.pane.model_note.button)
+    models = models_window(window)
+    assert hub.requests == [], "it connects before a person asks for it"
+    best = models.recommended.rows[0]
+    mouse.click(best.buttons[OfferAction.DOWNLOAD])
+    window.wait_until(lambda: OfferAction.USE in best.buttons)
+    window.wait_until(best.buttons[OfferAction.USE].isVisible)
+    mouse.click(best.buttons[OfferAction.USE])
+    window.wait_until(lambda: window.core.models.status.phase is ModelPhase.READY)
+    models.close()
+    mouse.click(window.edit)
+    window.type("Hello")
+    mouse.click(window.pane.composer.button)
+    window.wait_until(lambda: len(window.texts) == 2 and window.texts[1] != "")
+    assert mouse.num_clicks <= 6
+
+
+def test_search_shows_size_before_the_download(window: RealWindow, hub: FakeHub) -> None:
+    window.run(CommandId.GET_MODELS)
+    models = models_window(window)
+    models.show_tab(ModelsTab.SEARCH)
+    QTest.keyClicks(models.field, "qwen3.5")
+    QTest.keyClick(models.field, Qt.Key.Key_Return)
+    window.wait_until(lambda: bool(models.found.rows))
+    row = models.found.rows[0]
+    row.buttons[OfferAction.SHOW].click()
+    window.wait_until(lambda: OfferAction.DOWNLOAD in row.buttons)
+    assert row.description.text().startswith("2 MB")
+
+
+def test_download_can_be_paused_resumed_and_cleared_in_the_window(
+    window: RealWindow, hub: FakeHub
+) -> None:
+    hub.bytes_per_s = 1_000_000
+    window.run(CommandId.GET_MODELS)
+    models = models_window(window)
+    models.recommended.rows[0].buttons[OfferAction.DOWNLOAD].click()
+    models.show_tab(ModelsTab.DOWNLOADS)
+    window.wait_until(lambda: bool(models.downloads.rows))
+    row = models.downloads.rows[0]
+    window.wait_until(lambda: window.core.hub.downloads[0].done_bytes > 1_000_000)
+    row.buttons[OfferAction.PAUSE].click()
+    window.wait_until(lambda: row.state.text() == "Paused")
+    hub.bytes_per_s = 0
+    row.buttons[OfferAction.RESUME].click()
+    window.wait_until(lambda: window.core.hub.downloads[0].state is DownloadState.DONE)
+    window.wait_until(lambda: row.state.text() == "Complete")
+    row.buttons[OfferAction.CANCEL].click()
+    window.wait_until(lambda: not models.downloads.rows)
+    assert models.downloads.empty.isVisible()
+    window.wait_until(lambda: bool(window.core.hub.cards))
+
+
+def test_removed_model_is_gone_from_the_list_and_the_disk(
+    window: RealWindow, hub: FakeHub, tmp_path: Path
+) -> None:
+    repo_id = window.core.hub.suggestions[0].repo_id
+    window.core.hub.download(repo_id)
+    window.wait_until(lambda: repo_id in window.core.hub.cards)
+    card = window.core.hub.cards[repo_id]
+    window.wait_until(lambda: window.core.models.status.phase is ModelPhase.READY)
+    window.core.hub.remove(card)
+    window.wait_until(lambda: not window.core.hub.cards)
+    assert not [*(tmp_path / "home").rglob("*.safetensors")]
