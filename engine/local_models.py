@@ -20,8 +20,9 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.inspect import check_config
 from engine.catalog.installed import InstalledModel
-from engine.catalog.removal import RemovalPlan, plan_removal
+from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_out
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
+from engine.catalog.trash import move_to_trash
 from engine.errors import ModelFolderError
 
 _GGUF_SUFFIX: Final = ".gguf"
@@ -103,6 +104,19 @@ class LocalModels:
         """
         roots = (*(root.path for root in self._roots(folders)), self._ollama)
         return plan_removal(model, roots, models)
+
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] = move_to_trash) -> None:
+        """Carry out a plan of `plan_removal`.
+
+        Args:
+            plan: the plan.
+            trash: moves a file or a folder to the Trash.
+
+        Raises:
+            DiskError: a file cannot be moved or deleted.
+            RemovalError: the model has changed since the plan was made.
+        """
+        carry_out(plan, trash)
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
         # On a Mac, quantised weights stay quantised in memory. Elsewhere they are loaded as

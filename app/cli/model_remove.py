@@ -8,7 +8,7 @@ from argparse import ArgumentParser, Namespace
 from app.cli.found_model import only_match
 from app.cli.terminal import for_terminal
 from app.words import remove as words
-from engine.catalog.removal import RemovalPlan, remove
+from engine.catalog.removal import RemovalPlan
 from engine.local_models import LocalModels
 
 
@@ -24,7 +24,7 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     if not args.yes and not _agrees(plan):
         print(words.NOT_REMOVED)
         return 1
-    remove(plan)
+    local.remove(plan)
     name, size = for_terminal(plan.model.name), _size(plan.freed_bytes)
     print(words.removed(name=name, size=size, uses_trash=plan.uses_trash))
     return 0
