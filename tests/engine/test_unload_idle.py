@@ -1,4 +1,4 @@
-"""A model that nobody uses is unloaded, and the next request loads it again."""
+"""An unused model is unloaded, and the next request loads it again."""
 
 from __future__ import annotations
 

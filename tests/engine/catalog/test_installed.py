@@ -1,4 +1,4 @@
-"""All models on the disk: the Hub's cache, LM Studio, Ollama's store, GGUF files, own folders."""
+"""The list of models on the disk: Hub cache, LM Studio, Ollama, GGUF files, own folders."""
 
 from __future__ import annotations
 
