@@ -95,7 +95,8 @@ class Serving:
     def step(self) -> None:
         """Start the next waiting request if possible. Otherwise do one prefill or decode step.
 
-        A request must wait or run. Errors of a request are emitted as RequestFailed, not raised.
+        Call this only if at least one request waits or runs. An error of a request is not raised:
+        it is emitted as RequestFailed.
         """
         if not self._start_next():
             self._advance()

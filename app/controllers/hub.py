@@ -30,7 +30,7 @@ class HubController(QObject):
     found_changed = Signal()  # the result of a search, or details of a model
     downloads_changed = Signal()
     failed = Signal(object)  # argument: a Problem
-    completed = Signal(str)  # argument: the id of the repository that was downloaded
+    completed = Signal(object)  # argument: the Download
     _downloads_moved = Signal()  # emitted on any thread
 
     def __init__(
@@ -149,7 +149,7 @@ class HubController(QObject):
             self._models.look_again()
         for download in self.downloads:
             if download.key in fresh:
-                self.completed.emit(download.repo_id)
+                self.completed.emit(download)
 
     def _complete(self) -> set[str]:
         return {one.key for one in self._downloads.all if one.state is DownloadState.DONE}

@@ -76,7 +76,8 @@ def download(request: Request, report: Reporter) -> dict[str, object]:
     total = sum(file.size or 0 for file in files)
     target = _target(request, str(info.sha))
     fetch_all(target, files, lambda done: report(revision=info.sha, done=done, total=total))
-    return {"revision": info.sha, "done": total, "total": total}
+    folder = target.folder / "snapshots" / target.revision
+    return {"revision": info.sha, "total": total, "folder": str(folder)}
 
 
 def cancel(request: Request, _: Reporter) -> None:

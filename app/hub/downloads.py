@@ -183,6 +183,7 @@ class Downloads:
                 _RUNNING,
                 state=DownloadState.DONE,
                 revision=result["revision"],
+                folder=result["folder"],
                 done_bytes=result["total"],
                 total_bytes=result["total"],
             )
@@ -259,6 +260,7 @@ def _from_json(row: Mapping[str, Any]) -> Download:
         repo_id=str(row["repo_id"]),
         chosen=str(row["chosen"]),
         revision=str(row["revision"]),
+        folder=str(row["folder"]),
         state=DownloadState.PAUSED if state in UNFINISHED else state,
         done_bytes=int(row["done_bytes"]),
         total_bytes=int(row["total_bytes"]),
@@ -272,6 +274,7 @@ def _write(file: Path, downloads: tuple[Download, ...]) -> None:
             "repo_id": one.repo_id,
             "chosen": one.chosen,
             "revision": one.revision,
+            "folder": one.folder,
             "state": one.state.value,
             "done_bytes": one.done_bytes,
             "total_bytes": one.total_bytes,

@@ -66,6 +66,7 @@ class Download:
     repo_id: str
     chosen: str = ""  # the GGUF file to fetch; "" to fetch all needed files
     revision: str = ""  # id of the commit, "" until the Hub has named it
+    folder: str = ""  # path of the files, "" until they are complete
     state: DownloadState = DownloadState.QUEUED
     done_bytes: int = 0
     total_bytes: int = 0  # 0 until the Hub has stated it

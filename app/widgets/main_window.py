@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent
@@ -26,6 +27,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
+from app.hub.values import Download
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Size
@@ -264,8 +266,10 @@ class MainWindow(QMainWindow):
             self._models = ModelsWindow(self._core, self)
         self._models.open()
 
-    def _on_downloaded(self, repo_id: str) -> None:
-        self.toast.say(hub.complete(repo_id.rpartition("/")[2]))
+    def _on_downloaded(self, download: Download) -> None:
+        self.toast.say(hub.complete(download.repo_id.rpartition("/")[2]))
+        if download.chosen:  # a GGUF file must be imported before it can be used
+            self._core.opening.open((Path(download.folder, download.chosen),))
 
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.models.add_folder)

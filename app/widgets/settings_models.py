@@ -24,6 +24,7 @@ class ModelsPage(SettingsPage):
         preferences: Preferences,
         models: ModelsController,
         add_folder: QAction,
+        get_models: QAction,
         parent: QWidget,
     ) -> None:
         super().__init__(parent)
@@ -33,7 +34,10 @@ class ModelsPage(SettingsPage):
         self.add = QPushButton(add_folder.text(), self)
         self.add.clicked.connect(add_folder.trigger)
         self.add_row(words.FOLDERS, self._list, fills=True)
+        self.get = QPushButton(get_models.text(), self)
+        self.get.clicked.connect(get_models.trigger)
         self.add_row("", self.add)
+        self.add_row("", self.get)
         self.add_note(f"{words.OWN_PLACES} {words.FOLDERS_NOTE}")
         self.end()
         self._refresh()

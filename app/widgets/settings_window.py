@@ -44,7 +44,13 @@ class SettingsWindow(QWidget):
         self._pages = QStackedWidget(self)
         self.appearance = AppearancePage(theme, core.preferences, self)
         self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
-        self.models = ModelsPage(core.preferences, core.models, actions[CommandId.ADD_FOLDER], self)
+        self.models = ModelsPage(
+            core.preferences,
+            core.models,
+            actions[CommandId.ADD_FOLDER],
+            actions[CommandId.GET_MODELS],
+            self,
+        )
         self._build()
         theme.changed.connect(self._tint)
         self._tint()

@@ -204,8 +204,9 @@ class PrefixCache:
     def publish(self, lease: Lease, *, is_turn: bool = True) -> None:
         """Add a lease's tokens and snapshots to the tree, park its caches, and evict if needed.
 
-        The lease ends. If its caches do not hold the committed tokens, they are removed instead. If
-        an error is raised, the caller must call abandon.
+        The caller must not use the lease afterwards. Caches whose content does not agree with the
+        lease's tokens are removed and not parked. If this method raises an error, the caller must
+        call abandon().
 
         is_turn: True for the tokens of a request: Holdings.clock advances by one turn. False for
         tokens that were read ahead.
@@ -454,10 +455,10 @@ class PrefixCache:
         return needed <= self._eviction.budget_bytes - kept
 
     def _usable_end(self, hot: HotCache) -> int:
-        """Return the end of the last node of a parked cache that is still useful.
+        """Return the number of a parked cache's tokens that the tree keeps if the cache is emptied.
 
-        The tokens before this position stay in the tree when the cache is emptied. The nodes after
-        it are dead ends, and are removed (Lending.copy_out).
+        The tree removes the nodes after these tokens (Lending.copy_out), because no prompt can
+        resume there.
         """
         nodes = [step.node for step in self._holdings.tree.match(hot.run)]
         # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is

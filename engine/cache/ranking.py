@@ -222,7 +222,9 @@ class CoverageRanking:
         return _HALF_LIFE / (self._holdings.clock - node.last_used + _HALF_LIFE)
 
     def _retire(self, node: KvNode) -> list[KvNode]:
-        """Remove a former resume point, and add its chance to the point above.
+        """Remove a node from the table of resume points.
+
+        The nearest resume point above it takes over its chance of being used again.
 
         Returns:
             The resume points with a changed gap or chance. Empty if the node was no resume point.

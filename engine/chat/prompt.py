@@ -472,7 +472,7 @@ class PromptBuilder:
         markers = self.tokenizer.markers
         if not markers.think_start:
             return False
-        # Templates write the markers of an opened or skipped block at the end of a prompt.
+        # A template that opens or skips reasoning writes the markers in the last tokens of a prompt.
         tail = tuple(token_ids[-16:])
         return _find_last(tail, markers.think_start) > _find_last(tail, markers.think_end)
 
@@ -489,8 +489,8 @@ def may_call_tool(messages: Sequence[Message]) -> bool:
 def _since_last_user(messages: Sequence[Message]) -> tuple[Message, ...]:
     """Return all messages from the last user message on, with a placeholder for the user message.
 
-    `PromptBuilder.build` caches a number for these messages. The number does not depend on the
-    user's text, so the placeholder lets more prompts share a cache entry.
+    The result is a cache key of `PromptBuilder.build`. The cached number does not depend on the
+    user's text, so prompts that differ only in that text share one cache entry.
     """
     users = [i for i, message in enumerate(messages) if message.role is Role.USER]
     return (_ANYTHING, *messages[users[-1] + 1 if users else 0 :])

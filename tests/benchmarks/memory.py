@@ -44,7 +44,7 @@ class MeasuredChat:
     token_ids: list[int] = field(default_factory=lambda: list(range(SYSTEM_LEN)))
 
     def answered(self, number: int) -> Points:
-        """Add a message and a reply. Return the numbers of tokens after which state is kept."""
+        """Add a message and a reply. Return the resume points, by their number of tokens."""
         points: Points = {SYSTEM_LEN: PointKind.SYSTEM} if len(self.token_ids) == SYSTEM_LEN else {}
         for length, kind in ((MESSAGE_LEN, PointKind.PROMPT), (REPLY_LEN, PointKind.TAIL)):
             first = 1_000_000 * (number + 1) + len(self.token_ids)

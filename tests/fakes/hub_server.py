@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
+import sys
 import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -242,3 +244,20 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
         return next((one for one in contents if hashlib.sha256(one).hexdigest() == digest), None)
 
     return Handler
+
+
+def main() -> None:
+    """Serve a repository with one large file until the input ends. Print the address.
+
+    Arguments: the id of the repository, and the megabytes of the file.
+    """
+    repo_id, megabytes = sys.argv[1], int(sys.argv[2])
+    content = b"".join(random.Random(1).randbytes(1_000_000) for _ in range(megabytes))
+    with running_hub() as hub:
+        hub.repositories[repo_id] = Repository({"config.json": b"{}", "model.safetensors": content})
+        print(hub.address, flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

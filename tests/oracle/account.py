@@ -39,7 +39,10 @@ def ahead_of(messages: tuple[Message, ...], request: Request) -> object:
 
 
 class Account:
-    """The processed tokens of all conversations. New prompts are judged by these tokens."""
+    """A record of the tokens that each conversation has processed.
+
+    It says how many tokens of a new prompt an engine that keeps everything would not feed again.
+    """
 
     def __init__(self) -> None:
         self._processed: dict[str, Processed] = {}

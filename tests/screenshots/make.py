@@ -31,6 +31,7 @@ from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
+from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
@@ -244,6 +245,16 @@ def shortcuts(stage: Stage) -> None:
     stage.wait(200)
 
 
+def models_window(stage: Stage, tab: ModelsTab) -> None:
+    """A page of the Models window."""
+    two_turns(stage)
+    stage.run(CommandId.GET_MODELS)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    window.show_tab(tab)
+    stage.wait(20)
+
+
 def settings(stage: Stage, tab: Icon) -> None:
     two_versions(stage)
     preferences, presets = stage.core.preferences, stage.core.presets
@@ -452,6 +463,9 @@ SCENES = {
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
     "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
     "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
+    "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
+    "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),
+    "models-local": WindowScene(partial(models_window, tab=ModelsTab.LOCAL)),
     "streaming": WindowScene(streaming),
     "thinking": WindowScene(thinking),
     "reading": WindowScene(reading),
@@ -506,7 +520,11 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
-        for dialog in (*window.findChildren(QDialog), *window.findChildren(SettingsWindow)):
+        for dialog in (
+            *window.findChildren(QDialog),
+            *window.findChildren(SettingsWindow),
+            *window.findChildren(ModelsWindow),
+        ):
             _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):

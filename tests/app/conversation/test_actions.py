@@ -248,7 +248,7 @@ def test_send_below_a_streaming_reply_raises() -> None:
     person = ConversationWriter()
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
 
-    with pytest.raises(AssertionError, match="must end first"):
+    with pytest.raises(AssertionError, match="must have ended"):
         plan_send(turn.conversation, "two", person.ids(), now=2.0)
 
 

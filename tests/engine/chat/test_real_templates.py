@@ -25,7 +25,8 @@ from tests.fakes.texts import reply_of
 
 pytestmark = pytest.mark.slow
 
-ALL: int | None = None  # no loss: the next prompt repeats the prompt and the reply
+# Value in TURN_LOSS of a template whose next prompt repeats the whole prompt and the reply.
+ALL: int | None = None
 MODES = [None, True, False]
 KEEPING = [Qwen.QWEN3_6, Qwen.QWEN3_8]
 
