@@ -21,6 +21,7 @@ from engine.events import (
     ReadAhead,
     ReportStatistics,
     SetIdleWork,
+    SetUnloadAfter,
     Show,
     Submit,
     Verify,
@@ -86,6 +87,13 @@ class EngineCommands(Protocol):
 
     def set_idle_work(self, *, enabled: bool) -> None:
         self.send(SetIdleWork(enabled))
+
+    def set_unload_after(self, seconds: float | None) -> None:
+        """Unload the model after some seconds without a request; None: never.
+
+        The next request loads it again.
+        """
+        self.send(SetUnloadAfter(seconds))
 
     def await_idle(self) -> None:
         """Request an IdleReached event.

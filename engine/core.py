@@ -20,6 +20,7 @@ requests fail too. If a command raises an error, the error is logged and the eng
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -45,6 +46,7 @@ from engine.events import (
     Forget,
     LoadModel,
     LoadStage,
+    ModelCommand,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -53,6 +55,7 @@ from engine.events import (
     ReadAhead,
     ReportStatistics,
     SetIdleWork,
+    SetUnloadAfter,
     Show,
     Shutdown,
     StatisticsReported,
@@ -68,6 +71,7 @@ from engine.memory import (
     freed_bytes,
     limit_memory,
     process_bytes,
+    release_freed,
     wire_weights,
 )
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
@@ -137,6 +141,10 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
+        self._unload_after_s = config.unload_after_s
+        self._requested_at = time.monotonic()  # time of the last request, or of the last load
+        # Folder of the model that was unloaded because no request came. The next request loads it.
+        self._idle_path: Path | None = None
         # Conversations that are pinned in the cache. They are also pinned in the next model's
         # cache.
         self._pinned: set[ConversationId] = set()
@@ -178,9 +186,12 @@ class EngineCore:
             return worked
         self._check_memory()
         if not self._has_requests:
-            return self._idler.step() or worked
+            return self._unload_idle() or self._idler.step() or worked
         self._idler.pause()
-        if self._serving is None:
+        self._requested_at = time.monotonic()
+        if self._serving is None and self._idle_path is not None:
+            self._load(self._idle_path)
+        elif self._serving is None:
             self._waiting.refuse_all()
         else:
             self._serving.step()
@@ -212,8 +223,9 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # Wake up for memory checks even while idle: other programs may need the cache's memory.
-            timeout = self._config.memory_check_s if self._watch is not None else None
+            # Wake up even while idle: other programs may need the cache's memory, or the model's.
+            wakes = self._watch is not None or self._unload_after_s is not None
+            timeout = self._config.memory_check_s if wakes else None
             if wait:
                 self._pulse.rest()
             return self._commands.get(block=wait, timeout=timeout)
@@ -230,12 +242,8 @@ class EngineCore:
                 self._waiting.add(command)
             case Cancel():
                 self._cancel(command.request_id)
-            case LoadModel():
-                self._load(Path(command.path))
-            case UnloadModel():
-                self._unload()
-                self._drop_cache()
-                self._emit(ModelUnloaded())
+            case LoadModel() | UnloadModel() | SetUnloadAfter():
+                self._obey_model(command)
             case Show():
                 self._scheduler.shown = command.conversation_id
                 self._idler.obey(command)
@@ -248,6 +256,20 @@ class EngineCore:
                 self._emit(Verified(command.request_id, result))
             case Shutdown():
                 self._stopping = True
+            case _:
+                assert_never(command)
+
+    def _obey_model(self, command: ModelCommand) -> None:
+        match command:
+            case LoadModel(path):
+                self._load(Path(path))
+            case UnloadModel():
+                self._idle_path = None
+                self._unload()
+                self._drop_cache()
+                self._emit(ModelUnloaded())
+            case SetUnloadAfter(seconds):
+                self._unload_after_s = seconds
             case _:
                 assert_never(command)
 
@@ -319,6 +341,7 @@ class EngineCore:
         Shutdown, LoadModel or UnloadModel command arrives during the load, the load ends early.
         """
         self._unload()
+        self._idle_path = None
         limit_memory(self._config)
         try:
             namespace = namespace_of(path, self._config.kv_bits)
@@ -359,6 +382,7 @@ class EngineCore:
         audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
         self._idler.worker = IdleWorker(runner.read_ahead, audit)
         self.model = model
+        self._requested_at = time.monotonic()
         wire_weights()
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
@@ -393,6 +417,19 @@ class EngineCore:
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError
 
+    def _unload_idle(self) -> bool:
+        """Unload the model if no request came for too long. Return True if it was unloaded."""
+        seconds = self._unload_after_s
+        if self.model is None or seconds is None:
+            return False
+        if time.monotonic() - self._requested_at < seconds:
+            return False
+        self._idle_path = Path(self.model.facts.path)
+        self._unload()
+        self._drop_cache()
+        self._emit(ModelUnloaded(is_idle=True))
+        return True
+
     def _unload(self) -> None:
         """Cut off running requests and idle work, then drop the model. Keep the cache.
 
@@ -405,7 +442,7 @@ class EngineCore:
         self._idler.pause()
         self.model = self._serving = self._idler.worker = None
         self._records.clear()
-        mx.clear_cache()
+        release_freed()
 
     def _drop_cache(self) -> None:
         """Evict all cached state and drop the cache. A call without a cache is harmless.
@@ -419,7 +456,7 @@ class EngineCore:
             self.cache.evict_all()
         self.cache = None
         self._history.forget_model()
-        mx.clear_cache()
+        release_freed()
 
 
 def _evict(cache: PrefixCache, what: EvictWhat) -> None:

@@ -46,6 +46,7 @@ from engine.events import (
     ReportStatistics,
     RequestFailed,
     SetIdleWork,
+    SetUnloadAfter,
     Show,
     Shutdown,
     Submit,
@@ -204,7 +205,7 @@ class Engine(EngineCommands):
                     self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
                     self._emit(life, RequestFailed(request.request_id, problem))
-                case UnloadModel() | Cancel() | Verify():
+                case UnloadModel() | SetUnloadAfter() | Cancel() | Verify():
                     pass
                 case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
                     pass

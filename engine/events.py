@@ -112,6 +112,16 @@ class SetIdleWork:
 
 
 @dataclass(frozen=True, slots=True)
+class SetUnloadAfter:
+    """Unload the model and drop all cached state after some seconds without a request.
+
+    The next request loads the model again.
+    """
+
+    seconds: float | None  # None: never
+
+
+@dataclass(frozen=True, slots=True)
 class AwaitIdle:
     """Request an IdleReached event.
 
@@ -163,7 +173,8 @@ class Shutdown:
 
 CacheCommand = Forget | Pin | Evict | ReportStatistics
 IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
-Command = LoadModel | UnloadModel | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
+ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
+Command = ModelCommand | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
 
 
 class LoadStage(StrEnum):
@@ -207,6 +218,9 @@ class ModelFailed:
 @dataclass(frozen=True, slots=True)
 class ModelUnloaded:
     """The model was unloaded, or a newer command ended its loading."""
+
+    # True if the model was unloaded because no request came. The next request loads it again.
+    is_idle: bool = False
 
 
 @dataclass(frozen=True, slots=True)

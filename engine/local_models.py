@@ -15,11 +15,14 @@ from typing import Final, Protocol
 
 import psutil
 
-from engine.catalog import choose, scan
+from engine.catalog import choose, installed, scan
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.inspect import check_config
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_out
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
+from engine.catalog.trash import move_to_trash
 from engine.errors import ModelFolderError
 
 _GGUF_SUFFIX: Final = ".gguf"
@@ -69,6 +72,51 @@ class LocalModels:
     def fingerprint(self, folders: tuple[str, ...]) -> str:
         """Return a string that changes whenever the result of `scan` would change."""
         return scan.fingerprint(self._roots(folders))
+
+    def installed(
+        self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
+    ) -> tuple[InstalledModel, ...]:
+        """Return all models on the disk with their sizes: those of `scan`, and GGUF files.
+
+        Args:
+            cards: the result of `scan`.
+            folders: the folders that scans include.
+        """
+        roots = self._roots(folders)
+        return (
+            *(installed.of_card(card, roots) for card in cards),
+            *installed.find_gguf(roots),
+            *installed.find_ollama(self._ollama),
+        )
+
+    def plan_removal(
+        self, model: InstalledModel, models: tuple[InstalledModel, ...], folders: tuple[str, ...]
+    ) -> RemovalPlan:
+        """Return what the removal of a model would do.
+
+        Args:
+            model: the model.
+            models: the result of `installed`.
+            folders: the folders that scans include.
+
+        Raises:
+            RemovalError: the model must not be removed by the app.
+        """
+        roots = (*(root.path for root in self._roots(folders)), self._ollama)
+        return plan_removal(model, roots, models)
+
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] = move_to_trash) -> None:
+        """Carry out a plan of `plan_removal`.
+
+        Args:
+            plan: the plan.
+            trash: moves a file or a folder to the Trash.
+
+        Raises:
+            DiskError: a file cannot be moved or deleted.
+            RemovalError: the model has changed since the plan was made.
+        """
+        carry_out(plan, trash)
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
         # On a Mac, quantised weights stay quantised in memory. Elsewhere they are loaded as
@@ -151,6 +199,10 @@ class LocalModels:
     @cached_property
     def _starter(self) -> Path:
         return find_starter(self._bundled_starter, self._imported_starter)
+
+    @property
+    def _ollama(self) -> Path:
+        return scan.ollama_store(os.environ, Path.home())
 
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)

@@ -12,7 +12,10 @@ budget never changes, and has no MemoryWatch.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import logging
+import sys
 import time
 from collections.abc import Callable
 from typing import Protocol
@@ -52,6 +55,18 @@ def freed_bytes() -> int:
 def process_bytes() -> int:
     """Return the resident memory of this process in bytes."""
     return psutil.Process().memory_info().rss
+
+
+def release_freed() -> None:
+    """Return the memory of freed arrays to the machine.
+
+    glibc keeps freed memory too: after unloading a model of 538 MB, 580 MB stayed with the process.
+    """
+    mx.clear_cache()
+    if sys.platform == "linux":
+        # Another C library, such as musl, has no malloc_trim, and keeps less memory.
+        with contextlib.suppress(AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def cache_budget(config: EngineConfig, weight_bytes: int) -> int:

@@ -23,6 +23,7 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
     SetIdleWork,
+    SetUnloadAfter,
     Show,
     StatisticsReported,
     Submit,
@@ -43,7 +44,7 @@ class Unanswered:
     # Path of the model that is loaded or is to be loaded. Empty if there is none.
     _model: str = ""
     _questions: list[_Question] = field(default_factory=list[_Question])
-    # The newest Show and SetIdleWork command, by type, and the Pin commands of pinned conversations.
+    # The newest Show, SetIdleWork and SetUnloadAfter command, by type, and the Pin commands of pinned conversations.
     _settings: dict[type, Command] = field(default_factory=dict[type, Command])
     _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
 
@@ -56,7 +57,7 @@ class Unanswered:
                 self._model = path
             case UnloadModel():
                 self._model = ""
-            case Show() | SetIdleWork():
+            case Show() | SetIdleWork() | SetUnloadAfter():
                 self._settings[type(command)] = command
             case Pin(conversation_id, pinned):
                 self._pins.pop(conversation_id, None)

@@ -1,11 +1,11 @@
-"""`rejoinder models`: a list of the models on this computer, and commands for the Hub's models."""
+"""`rejoinder models`: a list of the models on this computer, and commands for models."""
 
 from __future__ import annotations
 
 import json
 from argparse import ArgumentParser, Namespace
 
-from app.cli import hub
+from app.cli import hub, model_fit, model_remove
 from app.cli.terminal import for_terminal
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
@@ -14,12 +14,18 @@ from engine.local_models import LocalModels
 def add_arguments(parser: ArgumentParser, common: list[ArgumentParser]) -> None:
     """Add the options of the list, and the commands with the options that all commands have."""
     parser.add_argument("--json", action="store_true", help="one JSON line a model")
-    actions = parser.add_subparsers(dest="action", metavar="search | download")
+    actions = parser.add_subparsers(dest="action", metavar="search | download | fit | remove")
     hub.add_search_arguments(
         actions.add_parser("search", parents=common, help="search Hugging Face")
     )
     hub.add_download_arguments(
         actions.add_parser("download", parents=common, help="download a model")
+    )
+    model_fit.add_arguments(
+        actions.add_parser("fit", parents=common, help="does a model fit into memory?")
+    )
+    model_remove.add_arguments(
+        actions.add_parser("remove", parents=common, help="remove a model from this computer")
     )
 
 
@@ -30,6 +36,10 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
             return hub.run_search(args)
         case "download":
             return hub.run_download(args)
+        case "fit":
+            return model_fit.run(args, local, folders)
+        case "remove":
+            return model_remove.run(args, local, folders)
         case _:
             return _list(args, local, folders)
 

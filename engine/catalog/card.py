@@ -19,6 +19,7 @@ class ModelSource(StrEnum):
     STARTER = "Demo"
     HF_CACHE = "HF cache"
     LM_STUDIO = "LM Studio"
+    OLLAMA = "Ollama"
     FOLDER = "Folder"
 
 

@@ -7,7 +7,6 @@ architecture) are checked before missing and truncated files. Call on any worker
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +16,8 @@ from engine.catalog.files import require_plain_files
 from engine.catalog.model_config import (
     ModelConfig,
     TokenizerConfig,
-    as_settings,
     parse_config,
+    parse_settings,
     read_config,
     read_tokenizer_config,
 )
@@ -54,18 +53,25 @@ def find_card(path: Path, source: ModelSource) -> ModelCard | None:
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, problem)
 
 
+def require_buildable(text: str) -> None:
+    """Check the text of a config.json whose weights are not on this machine.
+
+    Raises:
+        UserFixableError: mlx-lm cannot build the model, or it would run code from the repository.
+    """
+    config = parse_config(parse_settings(text, "config.json"))
+    module = installed_architectures().module(config.model_type, config.classes)
+    _refuse_code("config.json", config.model_file)
+    _require_architecture(config, module)
+    _require_tensors(config, _NO_WEIGHTS)
+
+
 def check_config(text: str) -> Problem | None:
     """Return the reason why a model with this config.json cannot run here, or None."""
     try:
-        config = parse_config(as_settings(json.loads(text)))
-        _refuse_code("config.json", config.model_file)
-        _require_architecture(
-            config, installed_architectures().module(config.model_type, config.classes)
-        )
+        require_buildable(text)
     except UserFixableError as error:
         return error.problem
-    except (ValueError, RecursionError):
-        return ModelFolderError("config.json is broken: it is no JSON text.").problem
     return None
 
 
@@ -133,6 +139,8 @@ def _require_tensors(config: ModelConfig, weights: Weights) -> None:
     if number > max(_MAX_COUNT, weights.num_tensors):
         raise ModelFolderError(
             f"The {key} of config.json is {number:,}, and there are {weights.num_tensors:,} tensors."
+            if weights.num_tensors
+            else f"The {key} of config.json is {number:,}, more than {_MAX_COUNT:,}."
         )
 
 

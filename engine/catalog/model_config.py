@@ -114,17 +114,30 @@ def read_settings(path: Path) -> Settings:
         raise ModelFolderError(f"{path.name} is missing.")
     try:
         # mlx-lm reads these files as UTF-8 without a byte order mark.
-        content: object = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise ModelFolderError(f"{path.name} can’t be read: {error.strerror}.") from error
+    except ValueError as error:
+        raise ModelFolderError(f"{path.name} is broken: it is no JSON text.") from error
+    return parse_settings(text, path.name)
+
+
+def parse_settings(text: str, file_name: str) -> Settings:
+    """Return the JSON object in the text of a file.
+
+    Raises:
+        ModelFolderError: the text is no JSON object.
+    """
+    try:
+        content: object = json.loads(text)
     except json.JSONDecodeError as error:
         raise ModelFolderError(
-            f"{path.name} is broken: it is no JSON from line {error.lineno} on."
+            f"{file_name} is broken: it is no JSON from line {error.lineno} on."
         ) from error
     except (ValueError, RecursionError) as error:
-        raise ModelFolderError(f"{path.name} is broken: it is no JSON text.") from error
+        raise ModelFolderError(f"{file_name} is broken: it is no JSON text.") from error
     if not isinstance(content, dict):
-        raise ModelFolderError(f"{path.name} is broken: it holds no settings.")
+        raise ModelFolderError(f"{file_name} is broken: it holds no settings.")
     return as_settings(cast("object", content))
 
 

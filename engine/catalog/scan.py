@@ -16,6 +16,7 @@ from typing import Final
 
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card
+from engine.catalog.reading import FolderReader, is_folder
 from engine.catalog.weights import INDEX_NAME, has_partial_download
 
 # Number of levels below a root that are searched. Two levels are enough for publisher/model.
@@ -46,11 +47,17 @@ def default_roots(
     """
     return (
         Root(starter, ModelSource.STARTER),
-        Root(_hub_cache(environment, home), ModelSource.HF_CACHE),
+        Root(hub_cache(environment, home), ModelSource.HF_CACHE),
         Root(home / ".lmstudio" / "models", ModelSource.LM_STUDIO),
         Root(home / ".cache" / "lm-studio" / "models", ModelSource.LM_STUDIO),
         *(Root(folder, ModelSource.FOLDER) for folder in folders),
     )
+
+
+def ollama_store(environment: Mapping[str, str], home: Path) -> Path:
+    """Return the folder in which Ollama keeps manifests and blobs."""
+    store = environment.get("OLLAMA_MODELS")
+    return Path(store).expanduser() if store else home / ".ollama" / "models"
 
 
 def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
@@ -62,7 +69,7 @@ def scan(roots: Sequence[Root]) -> tuple[ModelCard, ...]:
     """
     cards: dict[str, ModelCard] = {}
     for root in roots:
-        for folder in _model_folders(root.path):
+        for folder in _model_folders(root.path, FolderReader()):
             place = os.path.realpath(folder)
             if place not in cards and (card := find_card(folder, root.source)):
                 cards[place] = card
@@ -78,14 +85,15 @@ def fingerprint(roots: Sequence[Root]) -> str:
     """Return a hash that changes whenever the result of `scan` would change."""
     digest = hashlib.sha256()
     for root in roots:
-        for folder in _model_folders(root.path):
+        reader = FolderReader()
+        for folder in _model_folders(root.path, reader):
             digest.update(f"{root.source} {folder}\n".encode(errors="surrogateescape"))
-            for entry in _entries(folder):
+            for entry in reader.entries(folder):
                 digest.update(_stamp(entry).encode(errors="surrogateescape"))
     return digest.hexdigest()
 
 
-def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
+def hub_cache(environment: Mapping[str, str], home: Path) -> Path:
     """Return huggingface_hub's cache folder.
 
     Read the same environment variables as huggingface_hub.
@@ -98,29 +106,29 @@ def _hub_cache(environment: Mapping[str, str], home: Path) -> Path:
     return (Path(cache) if cache else home / ".cache") / "huggingface" / "hub"
 
 
-def _model_folders(root: Path) -> Iterator[Path]:
+def _model_folders(root: Path, reader: FolderReader) -> Iterator[Path]:
     found = False
-    for folder in _walk(root, _MAX_DEPTH):
+    for folder in _walk(root, _MAX_DEPTH, reader):
         found = True
         yield folder
     # If root has config.json but no weights, list it as a model, so that the user sees the problem.
-    if not found and any(entry.name == "config.json" for entry in _entries(root)):
+    if not found and any(entry.name == "config.json" for entry in reader.entries(root)):
         yield root
 
 
-def _walk(folder: Path, depth: int) -> Iterator[Path]:
-    entries = _entries(folder)
+def _walk(folder: Path, depth: int, reader: FolderReader) -> Iterator[Path]:
+    entries = reader.entries(folder)
     if _is_model(folder, {entry.name for entry in entries}):
         yield folder
     elif folder.name.startswith(_REPOSITORY):
-        yield from _snapshot(folder)
+        yield from _snapshot(folder, reader)
     elif depth > 0:
         for entry in entries:
-            if not entry.name.startswith(_NOT_MODELS) and _is_dir(entry):
-                yield from _walk(folder / entry.name, depth - 1)
+            if not entry.name.startswith(_NOT_MODELS) and is_folder(entry):
+                yield from _walk(folder / entry.name, depth - 1, reader)
 
 
-def _snapshot(repository: Path) -> Iterator[Path]:
+def _snapshot(repository: Path, reader: FolderReader) -> Iterator[Path]:
     """Yield one revision of a model repository.
 
     Yield the revision `main` if it contains a model, otherwise the newest revision with a model.
@@ -129,11 +137,11 @@ def _snapshot(repository: Path) -> Iterator[Path]:
         main = (repository / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):
         main = ""
-    revisions = [entry for entry in _entries(repository / "snapshots") if _is_dir(entry)]
+    revisions = [entry for entry in reader.entries(repository / "snapshots") if is_folder(entry)]
     revisions.sort(key=lambda entry: (entry.name == main, _changed_ns(entry)), reverse=True)
     for revision in revisions:
         folder = Path(revision.path)
-        if _is_model(folder, {entry.name for entry in _entries(folder)}):
+        if _is_model(folder, {entry.name for entry in reader.entries(folder)}):
             yield folder
             return
 
@@ -143,22 +151,6 @@ def _is_model(folder: Path, names: set[str]) -> bool:
         return False
     has_weights = INDEX_NAME in names or any(name.endswith(".safetensors") for name in names)
     return has_weights or has_partial_download(folder)
-
-
-def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """Return the entries of a folder, sorted by name. If the folder cannot be read, return []."""
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
-    except OSError:
-        return []
-
-
-def _is_dir(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
 
 
 def _changed_ns(entry: os.DirEntry[str]) -> int:

@@ -26,9 +26,9 @@ from typing import Any, cast
 
 import mlx.core as mx
 from mlx import nn
-from mlx.utils import tree_flatten, tree_map
+from mlx.utils import tree_flatten
 from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
-from mlx_lm.utils import dequantize_model, load_config, load_model as build_model
+from mlx_lm.utils import load_config, load_model as build_model
 from transformers import PreTrainedConfig
 
 from engine.cache.layout import Layout
@@ -47,6 +47,7 @@ from engine.errors import (
 )
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
+from engine.models.float32 import as_float32
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer
@@ -129,7 +130,7 @@ def _load(
         rehearsal = worker.submit(_rehearse_tokenizer, path)
         model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
         if mx.default_device() == mx.Device(mx.cpu):
-            model = _as_float32(model)
+            model = as_float32(model)
         _evaluate(model, progress)
         attend_in_pieces()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
@@ -184,20 +185,6 @@ def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
-
-
-def _as_float32(model: nn.Module) -> nn.Module:
-    """Convert the weights of a model to float32, including quantised weights.
-
-    MLX's CPU backend is unusably slow in half precision.
-    """
-    model = dequantize_model(model)
-    widened = tree_map(
-        lambda x: x.astype(mx.float32) if mx.issubdtype(x.dtype, mx.floating) else x,
-        model.parameters(),
-    )
-    model.update(widened)
-    return model
 
 
 def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:

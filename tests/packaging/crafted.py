@@ -109,7 +109,12 @@ def _write_python(tree: Tree) -> None:
     write_macho(tree, ssl, MachO(file_type=MODULE))
     for name in SOURCES:
         write_source(tree, layout.site_packages / name, f'"""{name}"""\n'.encode())
-    for name in ("resources/models.toml", "resources/app-icon.svg", "resources/icons/chat.svg"):
+    for name in (
+        "resources/models.toml",
+        "resources/chips.toml",
+        "resources/app-icon.svg",
+        "resources/icons/chat.svg",
+    ):
         tree.write(layout.site_packages / name, b"\n")
     for name in (*DISTRIBUTIONS, f"rejoinder-{tree.spec.version}"):
         tree.write(

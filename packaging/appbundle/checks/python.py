@@ -31,7 +31,12 @@ _MODULES: Final = (
     "platformdirs",
     "psutil",
 )
-_DATA: Final = ("resources/models.toml", "resources/app-icon.svg", "resources/icons")
+_DATA: Final = (
+    "resources/models.toml",
+    "resources/chips.toml",
+    "resources/app-icon.svg",
+    "resources/icons",
+)
 
 # The magic number at the start of a bytecode file, by Python version.
 _MAGIC_NUMBERS: Final = {"3.11": 3495, "3.12": 3531, "3.13": 3571}

@@ -1,0 +1,27 @@
+"""Sentences about a model and this machine's memory."""
+
+from __future__ import annotations
+
+import sys
+from typing import Final
+
+_MACHINE: Final = "this Mac" if sys.platform == "darwin" else "this computer"
+TIGHT: Final = "Tight: other apps will be slowed"
+IS_GGUF: Final = "This model is a GGUF file, which is not measured."
+IMPORT_FIRST: Final = "Open it in Rejoinder, which imports it."
+NO_WEIGHTS: Final = "This repository has no model in MLX format."
+MLX_FORMAT: Final = "Choose another repository, such as one of mlx-community."
+
+
+def fits(num_chats: int) -> str:
+    chats = "1 chat" if num_chats == 1 else f"about {num_chats:,} chats"
+    return f"Fits, with room for {chats} of 8,000 tokens"
+
+
+def too_large(*, needed: str, given: str) -> str:
+    """Return the sentence about a model that does not fit. The numbers include their units."""
+    return f"Too large: needs {needed}, {_MACHINE} can give {given}"
+
+
+def speed(rate: int) -> str:
+    return f"about {rate:,} tokens a second (estimate)"

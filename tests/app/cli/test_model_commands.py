@@ -1,0 +1,133 @@
+"""`rejoinder models fit` and `rejoinder models remove`, as a user runs them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from app.cli.main import run
+from tests.architectures.configs.every import CONFIGS
+from tests.fakes.hub_server import running_hub
+from tests.fakes.model_folder import make_repository
+from tests.fakes.model_stores import add_ollama_model, write_gguf
+from tests.fakes.tiny_model import Template, build_tiny
+
+MEASURED = ("weight_bytes", "kv_bytes_per_token", "snapshot_bytes")
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "OLLAMA_MODELS"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / ".cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    return tmp_path
+
+
+def models(home: Path, *arguments: str) -> int:
+    return run(["--data-dir", str(home / "app"), "models", *arguments])
+
+
+def lm_studio(home: Path) -> Path:
+    return home / ".lmstudio" / "models" / "owner"
+
+
+def test_fit_of_a_folder_gives_the_verdict_and_the_numbers(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    folder = lm_studio(home) / "Tiny"
+    build_tiny("qwen3_5", folder, Template.KEEPING, CONFIGS)
+
+    assert models(home, "fit", str(folder)) == 0
+    assert capsys.readouterr().out.startswith("Fits, with room for about ")
+    assert models(home, "fit", "Tiny", "--json") == 0
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    assert memory["kv_bytes_per_token"] == 256
+    assert memory["snapshot_bytes"] == 10496
+
+
+def test_fit_of_a_repository_equals_the_fit_of_its_folder(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    folder = lm_studio(home) / "Tiny"
+    build_tiny("qwen3_5", folder, Template.KEEPING, CONFIGS)
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        hub.add_folder("owner/Tiny-MLX", folder)
+        assert models(home, "fit", "owner/Tiny-MLX", "--json") == 0
+        fetched = [path for _, path in hub.requests if "safetensors" in path]
+    remote = json.loads(capsys.readouterr().out)["memory"]
+    assert models(home, "fit", str(folder), "--json") == 0
+    local = json.loads(capsys.readouterr().out)["memory"]
+
+    assert fetched == []
+    assert [remote[name] for name in MEASURED] == [local[name] for name in MEASURED]
+
+
+def test_fit_of_a_gguf_file_says_that_it_must_be_imported(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_gguf(lm_studio(home) / "Big.gguf", 100)
+
+    assert models(home, "fit", "Big") == 1
+    assert "GGUF" in capsys.readouterr().err
+
+
+def test_remove_in_a_pipe_needs_yes(home: Path, capsys: pytest.CaptureFixture[str]):
+    snapshot = make_repository(home / ".cache" / "huggingface" / "hub", "owner/Tiny", "a" * 40)
+
+    assert models(home, "remove", "owner/Tiny") == 1
+    assert "--yes" in capsys.readouterr().err
+    assert snapshot.is_dir()
+    assert models(home, "remove", "owner/Tiny", "--yes") == 0
+    assert "Tiny is deleted" in capsys.readouterr().out
+    assert not snapshot.parent.parent.exists()
+
+
+@pytest.mark.parametrize(("answer", "status"), [("y\n", 0), ("n\n", 1), ("", 1)])
+def test_remove_on_a_terminal_asks(
+    answer: str,
+    status: int,
+    home: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    file = write_gguf(lm_studio(home) / "Big.gguf", 5_000_000)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda: answer, raising=False)
+
+    assert models(home, "remove", "Big") == status
+    assert "Move Big" in (printed := capsys.readouterr().out)
+    assert "5 MB" in printed
+    assert file.exists() is (status == 1)
+
+
+def test_remove_finds_ollama_models_by_name(home: Path):
+    manifest = add_ollama_model(home / ".ollama" / "models", "library/qwen3", "4b", weights=b"GGUF")
+
+    assert models(home, "remove", "qwen3:4b", "--yes") == 0
+    assert not manifest.exists()
+
+
+def test_remove_of_an_unknown_or_ambiguous_name_removes_nothing(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    files = [write_gguf(lm_studio(home) / place / "Big.gguf", 100) for place in ("a", "b")]
+
+    assert models(home, "remove", "Nothing", "--yes") == 1
+    assert "no model" in capsys.readouterr().err
+    assert models(home, "remove", "Big", "--yes") == 1
+    assert "2 models" in capsys.readouterr().err
+    assert models(home, "remove", str(files[0]), "--yes") == 0
+    assert [file.exists() for file in files] == [False, True]
+
+
+def test_remove_of_a_path_outside_the_places_of_models_removes_nothing(home: Path):
+    outside = write_gguf(home / "Documents" / "a.gguf", 100)
+
+    assert models(home, "remove", str(outside), "--yes") == 1
+    assert outside.exists()

@@ -1,0 +1,66 @@
+"""An unused model is unloaded, and the next request loads it again."""
+
+from __future__ import annotations
+
+import mlx.core as mx
+import pytest
+
+from engine.events import ModelUnloaded, RequestFailed, SetUnloadAfter, Submit, UnloadModel
+from engine.types import ConversationId, Request, RequestId, SamplingParams
+from engine.unanswered import Unanswered
+from tests.fakes.asking import ask, user
+from tests.fakes.engine_fixtures import OpenTiny
+
+SMALL = 4096  # bytes that may stay allocated
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3_5"])
+def test_idle_model_is_unloaded_and_the_next_request_loads_it(open_tiny: OpenTiny, name: str):
+    before = mx.get_active_memory()
+    client = open_tiny(name)
+    first = ask(client, user("Hello there"), chat="A")
+    client.set_unload_after(0.0)
+    events = client.run_until_idle()
+
+    assert [event for event in events if isinstance(event, ModelUnloaded)] == [ModelUnloaded(True)]
+    assert client.core.model is None
+    assert mx.get_active_memory() - before < SMALL
+    client.set_unload_after(None)
+    again = ask(client, user("Hello there"), chat="A")
+    assert again.content == first.content
+    assert client.core.model is not None
+
+
+def test_model_stays_while_the_time_is_not_over(open_tiny: OpenTiny):
+    client = open_tiny("llama")
+    client.set_unload_after(3600.0)
+    client.run_until_idle()
+
+    assert client.core.model is not None
+
+
+def test_model_that_was_unloaded_by_a_command_is_not_loaded_again(open_tiny: OpenTiny):
+    client = open_tiny("llama")
+    client.set_unload_after(0.0)
+    client.run_until_idle()
+    client.send(UnloadModel())
+    client.run_until_idle()
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=ConversationId("A"),
+        messages=(user("Hello"),),
+        new_messages=frozenset({0}),
+        sampling=SamplingParams(),
+    )
+    client.send(Submit(request, 0.0))
+
+    assert [type(event) for event in client.run_until_idle()][-1] is RequestFailed
+    assert client.core.model is None
+
+
+def test_new_engine_thread_gets_the_time():
+    unanswered = Unanswered()
+    for seconds in (60.0, None, 300.0):
+        unanswered.note_command(SetUnloadAfter(seconds))
+
+    assert unanswered.for_new_thread() == [SetUnloadAfter(300.0)]
