@@ -18,12 +18,14 @@ import psutil
 from engine.catalog import choose, installed, scan
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
-from engine.catalog.inspect import check_config
+from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_out
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.catalog.trash import move_to_trash
+from engine.config import EngineConfig
 from engine.errors import ModelFolderError
+from engine.fitting import FitMeter
 
 _GGUF_SUFFIX: Final = ".gguf"
 _WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or a GGUF file."
@@ -128,20 +130,21 @@ class LocalModels:
         """Return models to download that suit this machine's memory, the best one first."""
         return choose.suggest_downloads(self._memory_bytes)
 
-    def refusal(self, config: str, size_bytes: int) -> str:
-        """Return the reason why a model cannot run on this machine, as a sentence, or "".
+    def fit(self, config: str, file_bytes: int) -> Fit:
+        """Return the fit of a model that is not on this machine.
 
         Args:
             config: the text of the model's config.json.
-            size_bytes: bytes of the model's files.
+            file_bytes: bytes of the model's weight files.
+
+        Raises:
+            UserFixableError: mlx-lm cannot build the model.
         """
-        problem = check_config(config)
-        if problem is not None:
-            return problem.cause
-        if not choose.fits_bytes(size_bytes, self._memory_bytes):
-            gigabytes = self._memory_bytes / 1e9
-            return f"It is too large for this machine, which has {gigabytes:.0f} GB of memory."
-        return ""
+        meter = FitMeter(EngineConfig())
+        try:
+            return meter.fit_config(config, file_bytes)
+        finally:
+            meter.close()
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.

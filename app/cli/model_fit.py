@@ -14,6 +14,7 @@ from app.cli.client import ProblemError
 from app.cli.found_model import matching
 from app.hub.failures import HubError
 from app.hub.process import details, repo_details
+from app.viewmodels.fit import speed_text, verdict_text
 from app.words import fit as words
 from engine.catalog.fit import Fit, FitVerdict
 from engine.config import EngineConfig
@@ -38,20 +39,9 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
         print(json.dumps(asdict(fit)))
     else:
         print(verdict_text(fit))
-        if fit.tokens_per_s is not None:
-            print(words.speed(round(fit.tokens_per_s)))
+        if speed := speed_text(fit):
+            print(speed)
     return int(fit.verdict is FitVerdict.TOO_LARGE)
-
-
-def verdict_text(fit: Fit) -> str:
-    """Return the sentence of a verdict."""
-    match fit.verdict:
-        case FitVerdict.FITS:
-            return words.fits(fit.num_chats)
-        case FitVerdict.TIGHT:
-            return words.TIGHT
-        case FitVerdict.TOO_LARGE:
-            return words.too_large(needed=_size(fit.needed_bytes), given=_size(fit.device_bytes))
 
 
 def _fit(text: str, local: LocalModels, folders: tuple[str, ...], meter: FitMeter) -> Fit:
@@ -71,9 +61,4 @@ def _fit_repository(repo_id: str, meter: FitMeter) -> Fit:
         raise ProblemError(error.problem) from error
     if not found.config:
         raise ProblemError(Problem(title=words.NO_WEIGHTS, cause="", advice=words.MLX_FORMAT))
-    weights = sum(f.size_bytes for f in found.files if f.path.endswith(".safetensors"))
-    return meter.fit_config(found.config, weights)
-
-
-def _size(num_bytes: int) -> str:
-    return f"{num_bytes / 1e9:.1f} GB"
+    return meter.fit_config(found.config, found.weight_bytes)

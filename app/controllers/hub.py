@@ -20,6 +20,9 @@ from app.hub.process import CancelledError, HubCall, details, found_models, repo
 from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
 from app.words import hub as words
 from engine.catalog.card import ModelCard
+from engine.catalog.fit import Fit
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan
 from engine.errors import DiskError
 from engine.types import Problem
 
@@ -29,6 +32,7 @@ class HubController(QObject):
 
     found_changed = Signal()  # the result of a search, or details of a model
     downloads_changed = Signal()
+    installed_changed = Signal()
     failed = Signal(object)  # argument: a Problem
     completed = Signal(object)  # argument: the Download
     _downloads_moved = Signal()  # emitted on any thread
@@ -47,7 +51,9 @@ class HubController(QObject):
         self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
         self.problem: Problem | None = None  # why the last search failed
         self.details: dict[str, RepoDetails | Problem | None] = {}  # None while the Hub is asked
-        self.refusals: dict[str, str] = {}  # why a model of `details` cannot run here; "" if it can
+        # The fit of each model of `details`, or the reason why it cannot run here.
+        self.fits: dict[str, Fit | Problem] = {}
+        self.installed: tuple[InstalledModel, ...] = ()  # all models on the disk
         self._done: set[str] = set()  # keys of complete downloads that were announced
         self._downloads_moved.connect(self._on_moved, Qt.ConnectionType.QueuedConnection)
         self._downloads = Downloads(queue_file, self._downloads_moved.emit)
@@ -97,12 +103,32 @@ class HubController(QObject):
         usable = (card for card in self._models.cards if card.usable)
         return {_repo_id(card.path): card for card in usable if _repo_id(card.path)}
 
-    def remove(self, card: ModelCard) -> None:
-        """Remove a model from this machine: through the Hub's client, or to the Trash."""
-        self._lane.run(partial(_remove, card.path), self._on_removed, self.failed.emit)
+    def look_for_installed(self) -> None:
+        """List the models on the disk again, GGUF files too."""
+        cards, folders = self._models.cards, self._models.folders
+        self._lane.run(
+            partial(self._catalog.installed, cards, folders), self._on_installed, self.failed.emit
+        )
+
+    def plan_removal(
+        self, model: InstalledModel, on_planned: Callable[[RemovalPlan], None]
+    ) -> None:
+        """Plan the removal of a model, and call `on_planned` with what it would do."""
+        call = partial(self._catalog.plan_removal, model, self.installed, self._models.folders)
+        self._lane.run(call, on_planned, self.failed.emit)
+
+    def remove(self, plan: RemovalPlan) -> None:
+        """Carry out a plan of `plan_removal`."""
+        call = partial(self._catalog.remove, plan, _move_to_trash)
+        self._lane.run(call, self._on_removed, self.failed.emit)
+
+    def _on_installed(self, installed: tuple[InstalledModel, ...]) -> None:
+        self.installed = installed
+        self.installed_changed.emit()
 
     def _on_removed(self, _: None) -> None:
         self._models.look_again()
+        self.look_for_installed()
 
     def close(self) -> None:
         """Stop the running download and search. The queue is kept for the next start."""
@@ -132,13 +158,14 @@ class HubController(QObject):
             found = self.details[repo_id] = repo_details(answer)
             if found.config:
                 self._lane.run(
-                    partial(self._catalog.refusal, found.config, found.size_bytes),
-                    partial(self._on_refusal, repo_id),
+                    partial(self._catalog.fit, found.config, found.weight_bytes),
+                    partial(self._on_fit, repo_id),
+                    partial(self._on_fit, repo_id),
                 )
         self.found_changed.emit()
 
-    def _on_refusal(self, repo_id: str, refusal: str) -> None:
-        self.refusals[repo_id] = refusal
+    def _on_fit(self, repo_id: str, fit: Fit | Problem) -> None:
+        self.fits[repo_id] = fit
         self.found_changed.emit()
 
     def _on_moved(self) -> None:
@@ -173,17 +200,11 @@ def _repo_id(folder: Path) -> str:
     return name.replace("--", "/", 1) if kind == "models" else ""
 
 
-def _remove(folder: Path) -> None:
-    """Remove a model folder. Runs on the lane.
+def _move_to_trash(path: Path) -> None:
+    """Move a file or a folder to the Trash. Runs on the lane.
 
     Raises:
-        DiskError: the folder cannot be removed.
+        DiskError: the system refuses.
     """
-    if _repo_id(folder):
-        cache = folder.parents[2]
-        try:
-            HubCall("remove", cache=str(cache), revision=folder.name).run()
-        except (HubError, CancelledError) as error:
-            raise DiskError(words.not_removed(_repo_id(folder))) from error
-    elif not QFile(str(folder)).moveToTrash():
-        raise DiskError(words.not_removed(folder.name))
+    if not QFile(str(path)).moveToTrash():
+        raise DiskError(words.not_removed(path.name))

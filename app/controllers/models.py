@@ -25,6 +25,9 @@ from app.viewmodels.models import ModelPhase, ModelStatus
 from app.words import models as words
 from engine.catalog.card import ModelCard
 from engine.catalog.choose import ModelSuggestion
+from engine.catalog.fit import Fit
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan
 from engine.events import (
     ModelFailed,
     ModelLoaded,
@@ -52,10 +55,23 @@ class Catalog(Protocol):
         """Return models to download that suit this machine's memory, the best one first."""
         ...
 
-    def refusal(self, config: str, size_bytes: int) -> str:
-        """Return the reason why a model cannot run here, as a sentence, or ""."""
+    def fit(self, config: str, file_bytes: int) -> Fit:
+        """Return the fit of a model with this config.json and bytes of weights."""
         ...
 
+    def installed(
+        self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
+    ) -> tuple[InstalledModel, ...]:
+        """Return all models on the disk, GGUF files too."""
+        ...
+
+    def plan_removal(
+        self, model: InstalledModel, models: tuple[InstalledModel, ...], folders: tuple[str, ...]
+    ) -> RemovalPlan:
+        """Return what the removal of a model would do."""
+        ...
+
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
     def open(
         self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
@@ -96,6 +112,7 @@ class ModelsController(QObject):
         self._preferences = preferences
         self._wanted = wanted  # model folder named on the command line, or None
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
+        self._unload_after_min = 0  # as the engine was told
         self._checking = False  # True while a check of the folders is queued or running
         self.cards: tuple[ModelCard, ...] = ()
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
@@ -105,11 +122,13 @@ class ModelsController(QObject):
             self._on_starter_progressed, Qt.ConnectionType.QueuedConnection
         )
         bridge.model_changed.connect(self._on_model_changed)
+        preferences.changed.connect(self._on_preferences_changed)
 
     def start(self) -> None:
         """Search for models, load one, and keep watching the model folders."""
         self.refresh()
         self._watch.start()
+        self._on_preferences_changed()
 
     def stop(self) -> None:
         self._watch.stop()
@@ -136,6 +155,11 @@ class ModelsController(QObject):
         """Load the model that was lost when the engine stopped."""
         self._load(Path(self.status.path))
 
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The folders that the user added."""
+        return self._preferences.value.model_folders
+
     def add_folder(self, folder: Path) -> None:
         folders = self._preferences.value.model_folders
         if str(folder) not in folders:
@@ -146,6 +170,12 @@ class ModelsController(QObject):
         """Stop searching a folder for models; the model in use stays loaded."""
         folders = self._preferences.value.model_folders
         self._look_in(tuple(one for one in folders if one != folder))
+
+    def _on_preferences_changed(self) -> None:
+        minutes = self._preferences.value.unload_after_min
+        if minutes != self._unload_after_min:
+            self._unload_after_min = minutes
+            self._engine.set_unload_after(60.0 * minutes if minutes else None)
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """Set the list of model folders, save it in the settings, and scan the folders at once."""
@@ -221,6 +251,8 @@ class ModelsController(QObject):
 
     def _on_model_changed(self, event: ModelEvent) -> None:
         if isinstance(event, ModelUnloaded):
+            if event.is_idle and self.status.phase is ModelPhase.READY:
+                self._set_status(replace(self.status, is_unloaded=True))
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:
@@ -252,6 +284,7 @@ def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
     return replace(
         status,
         phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,
+        is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,
         total_bytes=event.total_bytes,

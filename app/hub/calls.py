@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url, scan_cache_dir
+from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url
 from huggingface_hub.hf_api import ExpandModelProperty_T
 from huggingface_hub.utils import (
     build_hf_headers,  # pyright: ignore[reportUnknownVariableType] — bare dict in its types
@@ -85,11 +85,6 @@ def cancel(request: Request, _: Reporter) -> None:
     discard(_target(request, request["revision"]))
 
 
-def remove(request: Request, _: Reporter) -> None:
-    """Remove a commit from the cache, and the files that no other commit has. Opens no connection."""
-    scan_cache_dir(request["cache"]).delete_revisions(request["revision"]).execute()
-
-
 def _target(request: Request, revision: str) -> Target:
     return Target(request["repo_id"], revision, Path(constants.HF_HUB_CACHE))
 
@@ -129,5 +124,5 @@ def _found(info: ModelInfo) -> FoundModel:
 
 
 CALLS: Mapping[str, Callable[[Request, Reporter], object]] = {
-    call.__name__: call for call in (search, details, download, cancel, remove)
+    call.__name__: call for call in (search, details, download, cancel)
 }

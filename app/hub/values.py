@@ -44,6 +44,11 @@ class RepoDetails:
     def size_bytes(self) -> int:
         return sum(file.size_bytes for file in self.files)
 
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of the weight files."""
+        return sum(f.size_bytes for f in self.files if f.path.endswith(".safetensors"))
+
 
 class DownloadState(StrEnum):
     """The states of a download."""

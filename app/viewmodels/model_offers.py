@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Enum, auto
 
 from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
 from app.viewmodels import figures
+from app.viewmodels.fit import speed_text, verdict_text
 from app.viewmodels.models import describe
 from app.words import hub as words, models as states
 from engine.catalog.card import ModelCard
 from engine.catalog.choose import ModelSuggestion
+from engine.catalog.fit import Fit, FitVerdict
+from engine.catalog.installed import InstalledModel
 from engine.types import Problem
 
 
@@ -78,7 +82,7 @@ def suggestion_offers(
 def found_offers(
     found: tuple[FoundModel, ...],
     details: Mapping[str, RepoDetails | Problem | None],
-    refusals: Mapping[str, str],
+    fits: Mapping[str, Fit | Problem],
     downloads: tuple[Download, ...],
     cards: Mapping[str, ModelCard],
     loaded: str,
@@ -88,15 +92,13 @@ def found_offers(
     Args:
         found: the models.
         details: the details that were asked for, by repository.
-        refusals: the reasons why a model cannot run here, by repository; "" if it can.
+        fits: the fit of a model, or the reason why it cannot run here, by repository.
         downloads: all downloads.
         cards: the models on this machine, by the id of their repository.
         loaded: the path of the model in use.
     """
     return tuple(
-        _with_progress(
-            _found_offer(one, details, refusals), downloads, cards.get(one.repo_id), loaded
-        )
+        _with_progress(_found_offer(one, details, fits), downloads, cards.get(one.repo_id), loaded)
         for one in found
     )
 
@@ -104,7 +106,7 @@ def found_offers(
 def _found_offer(
     one: FoundModel,
     details: Mapping[str, RepoDetails | Problem | None],
-    refusals: Mapping[str, str],
+    fits: Mapping[str, Fit | Problem],
 ) -> Offer:
     description = words.joined(
         one.parameters,
@@ -128,15 +130,24 @@ def _found_offer(
                 actions=(OfferAction.SHOW,),
             )
         case RepoDetails() as known:
-            return _described(offer, known, refusals.get(one.repo_id, ""))
+            return _described(offer, known, fits.get(one.repo_id))
 
 
-def _described(offer: Offer, known: RepoDetails, refusal: str) -> Offer:
+def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> Offer:
     if known.files:
         size = words.joined(figures.file_size(known.size_bytes), offer.description)
-        if refusal:
-            return replace(offer, description=size, sentence=refusal)
-        return replace(offer, description=size, actions=(OfferAction.DOWNLOAD,))
+        offer = replace(offer, description=size, actions=(OfferAction.DOWNLOAD,))
+        match fit:
+            case None:
+                return replace(offer, state=words.MEASURING, actions=())
+            case Problem():
+                return replace(offer, sentence=fit.cause, actions=())
+            case Fit(verdict=verdict):
+                sentence = words.spaced(f"{verdict_text(fit)}.", speed_text(fit))
+                fits = verdict is not FitVerdict.TOO_LARGE
+                return replace(
+                    offer, sentence=sentence, actions=(OfferAction.DOWNLOAD,) if fits else ()
+                )
     if known.choices:
         choices = tuple(
             (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))
@@ -218,27 +229,43 @@ _ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
 }
 
 
-def local_offers(cards: tuple[ModelCard, ...], loaded: str) -> tuple[Offer, ...]:
-    """Return a row for each model on this machine, the largest first."""
-    return tuple(
-        _local_offer(card, loaded)
-        for card in sorted(cards, key=lambda card: (not card.usable, -card.size_bytes))
+def local_offers(models: tuple[InstalledModel, ...], loaded: str) -> tuple[Offer, ...]:
+    """Return a row for each model on the disk: usable ones first, then by size.
+
+    Args:
+        models: the models.
+        loaded: the path of the model in use.
+    """
+    ordered = sorted(models, key=lambda one: (_problem(one) is not None, -one.size_bytes))
+    return tuple(_local_offer(model, loaded) for model in ordered)
+
+
+def _problem(model: InstalledModel) -> Problem | None:
+    return model.card.problem if model.card is not None else None
+
+
+def _local_offer(model: InstalledModel, loaded: str) -> Offer:
+    is_loaded = str(model.path) == loaded
+    card, problem = model.card, _problem(model)
+    can_use = model.is_complete and problem is None and not is_loaded
+    is_own = card is not None and card.is_starter
+    actions = (
+        *((OfferAction.USE,) if can_use else ()),
+        OfferAction.REVEAL,
+        *(() if is_loaded or is_own else (OfferAction.REMOVE,)),
     )
-
-
-def _local_offer(card: ModelCard, loaded: str) -> Offer:
-    is_loaded = str(card.path) == loaded
-    actions = [OfferAction.USE] if card.usable and not is_loaded else []
-    actions.append(OfferAction.REVEAL)
-    if not is_loaded and not card.is_starter:
-        actions.append(OfferAction.REMOVE)
+    kind = describe(card) if card is not None else words.kind(is_mlx=False)
+    size = "" if card is not None else figures.file_size(model.size_bytes)
+    used = "" if model.last_used is None else words.last_used(_day(model.last_used))
     return Offer(
-        key=str(card.path),
-        title=card.name,
-        description=words.joined(describe(card), card.source.value),
-        sentence=""
-        if card.problem is None
-        else words.spaced(card.problem.title, card.problem.cause),
+        key=str(model.path),
+        title=model.name,
+        description=words.joined(kind, size, model.source.value, used),
+        sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         state=states.LOADED if is_loaded else "",
-        actions=tuple(actions),
+        actions=actions,
     )
+
+
+def _day(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).astimezone().date().isoformat()

@@ -45,6 +45,8 @@ class ModelStatus:
     fraction: float = 0.0  # progress of the phase, 0 to 1
     loaded_bytes: int = 0  # size in bytes of the weights loaded so far
     total_bytes: int = 0  # size in bytes of all weights
+    # True if the engine unloaded the model of phase READY. The next request loads it again.
+    is_unloaded: bool = False
     facts: ModelFacts | None = None  # None until the model is loaded
     problem: Problem | None = None  # the reason why there is no model or it could not be loaded
 
@@ -63,7 +65,7 @@ def state_word(status: ModelStatus) -> str:
         case ModelPhase.IMPORTING | ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:
-            return words.READY
+            return words.UNLOADED if status.is_unloaded else words.READY
         case ModelPhase.NONE | ModelPhase.FAILED:
             return words.NOT_LOADED
 

@@ -37,7 +37,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.offer_row import OfferRow
 from app.widgets.segments import Segments
 from app.words import hub as words
-from engine.catalog.card import ModelCard
+from engine.catalog.removal import RemovalPlan
 
 
 class ModelsTab(Enum):
@@ -136,6 +136,7 @@ class ModelsWindow(QWidget):
         if tab is not None:
             self.show_tab(tab)
         self.refresh()
+        self._core.hub.look_for_installed()
         self.show()
         self.raise_()
         self.activateWindow()
@@ -153,9 +154,9 @@ class ModelsWindow(QWidget):
         loaded = models.status.path if is_ready else ""
         cards, downloads = hub.cards, hub.downloads
         self.recommended.show_offers(suggestion_offers(hub.suggestions, downloads, cards, loaded))
-        found = found_offers(hub.found or (), hub.details, hub.refusals, downloads, cards, loaded)
+        found = found_offers(hub.found or (), hub.details, hub.fits, downloads, cards, loaded)
         self.found.show_offers(found, self._search_state())
-        self.local.show_offers(local_offers(models.cards, loaded), words.NO_LOCAL)
+        self.local.show_offers(local_offers(hub.installed, loaded), words.NO_LOCAL)
         self.downloads.show_offers(download_offers(downloads, cards, loaded), words.NO_DOWNLOADS)
         self.downloads.note.setVisible(False)
         self.search_button.setEnabled(not hub.is_searching)
@@ -204,10 +205,16 @@ class ModelsWindow(QWidget):
         for changed in (
             hub.found_changed,
             hub.downloads_changed,
+            hub.installed_changed,
             models.cards_changed,
             models.status_changed,
         ):
             changed.connect(self._refresh_if_visible)
+        models.cards_changed.connect(self._look_if_visible)
+
+    def _look_if_visible(self) -> None:
+        if self.isVisible():
+            self._core.hub.look_for_installed()
 
     def _refresh_if_visible(self) -> None:
         if self.isVisible():
@@ -235,33 +242,30 @@ class ModelsWindow(QWidget):
                 self._act_on_card(action, key)
 
     def _act_on_card(self, action: OfferAction, key: str) -> None:
-        card = self._card(key)
-        if card is None:
+        """Act on a model on the disk. Its key is its path, or its repository."""
+        if action is OfferAction.USE:
+            card = self._core.hub.cards.get(key)
+            self._core.opening.open((Path(key) if card is None else card.path,))
             return
-        match action:
-            case OfferAction.USE:
-                self._core.models.choose(card.path)
-            case OfferAction.REVEAL:
-                QDesktopServices.openUrl(QUrl.fromLocalFile(str(card.path)))
-            case _:
-                self._ask_to_remove(card)
+        model = next((one for one in self._core.hub.installed if str(one.path) == key), None)
+        if model is None:
+            return
+        if action is OfferAction.REVEAL:
+            folder = model.path if model.path.is_dir() else model.path.parent
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
+        else:
+            self._core.hub.plan_removal(model, self._ask_to_remove)
 
-    def _card(self, key: str) -> ModelCard | None:
-        """Return the model of a row, whose key is its folder or its repository."""
-        cards = self._core.models.cards
-        return next(
-            (card for card in cards if card.path == Path(key)), self._core.hub.cards.get(key)
-        )
-
-    def _ask_to_remove(self, card: ModelCard) -> None:
+    def _ask_to_remove(self, plan: RemovalPlan) -> None:
         box = QMessageBox(self)
         box.setWindowTitle(words.TITLE)
-        box.setText(words.ask_to_remove(card.name, figures.file_size(card.size_bytes)))
-        box.setInformativeText(str(card.path))
+        box.setText(words.ask_to_remove(plan.model.name, figures.file_size(plan.freed_bytes)))
+        note = words.TO_TRASH if plan.uses_trash else words.AT_ONCE
+        box.setInformativeText(words.spaced(note, str(plan.paths[0])))
         remove = box.addButton(words.REMOVE_NOW, QMessageBox.ButtonRole.DestructiveRole)
         box.addButton(words.KEEP, QMessageBox.ButtonRole.RejectRole)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        remove.clicked.connect(lambda: self._core.hub.remove(card))
+        remove.clicked.connect(lambda: self._core.hub.remove(plan))
         box.open()
 
     @override

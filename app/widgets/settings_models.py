@@ -12,8 +12,11 @@ from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.theme.tokens import Size
 from app.widgets.row_list import RowList
+from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
 from app.words import settings as words
+
+_MINUTES = (0, 5, 15, 60)  # choices of idle minutes; 0: never
 
 
 class ModelsPage(SettingsPage):
@@ -30,6 +33,10 @@ class ModelsPage(SettingsPage):
         super().__init__(parent)
         self._preferences = preferences
         self._models = models
+        self.unload_after = Segments(
+            words.UNLOAD_AFTER, {one: words.after_minutes(one) for one in _MINUTES}, self
+        )
+        self.unload_after.chosen.connect(self._on_unload_after)
         self._list = RowList(words.NO_FOLDERS, self._row, self)
         self.add = QPushButton(add_folder.text(), self)
         self.add.clicked.connect(add_folder.trigger)
@@ -38,12 +45,20 @@ class ModelsPage(SettingsPage):
         self.get.clicked.connect(get_models.trigger)
         self.add_row("", self.add)
         self.add_row("", self.get)
+        self.add_row(words.UNLOAD_AFTER, self.unload_after)
+        self.add_note(words.UNLOAD_NOTE)
         self.add_note(f"{words.OWN_PLACES} {words.FOLDERS_NOTE}")
         self.end()
         self._refresh()
         preferences.changed.connect(self._refresh)
 
+    def _on_unload_after(self, minutes: object) -> None:
+        self._preferences.change(unload_after_min=minutes)
+
     def _refresh(self) -> None:
+        minutes = self._preferences.value.unload_after_min
+        if minutes in self.unload_after.buttons:
+            self.unload_after.show_value(minutes)
         self._list.show_names(self._preferences.value.model_folders)
         self.order()
 

@@ -20,11 +20,16 @@ RECOMMENDED_NOTE: Final = (
     "These suit this computer’s memory. Download fetches one from huggingface.co into the cache "
     "that other programs share."
 )
-LOCAL_NOTE: Final = "Models in the caches of Hugging Face and LM Studio, and in your own folders."
+LOCAL_NOTE: Final = (
+    "Models in the caches of Hugging Face, LM Studio and Ollama, and in your own folders."
+)
+TO_TRASH: Final = "Its files go to the Trash."
+AT_ONCE: Final = "Its files are deleted at once, from the cache that other programs share."
 NO_DOWNLOADS: Final = "Nothing is being downloaded."
 NO_LOCAL: Final = "There is no model here yet."
 SEARCHING: Final = "Searching…"
 ASKING: Final = "Asking…"
+MEASURING: Final = "Measuring…"
 ON_THIS_MACHINE: Final = "On this computer"
 RANKS: Final = ("Best for this computer", "Balanced", "Fast")
 STATES: Final[Mapping[str, str]] = {
@@ -121,7 +126,11 @@ def action_on(action: str, title: str) -> str:
 
 
 def ask_to_remove(name: str, size: str) -> str:
-    return f"Remove {name} from this computer? {size} come free."
+    return f"Remove {name} from this computer? That frees {size}."
+
+
+def last_used(day: str) -> str:
+    return f"used {day}"
 
 
 def complete(name: str) -> str:

@@ -11,6 +11,7 @@ ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
 # States of a model.
 LOOKING: Final = "Looking for models"
 READY: Final = "Ready"
+UNLOADED: Final = "Unloaded until the next message"
 NOT_LOADED: Final = "Not loaded"
 LOADED: Final = "Loaded"
 NO_MODEL: Final = "Choose a model"  # shown if no model is chosen

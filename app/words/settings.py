@@ -21,11 +21,18 @@ NO_PRESETS: Final = "None yet. The inspector keeps a chat’s system prompt and 
 NO_PRESET: Final = "No preset"
 NEW_CHATS: Final = "New chats begin with"
 
+UNLOAD_AFTER: Final = "Unload when idle"
+UNLOAD_NOTE: Final = "The next message loads the model again, and reads its chat once more."
 FOLDERS: Final = "Model folders"
 OWN_PLACES: Final = "The caches of Hugging Face and LM Studio are looked through as well."
 FOLDERS_NOTE: Final = "Nothing is copied or changed there."
 NO_FOLDERS: Final = "None added"
 REMOVE: Final = "Remove"
+
+
+def after_minutes(minutes: int) -> str:
+    """Return the text of a choice of minutes; 0 stands for never."""
+    return f"{minutes} min" if minutes else "Never"
 
 
 def new_line(key: str) -> str:

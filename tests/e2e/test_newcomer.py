@@ -149,6 +149,9 @@ def test_removed_model_is_gone_from_the_list_and_the_disk(
     window.wait_until(lambda: repo_id in window.core.hub.cards)
     card = window.core.hub.cards[repo_id]
     window.wait_until(lambda: window.core.models.status.phase is ModelPhase.READY)
-    window.core.hub.remove(card)
+    window.core.hub.look_for_installed()
+    window.wait_until(lambda: bool(window.core.hub.installed))
+    (model,) = (one for one in window.core.hub.installed if one.path == card.path)
+    window.core.hub.plan_removal(model, window.core.hub.remove)
     window.wait_until(lambda: not window.core.hub.cards)
     assert not [*(tmp_path / "home").rglob("*.safetensors")]

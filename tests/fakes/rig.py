@@ -25,6 +25,9 @@ from app.settings import Settings
 from app.store.conversations import ConversationStore, open_store
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
+from engine.catalog.fit import Fit
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
@@ -105,8 +108,31 @@ class FakeCatalog:
             for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
         )
 
-    def refusal(self, config: str, size_bytes: int) -> str:
-        return "It is too large for this machine." if size_bytes > 50_000_000_000 else ""
+    def fit(self, config: str, file_bytes: int) -> Fit:
+        raise ModelFolderError("The fake catalog measures nothing.")
+
+    def installed(
+        self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
+    ) -> tuple[InstalledModel, ...]:
+        return tuple(
+            InstalledModel(
+                name=one.name,
+                source=one.source,
+                root=one.path.parent,
+                path=one.path,
+                owned=(one.path,),
+                files=(),
+                card=one,
+            )
+            for one in cards
+        )
+
+    def plan_removal(
+        self, model: InstalledModel, models: tuple[InstalledModel, ...], folders: tuple[str, ...]
+    ) -> RemovalPlan:
+        raise ModelFolderError("The fake catalog removes nothing.")
+
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)

@@ -1,0 +1,24 @@
+"""Sentences about the fit of a model. No Qt."""
+
+from __future__ import annotations
+
+from app.viewmodels import figures
+from app.words import fit as words
+from engine.catalog.fit import Fit, FitVerdict
+
+
+def verdict_text(fit: Fit) -> str:
+    """Return the sentence of a verdict."""
+    match fit.verdict:
+        case FitVerdict.FITS:
+            return words.fits(fit.num_chats)
+        case FitVerdict.TIGHT:
+            return words.TIGHT
+        case FitVerdict.TOO_LARGE:
+            needed, given = figures.file_size(fit.needed_bytes), figures.file_size(fit.device_bytes)
+            return words.too_large(needed=needed, given=given)
+
+
+def speed_text(fit: Fit) -> str:
+    """Return the estimate of tokens per second, or "" if there is none."""
+    return "" if fit.tokens_per_s is None else words.speed(round(fit.tokens_per_s))
