@@ -39,6 +39,8 @@ class TensorKind(StrEnum):
     Q4_K = "Q4_K"
     Q5_K = "Q5_K"
     Q6_K = "Q6_K"
+    IQ4_NL = "IQ4_NL"
+    IQ4_XS = "IQ4_XS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +63,16 @@ BLOCKS: Final[Mapping[int, BlockFormat]] = {
     12: BlockFormat(TensorKind.Q4_K, 256, 144),
     13: BlockFormat(TensorKind.Q5_K, 256, 176),
     14: BlockFormat(TensorKind.Q6_K, 256, 210),
+    20: BlockFormat(TensorKind.IQ4_NL, 32, 18),
+    23: BlockFormat(TensorKind.IQ4_XS, 256, 136),
     30: BlockFormat(TensorKind.BF16, 1, 2),
 }
+# Names of formats that cannot be imported. MLX has no format with the same values.
+_OTHER_FORMATS: Final[Mapping[int, str]] = {
+    9: "Q8_1", 10: "Q2_K", 11: "Q3_K", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS",
+    19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S", 24: "I8", 25: "I16", 26: "I32", 27: "I64", 28: "F64",
+    29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4",
+}  # fmt: skip
 
 _STRING: Final = 8
 _ARRAY: Final = 9
@@ -132,6 +142,14 @@ class Metadata:
             if len(integers) == len(value):
                 return integers
         raise _wrong(key, "a list of whole numbers")
+
+    def numbers(self, key: str) -> list[float]:
+        value = self.values.get(key)
+        if isinstance(value, list):
+            numbers = [item for item in value if isinstance(item, float) and math.isfinite(item)]
+            if len(numbers) == len(value):
+                return numbers
+        raise _wrong(key, "a list of numbers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,9 +297,10 @@ def _read_entry(cursor: _Cursor) -> _TensorEntry:
 def _view(entry: _TensorEntry, content: mmap.mmap, start: int, file_name: str) -> Tensor:
     if entry.kind_id not in BLOCKS:
         have = ", ".join(TensorKind)
+        kind = _OTHER_FORMATS.get(entry.kind_id, f"unknown type {entry.kind_id}")
         raise GgufError(
-            f"The tensor {entry.name} is quantised in a way that can’t be imported "
-            f"(type {entry.kind_id}); possible are {have}."
+            f"The tensor {entry.name} has the format {kind}, which can’t be imported; "
+            f"possible are {have}."
         )
     block = BLOCKS[entry.kind_id]
     columns, num_rows = entry.dimensions[0], math.prod(entry.dimensions[1:])

@@ -25,6 +25,8 @@ _HALVES: Final[Mapping[TensorKind, Sequence[int]]] = {
     TensorKind.Q4_K: (0, 2),
     TensorKind.Q5_K: (0, 2),
     TensorKind.Q6_K: (208,),
+    TensorKind.IQ4_NL: (0,),
+    TensorKind.IQ4_XS: (0,),
 }
 CHAT_TEMPLATE: Final = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"

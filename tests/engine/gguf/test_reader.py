@@ -113,7 +113,7 @@ def test_unknown_quantisation_is_refused_with_the_known_ones(tmp_path: Path):
     kind_at = content.index(b"w") + 1 + 4 + 8
     content[kind_at : kind_at + 4] = struct.pack("<I", 19)
     assert cause(write(tmp_path, bytes(content))).startswith(
-        "The tensor w is quantised in a way that can’t be imported (type 19); possible are F32,"
+        "The tensor w has the format IQ1_S, which can’t be imported; possible are F32, F16, "
     )
 
 

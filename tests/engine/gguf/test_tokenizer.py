@@ -93,17 +93,19 @@ def test_tokenizer_config_has_special_tokens_and_the_template():
 
 def test_both_end_tokens_of_a_reply_are_kept():
     assert read_tokenizer(written(eot_token_id=0)).eos_ids == (2, 0)
-    assert read_tokenizer(written(eot_token_id=2)).eos_ids == (2,)
+    assert read_tokenizer(written(eos_token_id=3, eot_token_id=4)).eos_ids == (3, 4, 0, 2)
+    assert read_tokenizer(written(eot_token_id=2)).eos_ids == (2, 0)
     assert read_tokenizer(written(bos_token_id=None)).bos_id is None
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"model": "llama"}, "Its tokenizer is of the kind 'llama'; only byte-level BPE"),
+        ({"model": "bert"}, "Its tokenizer is of the kind 'bert'; byte-level BPE (gpt2) and"),
+        ({"model": "llama"}, "'tokenizer.ggml.scores' is missing or not a list of numbers."),
         (
             {"pre": "chatglm-bpe"},
-            "Its pre-tokenizer is 'chatglm-bpe'; what can be imported is: gpt-2, smollm.",
+            "Its pre-tokenizer is 'chatglm-bpe'; what can be imported is: gpt-2, smollm, qwen2, ",
         ),
         (
             {"merges": ["zzz y"]},
