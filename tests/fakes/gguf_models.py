@@ -168,8 +168,8 @@ def tiny_gguf(architecture: str, seed: int = 7) -> TinyModel:
 
 def _random_weights(config: Config, seed: int) -> Weights:
     rng = np.random.default_rng(seed)
-    parameters: list[tuple[str, Any]] = list(tree_flatten(make_model(config).parameters()))
-    shapes: dict[str, tuple[int, ...]] = {name: array.shape for name, array in parameters}
+    parameters: dict[str, Any] = dict(tree_flatten(make_model(config).parameters()))
+    shapes: dict[str, tuple[int, ...]] = {name: array.shape for name, array in parameters.items()}
     return {name: _drawn(name, shape, rng) for name, shape in sorted(shapes.items())}
 
 

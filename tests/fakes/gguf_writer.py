@@ -219,3 +219,29 @@ def _list(values: list[str] | list[int] | list[float] | list[bool]) -> bytes:
         case _:
             type_id, packed = 6, struct.pack(f"<{len(values)}f", *values)
     return struct.pack("<IIQ", 9, type_id, len(values)) + packed
+
+
+def sentence_piece_metadata(*, add_space_prefix: bool) -> dict[str, Value]:
+    """Return tiny_metadata with a SentencePiece tokenizer of the kind BPE instead of its own.
+
+    It has tokens for all bytes and for some characters, and joined tokens with falling scores.
+    """
+    joined = ["he", "ll", "▁w", "hell", "▁h", "hello", "▁hello", "or", "ld", "▁wor", "▁world", "▁▁"]
+    letters = [*"▁abcdefghijklmnopqrstuvwxyzHW0123456789.,:()#*'\n"]
+    ordinary = [*joined, *letters]
+    tokens = ["<unk>", *SPECIAL_TOKENS, *(f"<0x{byte:02X}>" for byte in range(256)), *ordinary]
+    kinds = [2, 3, 3, 3, *[6] * 256, *[1] * len(ordinary)]
+    scores = [0.0] * (len(tokens) - len(ordinary))
+    scores += [-float(rank) for rank in range(1, len(ordinary) + 1)]
+    return tiny_metadata() | {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": scores,
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.bos_token_id": 2,
+        "tokenizer.ggml.eos_token_id": 3,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.padding_token_id": 1,
+        "tokenizer.ggml.add_space_prefix": add_space_prefix,
+    }
