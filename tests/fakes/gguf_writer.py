@@ -74,6 +74,15 @@ def plain_tensor(name: str, kind: TensorKind, values: NDArray[np.floating]) -> W
     return WrittenTensor(name=name, kind=kind, shape=values.shape, raw=raw)
 
 
+def q8_0(name: str, values: NDArray[np.float32]) -> WrittenTensor:
+    """Return a tensor whose values are quantised with 8 bits, in blocks of 32."""
+    blocks = values.reshape(-1, 32)
+    scales = (np.abs(blocks).max(axis=1) / 127).astype("<f2")
+    codes = np.rint(blocks / scales.astype(np.float32)[:, None]).astype(np.int8)
+    raw = np.concatenate([scales.view(np.uint8).reshape(-1, 2), codes.view(np.uint8)], axis=1)
+    return WrittenTensor(name=name, kind=TensorKind.Q8_0, shape=values.shape, raw=raw.tobytes())
+
+
 def gguf_bytes(
     metadata: Mapping[str, Value],
     tensors: Sequence[WrittenTensor],

@@ -71,7 +71,8 @@ def continued(model: Any, count: int) -> list[int]:
     tokens: list[int] = []
     step = PROMPT
     for _ in range(count):
-        step = [int(mx.argmax(model(mx.array([step]), cache=cache)[0, -1]).item())]
+        last = np.array(model(mx.array([step]), cache=cache)[0, -1])
+        step = [int(last.argmax())]
         tokens += step
     return tokens
 

@@ -8,13 +8,17 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 import pytest
+import safetensors.numpy
 from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model  # pyright: ignore[reportUnknownVariableType]
 from numpy.typing import NDArray
 
+from engine.gguf import quants
 from engine.gguf.architectures import ARCHITECTURES
-from engine.gguf.importer import import_once
+from engine.gguf.importer import import_into, import_once
+from engine.gguf.reader import TensorKind
 from tests.fakes.gguf_models import CONFIGS, TinyModel, tiny_gguf
+from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, q8_0
 
 PROMPT = [5, 17, 60, 61, 62, 200, 41, 9, 100, 150, 33, 12, 12, 77, 250, 3]
 
@@ -49,3 +53,62 @@ def test_imported_model_gives_the_logits_of_the_written_one(tmp_path: Path, arch
 
     assert expected.std() > 0.1
     assert difference < 1e-4 * expected.std()
+
+
+def test_model_in_parts_is_imported_like_one_in_one_file(tmp_path: Path):
+    tiny = tiny_gguf("qwen35")
+    whole, parts = tmp_path / "whole.gguf", tmp_path / "parts"
+    whole.write_bytes(tiny.to_bytes())
+    parts.mkdir()
+    tensors = tiny.written()
+    for index in range(3):
+        split = {"split.no": index, "split.count": 3, "split.tensors.count": len(tensors)}
+        content = gguf_bytes({**split, **(tiny.metadata if index == 0 else {})}, tensors[index::3])
+        (parts / f"tiny-{index + 1:05}-of-00003.gguf").write_bytes(content)
+    models = tmp_path / "models"
+
+    folder = import_into(models, parts / "tiny-00002-of-00003.gguf", lambda _: None)
+
+    import_once(whole, tmp_path / "model", lambda _: None)
+    assert folder == models / "tiny"
+    name = "model.safetensors"
+    assert (folder / name).read_bytes() == (tmp_path / "model" / name).read_bytes()
+    # The import of another part finds the folder.
+    assert import_into(models, parts / "tiny-00001-of-00003.gguf", lambda _: None) == folder
+
+
+def test_quantised_hybrid_keeps_its_codes_in_reordered_value_heads(tmp_path: Path):
+    tiny = tiny_gguf("qwen35")
+    exact = tiny_gguf("qwen35")
+    tensors: list[WrittenTensor] = []
+    for tensor in tiny.written():
+        values = tiny.tensors[tensor.name]
+        if len(values.shape) == 2 and "conv" not in tensor.name:
+            tensor = q8_0(tensor.name, values)
+            raw = np.frombuffer(tensor.raw, np.uint8).reshape(len(values), -1)
+            exact.tensors[tensor.name] = quants.dequantised(TensorKind.Q8_0, raw)
+        tensors.append(tensor)
+    source = tmp_path / "quantised.gguf"
+    source.write_bytes(gguf_bytes(tiny.metadata, tensors))
+    import_once(source, tmp_path / "quantised", lambda _: None)
+    (tmp_path / "exact.gguf").write_bytes(exact.to_bytes())
+    import_once(tmp_path / "exact.gguf", tmp_path / "exact", lambda _: None)
+
+    weights = load(tmp_path / "quantised")
+    expected = load(tmp_path / "exact")
+
+    modules = [name.removesuffix(".scales") for name in weights if name.endswith(".scales")]
+    assert len(modules) == 1 + 3 * (3 + 5) + 1 * (3 + 4)
+    for module in modules:
+        codes = mx.array(weights[f"{module}.weight"])
+        scales, biases = (
+            mx.array(weights[f"{module}.{part}"].astype(np.float32))
+            for part in ("scales", "biases")
+        )
+        values: NDArray[np.float32] = np.array(mx.dequantize(codes, scales, biases, 32, 8))
+        # The unquantised import rounds the values to float16.
+        np.testing.assert_allclose(values, expected[f"{module}.weight"], rtol=1e-3, atol=1e-7)
+
+
+def load(folder: Path) -> dict[str, NDArray[Any]]:
+    return safetensors.numpy.load((folder / "model.safetensors").read_bytes())
