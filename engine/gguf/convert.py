@@ -27,7 +27,7 @@ from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_js
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
-_SLICE_VALUES: Final = 1 << 22  # number of weights converted at once; 16 MiB as float32
+_SLICE_VALUES: Final = 1 << 18  # number of weights converted at once; 1 MiB as float32 fits caches
 _MATRIX: Final = 2  # number of dimensions
 _MAX_DIMENSIONS: Final = 3  # experts, rows, columns
 

@@ -128,7 +128,7 @@ def _with_order(part: WeightPart, heads: Mapping[str, int]) -> WeightPart:
 
 def plan_qwen2(keys: Keys) -> ModelPlan:
     _require_plain_rope(keys)
-    _require_head_dim_of_width(keys)
+    _head_dim_of_width(keys)
     return _plan(keys, {}, {**_NORMS, **ATTENTION, **_BIASES, **FEED_FORWARD})
 
 
@@ -181,8 +181,7 @@ def plan_gemma3(keys: Keys) -> ModelPlan:
 def plan_phi3(keys: Keys) -> ModelPlan:
     """Plan a Phi-3 or Phi-4. Queries, keys and values are one tensor, and so are gate and up."""
     _require_plain_rope(keys)
-    _require_head_dim_of_width(keys)
-    size = keys.count("embedding_length") // keys.heads("attention.head_count")
+    size = _head_dim_of_width(keys)
     extra = {
         "partial_rotary_factor": keys.count("rope.dimension_count", size) / size,
         "original_max_position_embeddings": keys.count(
@@ -195,6 +194,7 @@ def plan_phi3(keys: Keys) -> ModelPlan:
 def plan_lfm2(keys: Keys) -> ModelPlan:
     """Plan an LFM2. Layers without key and value heads are short convolutions."""
     _require_plain_rope(keys)
+    _head_dim_of_width(keys)
     keys.require("attention.sliding_window", 0)
     num_layers = keys.num_layers()
     kv_heads = keys.integers("attention.head_count_kv")
@@ -297,7 +297,10 @@ def _require_plain_rope(keys: Keys) -> None:
     keys.require("rope.scaling.type", "none")
 
 
-def _require_head_dim_of_width(keys: Keys) -> None:
-    """Require heads of size width / number of heads. mlx-lm's class has no field for the size."""
+def _head_dim_of_width(keys: Keys) -> int:
+    """Return width / number of heads. mlx-lm's class has no field for another size of heads."""
     width, num_heads = keys.count("embedding_length"), keys.heads("attention.head_count")
+    if width % num_heads:
+        raise GgufError(f"Its width of {width:,} does not fit its {num_heads:,} heads.")
     keys.require("attention.key_length", width // num_heads)
+    return width // num_heads

@@ -119,7 +119,7 @@ def requantised(values: Floats) -> Affine:
     In each group, code 0 stands for the lowest value and code 255 for the highest value.
     """
     groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
-    low, high = groups.min(axis=2), groups.max(axis=2)
+    low, high = _over_groups(np.minimum, groups), _over_groups(np.maximum, groups)
     top = np.float32(2**REQUANTISED_BITS - 1)
     # Round scale and bias to float16 before choosing the codes, so that the codes compensate for
     # this rounding.
@@ -133,8 +133,19 @@ def requantised(values: Floats) -> Affine:
     )
     codes = np.clip(np.rint(steps), 0, top).astype(np.uint8).reshape(values.shape)
     affine = Affine(bits=REQUANTISED_BITS, codes=codes, scales=scales, biases=biases)
-    moved = np.abs(affine.values().reshape(groups.shape) - groups).max(axis=2)
-    return replace(affine, error=_largest_share(moved, np.abs(groups).max(axis=2)))
+    moved = np.abs(affine.values().reshape(groups.shape) - groups)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return replace(affine, error=_largest_share(_over_groups(np.maximum, moved), largest))
+
+
+def _over_groups(extreme: np.ufunc, groups: Floats) -> Floats:
+    """Return the minimum or maximum of each group, the last dimension, of 32 values.
+
+    Halving the groups is three times as fast as a reduction over such a short dimension.
+    """
+    while (size := groups.shape[-1]) > 1:
+        groups = extreme(groups[..., : size // 2], groups[..., size // 2 :])
+    return groups[..., 0]
 
 
 def joined(pieces: list[tuple[slice | NDArray[np.intp], Affine]]) -> Affine:

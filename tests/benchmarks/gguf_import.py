@@ -88,7 +88,9 @@ def write_file(path: Path, num_layers: int) -> None:
         for name, shape in matrices.items():
             tensors.append(random_tensor(f"blk.{layer}.{name}.weight", TensorKind.Q4_K, shape, rng))
         for name, size in vectors.items():
-            tensors.append(random_tensor(f"blk.{layer}.{name}.weight", TensorKind.F32, (size,), rng))
+            tensors.append(
+                random_tensor(f"blk.{layer}.{name}.weight", TensorKind.F32, (size,), rng)
+            )
     path.write_bytes(gguf_bytes(metadata, tensors))
 
 

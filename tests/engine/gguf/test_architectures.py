@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,14 @@ from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model  # pyright: ignore[reportUnknownVariableType]
 from numpy.typing import NDArray
 
+from engine.errors import GgufError
 from engine.gguf import quants
-from engine.gguf.architectures import ARCHITECTURES
+from engine.gguf.architectures import ARCHITECTURES, plan_model
+from engine.gguf.convert import plan_conversion
 from engine.gguf.importer import import_into, import_once
-from engine.gguf.reader import TensorKind
+from engine.gguf.reader import Metadata, TensorKind, Value, read_gguf
 from tests.fakes.gguf_models import CONFIGS, TinyModel, tiny_gguf
-from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, q8_0
+from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, plain_tensor, q8_0
 
 PROMPT = [5, 17, 60, 61, 62, 200, 41, 9, 100, 150, 33, 12, 12, 77, 250, 3]
 
@@ -105,10 +108,83 @@ def test_quantised_hybrid_keeps_its_codes_in_reordered_value_heads(tmp_path: Pat
             mx.array(weights[f"{module}.{part}"].astype(np.float32))
             for part in ("scales", "biases")
         )
-        values: NDArray[np.float32] = np.array(mx.dequantize(codes, scales, biases, 32, 8))
+        values = np.array(mx.dequantize(codes, scales, biases, 32, 8), np.float32)
         # The unquantised import rounds the values to float16.
         np.testing.assert_allclose(values, expected[f"{module}.weight"], rtol=1e-3, atol=1e-7)
 
 
 def load(folder: Path) -> dict[str, NDArray[Any]]:
     return safetensors.numpy.load((folder / "model.safetensors").read_bytes())
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_hostile_numbers_give_a_sentence_or_a_plan(tmp_path: Path, architecture: str):
+    """Replace each number of the metadata. Nothing but GgufError may be raised."""
+    tiny = tiny_gguf(architecture)
+    source = tmp_path / "model.gguf"
+    tensors = tiny.written()
+    refused = 0
+    numbers = [
+        key
+        for key, value in tiny.metadata.items()
+        if key.startswith(f"{architecture}.") and isinstance(value, int | float)
+    ]
+    for key in numbers:
+        for value in (0, 1, 3, 2**32 - 1, float("inf")):
+            source.write_bytes(gguf_bytes({**tiny.metadata, key: value}, tensors))
+            try:
+                plan_conversion(read_gguf(source))
+            except GgufError:
+                refused += 1
+    assert refused > 2 * len(numbers)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_tensors_of_other_shapes_give_a_sentence_or_a_plan(tmp_path: Path, architecture: str):
+    tiny = tiny_gguf(architecture)
+    source = tmp_path / "model.gguf"
+    for index, tensor in enumerate(tiny.written()[:24]):
+        tensors = tiny.written()
+        tensors[index] = plain_tensor(tensor.name, TensorKind.F32, np.ones((5, 3), np.float32))
+        source.write_bytes(gguf_bytes(tiny.metadata, tensors))
+        with suppress(GgufError):
+            plan_conversion(read_gguf(source))
+
+
+def changed(architecture: str, **changes: Value) -> str:
+    """Return the cause for which a file with changed metadata of the architecture is refused."""
+    tiny = tiny_gguf(architecture)
+    changes = {f"{architecture}.{key.replace('__', '.')}": it for key, it in changes.items()}
+    with pytest.raises(GgufError) as caught:
+        plan_model(Metadata(tiny.metadata | changes), tiny.tensors.keys())
+    return caught.value.problem.cause
+
+
+def test_settings_that_mlx_lm_cannot_follow_are_refused_with_their_names():
+    assert "qwen3.rope.scaling.type is 'yarn'" in changed("qwen3", rope__scaling__type="yarn")
+    assert "qwen2.attention.key_length is 8" in changed("qwen2", attention__key_length=8)
+    assert "gemma3.final_logit_softcapping is 30.0" in changed(
+        "gemma3", final_logit_softcapping=30.0
+    )
+    assert "has at least 6" in changed("gemma3", block_count=5)
+    assert "lfm2.attention.head_count_kv does not fit its 4 layers" in changed(
+        "lfm2", attention__head_count_kv=[0, 2, 0]
+    )
+    assert "Its 6 value heads do not fit its 4 key heads" in changed("qwen35", ssm__group_count=4)
+    assert "do not follow each other regularly" in changed(
+        "qwen35", attention__recurrent_layers=[True, False, True, True]
+    )
+    assert "qwen3moe.expert_weights_scale is 2.5" in changed("qwen3moe", expert_weights_scale=2.5)
+    assert "It claims 9 draft layers of 4 layers." in changed("qwen35", nextn_predict_layers=9)
+
+
+def test_draft_layers_of_a_hybrid_are_left_out():
+    tiny = tiny_gguf("qwen35")
+    metadata = tiny.metadata | {"qwen35.block_count": 5, "qwen35.nextn_predict_layers": 1}
+    names = tiny.tensors.keys() | {"blk.4.nextn.eh_proj.weight", "blk.4.attn_q.weight"}
+
+    model = plan_model(Metadata(metadata), names)
+
+    assert model.config["num_hidden_layers"] == 4
+    assert len(model.parts) == len(tiny.tensors)
+    assert not any("blk.4." in tensor for part in model.parts for tensor in part.tensors)
