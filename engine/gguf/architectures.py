@@ -1,7 +1,7 @@
 """Find the plan for a GGUF file's architecture and assign the file's tensors to it.
 
 `ARCHITECTURES` has one entry per supported architecture. The functions that plan a model are in
-dense.py and gated_delta.py. The module does not read the data of tensors.
+dense.py and gated_delta.py. The module reads no tensors but factors of rotary embeddings.
 """
 
 from __future__ import annotations
@@ -49,12 +49,15 @@ class PlannedModel:
     parts: tuple[WeightPart, ...]
 
 
-def plan_model(metadata: Metadata, present: Set[str]) -> PlannedModel:
+def plan_model(
+    metadata: Metadata, present: Set[str], vector: Callable[[str], list[float] | None]
+) -> PlannedModel:
     """Return the configuration of the file's model and the parts for which it has tensors.
 
     Args:
         metadata: the metadata of the file.
         present: the names of all tensors in the file.
+        vector: returns the values of a small vector, or None if the file lacks the tensor.
 
     Raises:
         GgufError: the architecture or a setting is not supported, the file lacks a tensor, or it
@@ -65,7 +68,7 @@ def plan_model(metadata: Metadata, present: Set[str]) -> PlannedModel:
         have = ", ".join(ARCHITECTURES)
         raise GgufError(f"Its architecture is {name[:60]!r}; what can be imported is: {have}.")
     architecture = ARCHITECTURES[name]
-    keys = Keys(metadata, name, len(present))
+    keys = Keys(metadata, name, len(present), vector)
     plan = architecture.plan(keys)
     _require_tensors(name, plan, present)
     return PlannedModel(

@@ -9,9 +9,11 @@ does not use mlx.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,12 +24,13 @@ from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import PlannedModel, plan_model
 from engine.gguf.parts import Change, Form, Order, WeightPart
-from engine.gguf.reader import GgufFile, Tensor
+from engine.gguf.reader import GgufFile, Tensor, TensorKind
 from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_json, tokenizer_json
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
 _SLICE_VALUES: Final = 1 << 18  # number of weights converted at once; 1 MiB as float32 fits caches
+_MAX_VECTOR_BYTES: Final = 4096
 _MATRIX: Final = 2  # number of dimensions
 _MAX_DIMENSIONS: Final = 3  # experts, rows, columns
 
@@ -105,7 +108,7 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
     Raises:
         GgufError: the file cannot be imported.
     """
-    model = plan_model(gguf.metadata, gguf.tensors.keys())
+    model = plan_model(gguf.metadata, gguf.tensors.keys(), partial(_vector, gguf.tensors))
     tokenizer = read_tokenizer(gguf.metadata)
     vocab_size = gguf.tensors["token_embd.weight"].shape[0]
     if len(tokenizer.tokens) > vocab_size:
@@ -150,6 +153,19 @@ def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], 
             rounding = rounding.joined(_write_part(part, writer, on_bytes))
         writer.finish()
     return rounding
+
+
+def _vector(tensors: Mapping[str, Tensor], name: str) -> list[float] | None:
+    """Return the positive values of a small vector, or None if the file lacks the tensor."""
+    tensor = tensors.get(name)
+    if tensor is None:
+        return None
+    if tensor.kind is not TensorKind.F32 or tensor.raw.size > _MAX_VECTOR_BYTES:
+        raise GgufError(f"The tensor {name} is not a small vector of 32-bit numbers.")
+    values = [float(f"{value:.7g}") for value in quants.dequantised(tensor.kind, tensor.raw).flat]
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise GgufError(f"The tensor {name} holds values that are not positive numbers.")
+    return values
 
 
 def _plan_part(part: WeightPart, by_name: Mapping[str, Tensor]) -> _PlannedPart:

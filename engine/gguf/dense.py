@@ -6,6 +6,7 @@ the classes of mlx_lm.models for the names in model folders.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -89,6 +90,8 @@ _LFM2_CONVOLUTION: Final = {
     "shortconv.in_proj.weight": "conv.in_proj.weight",
     "shortconv.out_proj.weight": "conv.out_proj.weight",
 }
+_LLAMA3_FACTORS: Final = "rope_freqs.weight"
+_PHI3_FACTORS: Final = ("rope_factors_long.weight", "rope_factors_short.weight")
 _GEMMA_PATTERN: Final = 6  # Each sixth layer of Gemma 3 attends to the whole context.
 _GEMMA_27B_LAYERS: Final = 62
 
@@ -109,8 +112,12 @@ def plan_llama(keys: Keys) -> ModelPlan:
         return tuple(_with_order(part, heads) for part in parts)
 
     num_layers = keys.num_layers()
-    extra = {"head_dim": head_dim, "hidden_act": "silu"}
+    extra: dict[str, object] = {"head_dim": head_dim, "hidden_act": "silu"}
+    if factors := keys.vector(_LLAMA3_FACTORS):
+        theta = keys.number("rope.freq_base", 10_000)
+        extra["rope_scaling"] = _llama3_scaling(factors, theta, head_dim)
     return ModelPlan(
+        skipped=(_LLAMA3_FACTORS,),
         config={**config, **extra},
         num_layers=num_layers,
         parts=(
@@ -118,6 +125,40 @@ def plan_llama(keys: Keys) -> ModelPlan:
             *(part for i in range(num_layers) for part in layer(f"blk.{i}.", f"model.layers.{i}.")),
         ),
     )
+
+
+def _llama3_scaling(factors: list[float], theta: float, head_dim: int) -> Mapping[str, object]:
+    """Return the settings of Llama 3 that yield the factors in the file.
+
+    llama.cpp's conversion stores a factor for each wavelength of the rotary embedding: 1 for short
+    wavelengths, a constant for long ones, and a transition between them. Only this constant differs
+    between the published models.
+
+    Raises:
+        GgufError: other settings were used.
+    """
+    scaling = {
+        "rope_type": "llama3",
+        "factor": max(factors),
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    }
+    wavelengths = [2 * math.pi * theta ** (2 * i / head_dim) for i in range(len(factors))]
+    expected = [_llama3_factor(length, max(factors)) for length in wavelengths]
+    fits = all(
+        math.isclose(ours, theirs, rel_tol=1e-4)
+        for ours, theirs in zip(expected, factors, strict=True)
+    )
+    if 2 * len(factors) != head_dim or not fits:
+        raise GgufError(f"The factors in {_LLAMA3_FACTORS} are not those of Llama 3.")
+    return scaling
+
+
+def _llama3_factor(wavelength: float, factor: float) -> float:
+    # The share of the original frequency: 1 at 8192 / 4 tokens and less, 0 at 8192 tokens and more.
+    share = min(max((8192 / wavelength - 1) / 3, 0.0), 1.0)
+    return 1 / ((1 - share) / factor + share)
 
 
 def _with_order(part: WeightPart, heads: Mapping[str, int]) -> WeightPart:
@@ -182,13 +223,21 @@ def plan_phi3(keys: Keys) -> ModelPlan:
     """Plan a Phi-3 or Phi-4. Queries, keys and values are one tensor, and so are gate and up."""
     _require_plain_rope(keys)
     size = _head_dim_of_width(keys)
-    extra = {
-        "partial_rotary_factor": keys.count("rope.dimension_count", size) / size,
+    rotary = keys.count("rope.dimension_count", size)
+    extra: dict[str, object] = {
+        "partial_rotary_factor": rotary / size,
         "original_max_position_embeddings": keys.count(
             "rope.scaling.original_context_length", keys.count("context_length")
         ),
     }
-    return _plan(keys, extra, {**_NORMS, **_PHI3})
+    long, short = (keys.vector(name) for name in _PHI3_FACTORS)
+    if long and short:
+        if {2 * len(long), 2 * len(short)} != {rotary}:
+            raise GgufError(
+                f"The factors in {_PHI3_FACTORS[0]} do not fit {rotary} rotated values."
+            )
+        extra["rope_scaling"] = {"type": "longrope", "long_factor": long, "short_factor": short}
+    return replace(_plan(keys, extra, {**_NORMS, **_PHI3}), skipped=_PHI3_FACTORS)
 
 
 def plan_lfm2(keys: Keys) -> ModelPlan:

@@ -72,6 +72,8 @@ class Keys:
     metadata: Metadata
     architecture: str
     num_tensors: int
+    # Returns the values of a small vector of the file, or None if the file lacks the tensor.
+    vector: Callable[[str], list[float] | None]
 
     def integer(self, key: str, default: int | None = None) -> int:
         return self.metadata.integer(self._full(key), default)

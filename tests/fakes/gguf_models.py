@@ -122,6 +122,34 @@ CONFIGS: Final[Mapping[str, Config]] = {
         "tie_word_embeddings": False,
     },
 }
+# Models with scaled rotary embeddings, as in Llama 3.1 and Phi-3 with a context of 128,000 tokens.
+# Key: name for tests. Value: the architecture and the fields that differ from CONFIGS.
+SCALED: Final[Mapping[str, tuple[str, Config]]] = {
+    "llama3": (
+        "llama",
+        {
+            "rope_theta": 500000.0,
+            "rope_scaling": {
+                "rope_type": "llama3",
+                "factor": 32.0,
+                "low_freq_factor": 1.0,
+                "high_freq_factor": 4.0,
+                "original_max_position_embeddings": 8192,
+            },
+        },
+    ),
+    "phi3_long": (
+        "phi3",
+        {
+            "original_max_position_embeddings": 64,
+            "rope_scaling": {
+                "type": "longrope",
+                "short_factor": [1.0, 1.0, 1.25, 1.5],
+                "long_factor": [1.0, 1.5, 4.0, 30.0],
+            },
+        },
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +180,10 @@ class TinyModel:
         return model
 
 
-def tiny_gguf(architecture: str, seed: int = 7) -> TinyModel:
-    config = copy.deepcopy(CONFIGS[architecture])
+def tiny_gguf(name: str, seed: int = 7) -> TinyModel:
+    """Return the model of a key of CONFIGS or SCALED."""
+    architecture, changes = SCALED[name] if name in SCALED else (name, Config())
+    config = copy.deepcopy({**CONFIGS[architecture], **changes})
     weights = _random_weights(config, seed)
     if architecture == "gemma3":
         del weights["lm_head.weight"]  # Gemma 3 uses its embeddings.
@@ -162,7 +192,7 @@ def tiny_gguf(architecture: str, seed: int = 7) -> TinyModel:
         config=config,
         weights=weights,
         metadata=tiny_metadata() | _metadata(architecture, config),
-        tensors=_tensors(architecture, config, weights),
+        tensors=_tensors(architecture, config, weights) | _factors(config),
     )
 
 
@@ -266,6 +296,31 @@ def _tensors(architecture: str, config: Config, weights: Weights) -> Weights:
     return tensors
 
 
+def _factors(config: Config) -> Weights:
+    """Apply generate_extra_tensors of the architecture's class in llama.cpp's conversion."""
+    scaling = config.get("rope_scaling", {})
+    if "long_factor" in scaling:
+        return {
+            f"rope_factors_{name}.weight": np.array(scaling[f"{name}_factor"], np.float32)
+            for name in ("long", "short")
+        }
+    if scaling.get("rope_type") != "llama3":
+        return {}
+    old = scaling["original_max_position_embeddings"]
+    low, high, factor = (scaling[key] for key in ("low_freq_factor", "high_freq_factor", "factor"))
+    factors: list[float] = []
+    for i in range(0, config["head_dim"], 2):
+        wavelength = 2 * np.pi * config["rope_theta"] ** (i / config["head_dim"])
+        if wavelength < old / high:
+            factors.append(1)
+        elif wavelength > old / low:
+            factors.append(factor)
+        else:
+            smooth = (old / wavelength - low) / (high - low)
+            factors.append(1 / ((1 - smooth) / factor + smooth))
+    return {"rope_freqs.weight": np.array(factors, np.float32)}
+
+
 def _divided(name: str) -> tuple[str, str]:
     """Return the prefix of a layer's tensors in GGUF and the rest of mlx-lm's name."""
     if not name.startswith("model.layers."):
@@ -364,6 +419,14 @@ def _metadata(architecture: str, config: Config) -> dict[str, Value]:
             "rope.dimension_count": head_dim // 4,
         }
     values |= _OTHER_METADATA.get(architecture, {})
+    if "original_max_position_embeddings" in config:
+        original = config["original_max_position_embeddings"]
+        share = config["max_position_embeddings"] / original
+        values["rope.scaling.original_context_length"] = original
+        if share > 1:
+            values["rope.scaling.attn_factor"] = float(
+                np.sqrt(1 + np.log(share) / np.log(original))
+            )
     if "rope_parameters" in config:
         values["rope.freq_base"] = config["rope_parameters"]["rope_theta"]
     pre = {"llama": "smollm", "lfm2": "lfm2", "qwen35": "qwen35", "qwen35moe": "qwen35"}
@@ -393,7 +456,6 @@ _OTHER_METADATA: Final[Mapping[str, Mapping[str, Value]]] = {
     },
     "phi3": {
         "rope.dimension_count": 8,
-        "rope.scaling.original_context_length": 4096,
         "attention.sliding_window": 0,
     },
 }

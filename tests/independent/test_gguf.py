@@ -5,6 +5,7 @@ All tests are skipped unless `make independent` has installed these packages. Wh
 | architecture | greedy 32 tokens of llama.cpp | names of the gguf package |
 |---|---|---|
 | all ten of `engine.gguf.architectures` | equal | known |
+| llama and phi3 with scaled rotary embeddings | equal | known |
 
 Logits differ by less than 1e-4 of their standard deviation, those of gemma3 by less than 1e-2:
 ggml looks up GELU in a table of float16.
@@ -29,7 +30,7 @@ from engine.gguf.architectures import ARCHITECTURES
 from engine.gguf.reader import Metadata, TensorKind, read_gguf
 from engine.gguf.tokenizer import PRE_TOKENIZERS, read_tokenizer, tokenizer_json
 from tests.engine.gguf.test_architectures import PROMPT, imported, logits
-from tests.fakes.gguf_models import tiny_gguf
+from tests.fakes.gguf_models import SCALED, tiny_gguf
 from tests.fakes.gguf_writer import (
     gguf_bytes,
     random_tensor,
@@ -77,13 +78,13 @@ def continued(model: Any, count: int) -> list[int]:
     return tokens
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, *SCALED])
 def test_llama_cpp_continues_a_file_as_mlx_lm_continues_its_import(
     tmp_path: Path, architecture: str
 ):
     model = imported(tiny_gguf(architecture), tmp_path)
 
-    theirs = ask("continue", tmp_path / f"{architecture}.gguf", PROMPT, NUM_TOKENS)
+    theirs = ask("continue", tmp_path / "tiny.gguf", PROMPT, NUM_TOKENS)
 
     ours = logits(model)
     difference = np.abs(np.array(theirs["logits"]) - ours).max() / ours.std()
@@ -91,7 +92,7 @@ def test_llama_cpp_continues_a_file_as_mlx_lm_continues_its_import(
     assert theirs["tokens"] == continued(model, NUM_TOKENS)
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, *SCALED])
 def test_gguf_package_knows_all_written_tensors(tmp_path: Path, architecture: str):
     source = tmp_path / "model.gguf"
     tiny = tiny_gguf(architecture)

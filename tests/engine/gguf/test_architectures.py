@@ -14,13 +14,15 @@ from mlx_lm.models.cache import make_prompt_cache
 from mlx_lm.utils import load_model  # pyright: ignore[reportUnknownVariableType]
 from numpy.typing import NDArray
 
+from engine.catalog.card import ModelSource
+from engine.catalog.scan import Root, scan
 from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import ARCHITECTURES, plan_model
 from engine.gguf.convert import plan_conversion
 from engine.gguf.importer import import_into, import_once
 from engine.gguf.reader import Metadata, TensorKind, Value, read_gguf
-from tests.fakes.gguf_models import CONFIGS, TinyModel, tiny_gguf
+from tests.fakes.gguf_models import CONFIGS, SCALED, TinyModel, tiny_gguf
 from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, plain_tensor, q8_0
 
 PROMPT = [5, 17, 60, 61, 62, 200, 41, 9, 100, 150, 33, 12, 12, 77, 250, 3]
@@ -28,7 +30,7 @@ PROMPT = [5, 17, 60, 61, 62, 200, 41, 9, 100, 150, 33, 12, 12, 77, 250, 3]
 
 def imported(tiny: TinyModel, place: Path) -> Any:
     """Import the model's GGUF file and return the model that mlx-lm loads, in float32."""
-    source = place / f"{tiny.architecture}.gguf"
+    source = place / "tiny.gguf"
     source.write_bytes(tiny.to_bytes())
     import_once(source, place / "model", lambda _: None)
     model: Any = load_model(place / "model")[0]
@@ -47,13 +49,15 @@ def test_configurations_cover_all_architectures():
     assert CONFIGS.keys() == ARCHITECTURES.keys()
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
+@pytest.mark.parametrize("architecture", [*ARCHITECTURES, *SCALED])
 def test_imported_model_gives_the_logits_of_the_written_one(tmp_path: Path, architecture: str):
     tiny = tiny_gguf(architecture)
     expected = logits(tiny.model())
 
     difference = np.abs(logits(imported(tiny, tmp_path)) - expected).max()
 
+    (card,) = scan([Root(tmp_path, ModelSource.FOLDER)])
+    assert card.usable
     assert expected.std() > 0.1
     assert difference < 1e-4 * expected.std()
 
@@ -156,7 +160,7 @@ def changed(architecture: str, **changes: Value) -> str:
     tiny = tiny_gguf(architecture)
     changes = {f"{architecture}.{key.replace('__', '.')}": it for key, it in changes.items()}
     with pytest.raises(GgufError) as caught:
-        plan_model(Metadata(tiny.metadata | changes), tiny.tensors.keys())
+        plan_model(Metadata(tiny.metadata | changes), tiny.tensors.keys(), lambda _: None)
     return caught.value.problem.cause
 
 
@@ -183,8 +187,23 @@ def test_draft_layers_of_a_hybrid_are_left_out():
     metadata = tiny.metadata | {"qwen35.block_count": 5, "qwen35.nextn_predict_layers": 1}
     names = tiny.tensors.keys() | {"blk.4.nextn.eh_proj.weight", "blk.4.attn_q.weight"}
 
-    model = plan_model(Metadata(metadata), names)
+    model = plan_model(Metadata(metadata), names, lambda _: None)
 
     assert model.config["num_hidden_layers"] == 4
     assert len(model.parts) == len(tiny.tensors)
     assert not any("blk.4." in tensor for part in model.parts for tensor in part.tensors)
+
+
+def test_factors_of_unknown_rotary_embeddings_are_refused(tmp_path: Path):
+    for name, tensor, sentence in (
+        ("llama3", "rope_freqs.weight", "rope_freqs.weight are not those of Llama 3"),
+        ("phi3_long", "rope_factors_long.weight", "do not fit 8 rotated values"),
+    ):
+        tiny = tiny_gguf(name)
+        for values in (np.full(16, 2.5), np.full(3, 1.0)):
+            tiny.tensors[tensor] = values.astype(np.float32)
+            source = tmp_path / "model.gguf"
+            source.write_bytes(tiny.to_bytes())
+            with pytest.raises(GgufError) as caught:
+                plan_conversion(read_gguf(source))
+            assert sentence in caught.value.problem.cause

@@ -205,8 +205,8 @@ def test_unsupported_metadata_is_refused_with_the_cause(
 
 def test_unknown_tensor_is_refused_with_its_name(tmp_path: Path):
     model = tiny_llama()
-    extra = plain_tensor("rope_freqs.weight", TensorKind.F32, np.ones(32))
-    assert "for example rope_freqs.weight." in cause(
+    extra = plain_tensor("rope_extra.weight", TensorKind.F32, np.ones(32))
+    assert "for example rope_extra.weight." in cause(
         replace(model, tensors=[*model.tensors, extra]), tmp_path
     )
 
