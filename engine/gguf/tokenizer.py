@@ -63,13 +63,18 @@ _QWEN35: Final = PreTokenizer(
 )
 _THREE_DIGITS: Final = _split(r"\p{L}", r"\p{N}{1,3}", r"[^\s\p{L}\p{N}]")
 _LLAMA3: Final = PreTokenizer(_THREE_DIGITS, ignores_merges=True)
-_UPPER: Final = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"
-_LOWER: Final = r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
-_GPT_4O: Final = _by_pattern(
-    rf"[^\r\n\p{{L}}\p{{N}}]?{_UPPER}*{_LOWER}+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    rf"|[^\r\n\p{{L}}\p{{N}}]?{_UPPER}+{_LOWER}*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
-    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+
+
+def _split_cased(contractions: str, digits: str) -> Mapping[str, object]:
+    """Return rules that also divide text where a small letter is followed by a capital letter."""
+    upper, lower = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+    return _by_pattern(
+        rf"[^\r\n\p{{L}}\p{{N}}]?{upper}*{lower}+{contractions}"
+        rf"|[^\r\n\p{{L}}\p{{N}}]?{upper}+{lower}*{contractions}"
+        rf"|{digits}| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+    )
+
+
 # Key: value of tokenizer.ggml.pre. llama.cpp's src/llama-vocab.cpp has the patterns, and Hugging
 # Face's tokenizer.json of the models has the normalisation to NFC, which llama.cpp leaves out.
 PRE_TOKENIZERS: Final[Mapping[str, PreTokenizer]] = {
@@ -82,8 +87,11 @@ PRE_TOKENIZERS: Final[Mapping[str, PreTokenizer]] = {
     "llama3": _LLAMA3,
     "llama-v3": _LLAMA3,
     "lfm2": _LLAMA3,
+    "falcon3": _LLAMA3,
     "dbrx": PreTokenizer(_THREE_DIGITS),
-    "gpt-4o": PreTokenizer(_GPT_4O),
+    "smaug-bpe": PreTokenizer(_THREE_DIGITS),
+    "tekken": PreTokenizer(_split_cased("", r"\p{N}"), ignores_merges=True),
+    "gpt-4o": PreTokenizer(_split_cased("(?i:'s|'t|'re|'ve|'m|'ll|'d)?", r"\p{N}{1,3}")),
 }
 _CONTROL: Final = 3
 _USER_DEFINED: Final = 4
@@ -97,6 +105,8 @@ _END_TEXTS: Final = frozenset(
 )
 _SPACE: Final = "▁"
 _MAX_PIECE_LEN: Final = 256  # characters of an ordinary SentencePiece token
+# Characters of all ordinary tokens; finding the merges takes a second for two million of them.
+_MAX_PIECES_LEN: Final = 8_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,6 +272,8 @@ def _sentence_piece_merges(
     }
     if any(len(piece) > _MAX_PIECE_LEN for piece in pieces):
         raise GgufError(f"It has an ordinary token of more than {_MAX_PIECE_LEN} characters.")
+    if sum(map(len, pieces)) > _MAX_PIECES_LEN:
+        raise GgufError(f"Its tokens have more than {_MAX_PIECES_LEN:,} characters.")
     merges: list[list[str]] = []
     for piece in sorted(pieces, key=lambda piece: (-scores[pieces[piece]], pieces[piece])):
         halves = [(piece[:at], piece[at:]) for at in range(1, len(piece))]

@@ -202,6 +202,33 @@ def test_long_sentence_piece_token_is_refused():
         read_tokenizer(Metadata(values))
 
 
+def test_sentence_piece_tokens_with_too_many_characters_are_refused():
+    values = sentence_piece_metadata(add_space_prefix=False)
+    tokens = [f"{number:0256}" for number in range(31_251)]
+    values["tokenizer.ggml.tokens"] = tokens
+    values["tokenizer.ggml.token_type"] = [1] * len(tokens)
+    values["tokenizer.ggml.scores"] = [0.0] * len(tokens)
+    with pytest.raises(GgufError, match="Its tokens have more than 8,000,000 characters"):
+        read_tokenizer(Metadata(values))
+
+
+@pytest.mark.parametrize(
+    ("pre", "words"),
+    [
+        ("gpt-2", "HelloWorld 's Ġ Ġx 1234"),
+        ("qwen2", "HelloWorld 's Ġ Ġx 1 2 3 4"),
+        ("dbrx", "HelloWorld 's Ġ Ġx 123 4"),
+        ("tekken", "Hello World 's Ġ Ġx 1 2 3 4"),
+        ("gpt-4o", "Hello World's Ġ Ġx 123 4"),
+    ],
+)
+def test_pre_tokenizer_divides_text_into_its_words(pre: str, words: str):
+    tokenizer = Tokenizer.from_str(tokenizer_json(read_tokenizer(written(pre=pre))))
+    assert tokenizer.pre_tokenizer is not None
+    divided = tokenizer.pre_tokenizer.pre_tokenize_str("HelloWorld's  x1234")
+    assert [word for word, _ in divided] == words.split()
+
+
 @pytest.mark.parametrize(("qwen", "pre"), [(Qwen.QWEN3, "qwen2"), (Qwen.QWEN3_6, "qwen35")])
 def test_imported_qwen_vocabulary_gives_the_tokens_of_the_real_tokenizer(qwen: Qwen, pre: str):
     real = qwen_tokenizer(qwen)
