@@ -61,7 +61,7 @@ bench: setup
 	$(QT) $(PY) -m tests.benchmarks.many_chats
 
 # Compares imported GGUF files with llama.cpp and the gguf package. The packages are installed into
-# an environment of their own and built from source: five minutes on one core, 1 GB of disk.
+# an environment of their own and built from source: six minutes on one core.
 independent: setup $(INDEPENDENT)
 	$(QT) $(PY) -m pytest -q tests/independent
 
