@@ -6,10 +6,15 @@ PY := .venv/bin/python
 UV := .tools/bin/uv
 STAMP := .venv/.installed
 PACKAGING := .tools/.packaging
+INDEPENDENT := .tools/.independent
+# Settings of llama.cpp's build: only the library, no downloads, no programs.
+LLAMA_CPP := -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA_BUILD_TOOLS=OFF \
+    -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
+    -DLLAMA_BUILD_TESTS=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DGGML_OPENMP=OFF
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 2
 
-.PHONY: run test setup starter app lint types contracts unit coverage soak bench screenshots lock clean
+.PHONY: run test setup starter app lint types contracts unit coverage soak bench screenshots independent lock clean
 
 run: setup
 	@bash packaging/check_display.sh
@@ -55,6 +60,17 @@ bench: setup
 	$(PY) -m tests.benchmarks.attending
 	$(QT) $(PY) -m tests.benchmarks.many_chats
 
+# Compares imported GGUF files with llama.cpp and the gguf package. The packages are installed into
+# an environment of their own and built from source: six minutes on one core.
+independent: setup $(INDEPENDENT)
+	$(QT) $(PY) -m pytest -q tests/independent
+
+$(INDEPENDENT): tests/independent/requirements.lock | $(UV)
+	@$(UV) venv -q --allow-existing --python ">=3.11,<3.14" .tools/independent
+	@CMAKE_ARGS="$(LLAMA_CPP)" $(UV) pip sync -q --no-config --python .tools/independent/bin/python \
+	    --require-hashes --build-constraints $< $<
+	@touch $@
+
 screenshots: setup
 	$(QT) $(PY) -m tests.screenshots.make build/screenshots
 
@@ -91,6 +107,7 @@ lock: | $(UV)
 	$(LOCK) --extra test --extra starter pyproject.toml -o requirements.lock
 	$(LOCK) -c requirements.lock pyproject.toml -o packaging/requirements.lock
 	$(LOCK) packaging/tools.in -o packaging/tools.lock
+	$(LOCK) --no-config tests/independent/requirements.in -o tests/independent/requirements.lock
 
 clean:
 	rm -rf .venv .tools build dist

@@ -1,161 +1,97 @@
-"""Map the tensor and metadata names of GGUF files to the names that mlx-lm uses.
+"""Find the plan for a GGUF file's architecture and assign the file's tensors to it.
 
-`ARCHITECTURES` has one entry per supported architecture. An entry maps the names of tensors and of
-configuration fields. llama.cpp reorders the rows of some tensors, and the entry lists these
-tensors. The module does not read the data of tensors.
+`ARCHITECTURES` has one entry per supported architecture. The functions that plan a model are in
+dense.py and gated_delta.py. The module reads no tensors but factors of rotary embeddings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Final
 
 from engine.errors import GgufError
+from engine.gguf import dense, gated_delta
+from engine.gguf.parts import Keys, ModelPlan, WeightPart
 from engine.gguf.reader import Metadata
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """The GGUF metadata key from which a number in config.json is read."""
-
-    key: str  # metadata key without the architecture's prefix
-    default: int | None = None  # value if the key is missing; None if the key is required
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """The names and settings that are needed to import one architecture."""
+    """The names of an architecture in config.json, and the function that plans its models."""
 
-    name: str  # value of general.architecture in the GGUF file
-    model_type: str  # value of model_type in config.json
+    model_type: str
     model_class: str  # value in the list `architectures` in config.json
-    # Tensors outside the layers. Key: GGUF name. Value: mlx-lm module.
-    outer: Mapping[str, str]
-    # Tensors of each layer. Key: GGUF name. Value: mlx-lm module.
-    layer: Mapping[str, str]
-    optional: frozenset[str]  # GGUF names of tensors in `outer` that a file may lack
-    # Integer fields of config.json. Key: field name. Value: the GGUF metadata to read.
-    integers: Mapping[str, Field]
-    # Other numeric fields of config.json. Key: field name. Value: the GGUF metadata to read.
-    numbers: Mapping[str, Field]
-    constants: Mapping[str, str]  # fields of config.json that have the same value for all models
-    # Tensors of a layer. llama.cpp interleaves their rows for its rotary embedding. Key: GGUF name.
-    # Value: the field of config.json that contains the tensor's number of heads.
-    interleaved: Mapping[str, str]
-    # Metadata for which only one value is supported. Key: metadata key. Value: supported value.
-    fixed: Mapping[str, int | str]
+    plan: Callable[[Keys], ModelPlan]
 
 
-_LLAMA: Final = Architecture(
-    name="llama",
-    model_type="llama",
-    model_class="LlamaForCausalLM",
-    outer={
-        "token_embd": "model.embed_tokens",
-        "output_norm": "model.norm",
-        "output": "lm_head",
-    },
-    optional=frozenset({"output"}),
-    layer={
-        "attn_norm": "input_layernorm",
-        "attn_q": "self_attn.q_proj",
-        "attn_k": "self_attn.k_proj",
-        "attn_v": "self_attn.v_proj",
-        "attn_output": "self_attn.o_proj",
-        "ffn_norm": "post_attention_layernorm",
-        "ffn_gate": "mlp.gate_proj",
-        "ffn_up": "mlp.up_proj",
-        "ffn_down": "mlp.down_proj",
-    },
-    integers={
-        "hidden_size": Field("embedding_length"),
-        "num_hidden_layers": Field("block_count"),
-        "intermediate_size": Field("feed_forward_length"),
-        "num_attention_heads": Field("attention.head_count"),
-        "num_key_value_heads": Field("attention.head_count_kv"),
-        "head_dim": Field("rope.dimension_count"),
-        "max_position_embeddings": Field("context_length"),
-    },
-    numbers={
-        "rms_norm_eps": Field("attention.layer_norm_rms_epsilon"),
-        "rope_theta": Field("rope.freq_base", 10_000),
-    },
-    constants={"hidden_act": "silu"},
-    interleaved={
-        "attn_q": "num_attention_heads",
-        "attn_k": "num_key_value_heads",
-    },
-    fixed={"rope.scaling.type": "none", "expert_count": 0},
-)
-
-ARCHITECTURES: Final[Mapping[str, Architecture]] = {entry.name: entry for entry in (_LLAMA,)}
+# Key: value of general.architecture in the GGUF file.
+ARCHITECTURES: Final[Mapping[str, Architecture]] = {
+    "llama": Architecture("llama", "LlamaForCausalLM", dense.plan_llama),
+    "qwen2": Architecture("qwen2", "Qwen2ForCausalLM", dense.plan_qwen2),
+    "qwen3": Architecture("qwen3", "Qwen3ForCausalLM", dense.plan_qwen3),
+    "qwen3moe": Architecture("qwen3_moe", "Qwen3MoeForCausalLM", dense.plan_qwen3moe),
+    "qwen35": Architecture("qwen3_5", "Qwen3_5ForCausalLM", gated_delta.plan_qwen35),
+    "qwen35moe": Architecture("qwen3_5_moe", "Qwen3_5MoeForCausalLM", gated_delta.plan_qwen35moe),
+    "qwen3next": Architecture("qwen3_next", "Qwen3NextForCausalLM", gated_delta.plan_qwen3next),
+    "gemma3": Architecture("gemma3_text", "Gemma3ForCausalLM", dense.plan_gemma3),
+    "lfm2": Architecture("lfm2", "Lfm2ForCausalLM", dense.plan_lfm2),
+    "phi3": Architecture("phi3", "Phi3ForCausalLM", dense.plan_phi3),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfigNumbers:
-    """The numbers of config.json, by field name."""
+class PlannedModel:
+    """The configuration of a model and the weights that a file has for it."""
 
-    integers: Mapping[str, int]
-    numbers: Mapping[str, float]
+    config: Mapping[str, object]  # fields of config.json
+    context_len: int
+    parts: tuple[WeightPart, ...]
 
 
-def find_architecture(metadata: Metadata) -> Architecture:
+def plan_model(
+    metadata: Metadata, present: Set[str], vector: Callable[[str], list[float] | None]
+) -> PlannedModel:
+    """Return the configuration of the file's model and the parts for which it has tensors.
+
+    Args:
+        metadata: the metadata of the file.
+        present: the names of all tensors in the file.
+        vector: returns the values of a small vector, or None if the file lacks the tensor.
+
+    Raises:
+        GgufError: the architecture or a setting is not supported, the file lacks a tensor, or it
+            has a tensor that the architecture does not have.
+    """
     name = metadata.text("general.architecture")
     if name not in ARCHITECTURES:
         have = ", ".join(ARCHITECTURES)
         raise GgufError(f"Its architecture is {name[:60]!r}; what can be imported is: {have}.")
     architecture = ARCHITECTURES[name]
-    for key, understood in architecture.fixed.items():
-        if (value := metadata.values.get(f"{name}.{key}", understood)) != understood:
-            raise GgufError(f"Its {name}.{key} is {value!r}; only {understood!r} can be imported.")
-    return architecture
-
-
-def read_settings(architecture: Architecture, metadata: Metadata) -> ConfigNumbers:
-    def key(field: Field) -> str:
-        return f"{architecture.name}.{field.key}"
-
-    return ConfigNumbers(
-        integers={
-            name: metadata.integer(key(field), field.default)
-            for name, field in architecture.integers.items()
+    keys = Keys(metadata, name, len(present), vector)
+    plan = architecture.plan(keys)
+    _require_tensors(name, plan, present)
+    return PlannedModel(
+        config={
+            "model_type": architecture.model_type,
+            "architectures": [architecture.model_class],
+            **plan.config,
+            "tie_word_embeddings": "output.weight" not in present,
         },
-        numbers={
-            # Metadata values have single precision. Rounding to seven digits restores the intended
-            # number, such as 1e-05 instead of 9.9999997e-06.
-            name: float(f"{metadata.number(key(field), field.default):.7g}")
-            for name, field in architecture.numbers.items()
-        },
+        context_len=keys.count("context_length"),
+        parts=tuple(part for part in plan.parts if present >= set(part.tensors)),
     )
 
 
-def module_names(architecture: Architecture, num_layers: int, present: Set[str]) -> dict[str, str]:
-    """Return the mlx-lm module of each tensor, by the tensor's name in the GGUF file.
-
-    Args:
-        architecture: the table entry of the model's architecture.
-        num_layers: the number of layers of the model.
-        present: the names of all tensors in the file.
-
-    Raises:
-        GgufError: the file lacks a tensor, or has a tensor that the architecture does not have.
-    """
-    outer = {f"{tensor}.weight": module for tensor, module in architecture.outer.items()}
-    layers = {
-        f"blk.{layer}.{tensor}.weight": f"model.layers.{layer}.{module}"
-        for layer in range(num_layers)
-        for tensor, module in architecture.layer.items()
-    }
-    names = outer | layers
-    optional = {f"{tensor}.weight" for tensor in architecture.optional}
-    if missing := sorted(names.keys() - present - optional):
+def _require_tensors(name: str, plan: ModelPlan, present: Set[str]) -> None:
+    names = {tensor for part in plan.parts for tensor in part.tensors}
+    if missing := sorted(names - present - plan.optional):
         raise GgufError(
             f"It lacks {len(missing)} of the model’s tensors, for example {missing[0]}."
         )
-    if unknown := sorted(present - names.keys()):
+    unknown = sorted(tensor for tensor in present - names if not tensor.startswith(plan.skipped))
+    if unknown:
         raise GgufError(
-            f"It holds tensors that a model of architecture {architecture.name!r} "
-            f"is not known to have, for example {unknown[0]}."
+            f"It holds tensors that a model of architecture {name!r} "
+            f"is not known to have, for example {unknown[0][:200]}."
         )
-    return {tensor: names[tensor] for tensor in names if tensor in present}

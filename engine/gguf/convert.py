@@ -9,9 +9,11 @@ does not use mlx.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -20,19 +22,17 @@ from numpy.typing import NDArray
 
 from engine.errors import GgufError
 from engine.gguf import quants
-from engine.gguf.architectures import (
-    Architecture,
-    ConfigNumbers,
-    find_architecture,
-    module_names,
-    read_settings,
-)
-from engine.gguf.reader import GgufFile, Tensor
+from engine.gguf.architectures import PlannedModel, plan_model
+from engine.gguf.parts import Change, Form, Order, WeightPart
+from engine.gguf.reader import GgufFile, Tensor, TensorKind
 from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_json, tokenizer_json
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
-_SLICE_VALUES: Final = 1 << 22  # number of weights converted at once; 16 MiB as float32
+_SLICE_VALUES: Final = 1 << 18  # number of weights converted at once; 1 MiB as float32 fits caches
+_MAX_VECTOR_BYTES: Final = 4096
+_MATRIX: Final = 2  # number of dimensions
+_MAX_DIMENSIONS: Final = 3  # experts, rows, columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,23 +55,33 @@ class Rounding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _TensorPart:
-    """The plan for the conversion of one tensor."""
+class _PlannedPart:
+    """The plan for the conversion of one weight."""
 
-    tensor: Tensor
-    module: str  # name of the module in mlx-lm that holds the weight
-    bits: int | None  # bits per weight; None if the tensor is stored as float16
-    # Row numbers in the GGUF file, sorted in the order that mlx-lm expects.
-    order: NDArray[np.intp]
+    name: str  # name of the parameter in mlx-lm, such as model.norm.weight
+    tensors: tuple[Tensor, ...]  # their rows are joined
+    shape: tuple[int, ...]  # shape of the weight in mlx-lm
+    bits: int | None  # bits per weight; None if the weight is stored as a plain number
+    storage: Storage  # number format of a plain weight
+    rows: Order | None  # numbers of the joined rows, in mlx-lm's order; None: as in the file
+    columns: Order | None  # numbers of the columns, in mlx-lm's order; None: as in the file
+    change: Change
+
+    @property
+    def module(self) -> str:
+        return self.name.removesuffix(".weight")
+
+    @property
+    def num_rows(self) -> int:
+        return sum(len(tensor.raw) for tensor in self.tensors)
 
     def planned(self) -> list[PlannedTensor]:
-        weight = f"{self.module}.weight"
         if self.bits is None:
-            return [PlannedTensor(weight, Storage.F16, self.tensor.shape)]
-        num_rows, num_columns = self.tensor.shape
-        groups = (num_rows, num_columns // quants.GROUP_SIZE)
+            return [PlannedTensor(self.name, self.storage, self.shape)]
+        *outer, num_columns = self.shape
+        groups = (*outer, num_columns // quants.GROUP_SIZE)
         return [
-            PlannedTensor(weight, Storage.U32, (num_rows, num_columns * self.bits // 32)),
+            PlannedTensor(self.name, Storage.U32, (*outer, num_columns * self.bits // 32)),
             PlannedTensor(f"{self.module}.scales", Storage.F16, groups),
             PlannedTensor(f"{self.module}.biases", Storage.F16, groups),
         ]
@@ -81,10 +91,10 @@ class _TensorPart:
 class Conversion:
     """The plan for the conversion of a whole GGUF file. The file has passed all checks."""
 
-    architecture: Architecture
-    settings: ConfigNumbers
+    model: PlannedModel
+    vocab_size: int  # number of embeddings, at least the number of tokens
     tokenizer: Tokenizer
-    parts: tuple[_TensorPart, ...]
+    parts: tuple[_PlannedPart, ...]
 
     @property
     def weights_bytes(self) -> int:
@@ -98,24 +108,18 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
     Raises:
         GgufError: the file cannot be imported.
     """
-    architecture = find_architecture(gguf.metadata)
-    settings = read_settings(architecture, gguf.metadata)
+    model = plan_model(gguf.metadata, gguf.tensors.keys(), partial(_vector, gguf.tensors))
     tokenizer = read_tokenizer(gguf.metadata)
-    num_layers = settings.integers["num_hidden_layers"]
-    if not 0 < num_layers <= len(gguf.tensors):
-        raise GgufError(f"It claims {num_layers:,} layers, but holds {len(gguf.tensors)} tensors.")
-    names = module_names(architecture, num_layers, gguf.tensors.keys())
-    parts = tuple(
-        _plan_part(gguf.tensors[name], module, architecture, settings)
-        for name, module in names.items()
-    )
-    num_rows = gguf.tensors["token_embd.weight"].shape[0]
-    if len(tokenizer.tokens) > num_rows:
+    vocab_size = gguf.tensors["token_embd.weight"].shape[0]
+    if len(tokenizer.tokens) > vocab_size:
         raise GgufError(
-            f"It has {len(tokenizer.tokens):,} tokens, but embeddings for {num_rows:,}."
+            f"It has {len(tokenizer.tokens):,} tokens, but embeddings for {vocab_size:,}."
         )
     return Conversion(
-        architecture=architecture, settings=settings, tokenizer=tokenizer, parts=parts
+        model=model,
+        vocab_size=vocab_size,
+        tokenizer=tokenizer,
+        parts=tuple(_plan_part(part, gguf.tensors) for part in model.parts),
     )
 
 
@@ -131,7 +135,7 @@ def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], 
         GgufError: a tensor contains values that float16 cannot represent.
     """
     tokenizer = conversion.tokenizer
-    context_len = conversion.settings.integers["max_position_embeddings"]
+    context_len = conversion.model.context_len
     texts = {
         "config.json": _config_json(conversion),
         "generation_config.json": json.dumps(_special_ids(tokenizer), indent=2),
@@ -151,78 +155,158 @@ def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], 
     return rounding
 
 
-def _plan_part(
-    tensor: Tensor, module: str, architecture: Architecture, settings: ConfigNumbers
-) -> _TensorPart:
-    if len(tensor.shape) > 2:
-        raise GgufError(f"The tensor {tensor.name} has {len(tensor.shape)} dimensions, not 1 or 2.")
-    order = np.arange(len(tensor.raw))
-    part = tensor.name.split(".")[-2]  # e.g. attn_q from blk.0.attn_q.weight
-    if part in architecture.interleaved:
-        num_heads = settings.integers[architecture.interleaved[part]]
-        if num_heads < 1 or len(order) % (2 * num_heads):
-            raise GgufError(
-                f"The tensor {tensor.name} has {len(order):,} rows, not {num_heads} heads."
-            )
-        order = order.reshape(num_heads, -1, 2).swapaxes(1, 2).ravel()
-    is_matrix = len(tensor.shape) > 1
-    return _TensorPart(
-        tensor=tensor,
-        module=module,
-        bits=quants.affine_bits(tensor.kind) if is_matrix else None,
-        order=order,
+def _vector(tensors: Mapping[str, Tensor], name: str) -> list[float] | None:
+    """Return the positive values of a small vector, or None if the file lacks the tensor."""
+    tensor = tensors.get(name)
+    if tensor is None:
+        return None
+    if tensor.kind is not TensorKind.F32 or tensor.raw.size > _MAX_VECTOR_BYTES:
+        raise GgufError(f"The tensor {name} is not a small vector of 32-bit numbers.")
+    values = [float(f"{value:.7g}") for value in quants.dequantised(tensor.kind, tensor.raw).flat]
+    if not all(math.isfinite(value) and value > 0 for value in values):
+        raise GgufError(f"The tensor {name} holds values that are not positive numbers.")
+    return values
+
+
+def _plan_part(part: WeightPart, by_name: Mapping[str, Tensor]) -> _PlannedPart:
+    tensors = tuple(by_name[name] for name in part.tensors)
+    for tensor in tensors:
+        if len(tensor.shape) > _MAX_DIMENSIONS or tensor.shape[1:] != tensors[0].shape[1:]:
+            raise GgufError(f"The tensor {tensor.name} has the shape {tensor.shape}.")
+    num_rows, num_columns = sum(len(tensor.raw) for tensor in tensors), tensors[0].shape[-1]
+    columns = part.columns(num_columns) if part.columns else None
+    bits = _bits(part, tensors, columns)
+    return _PlannedPart(
+        name=part.name,
+        tensors=tensors,
+        shape=_shape(part, tensors),
+        bits=bits,
+        storage=Storage.F32 if part.change is Change.LOG_OF_NEGATED else Storage.F16,
+        rows=part.rows(num_rows) if part.rows else None,
+        columns=columns,
+        change=part.change,
     )
 
 
+def _shape(part: WeightPart, tensors: tuple[Tensor, ...]) -> tuple[int, ...]:
+    num_rows, *inner = tensors[0].shape
+    shape = (num_rows + sum(tensor.shape[0] for tensor in tensors[1:]), *inner)
+    match part.form:
+        case Form.CONVOLUTION:
+            return (*shape, 1)
+        case Form.ONE_ROW:
+            return shape if len(shape) > 1 else (1, *shape)
+        case Form.SAME:
+            return shape
+
+
+def _bits(part: WeightPart, tensors: tuple[Tensor, ...], columns: Order | None) -> int | None:
+    """Return the bits per weight, or None if the weight is stored as a plain number.
+
+    Raises:
+        GgufError: the columns of a quantised tensor would have to be moved out of their groups.
+    """
+    widths = [quants.affine_bits(tensor.kind) for tensor in tensors]
+    if len(tensors[0].shape) < _MATRIX or part.form is not Form.SAME:
+        return None
+    if part.change is not Change.NONE or None in widths:
+        return None
+    if columns is not None and quants.group_order(columns) is None:
+        raise GgufError(f"The tensor {tensors[0].name} is quantised across value heads.")
+    return max(width for width in widths if width is not None)
+
+
 def _write_part(
-    part: _TensorPart, writer: WeightsWriter, on_bytes: Callable[[int], None]
+    part: _PlannedPart, writer: WeightsWriter, on_bytes: Callable[[int], None]
 ) -> Rounding:
     rounding = Rounding()
-    step = max(1, _SLICE_VALUES // part.tensor.shape[-1])
-    for start in range(0, len(part.order), step):
-        raw = part.tensor.raw[part.order[start : start + step]]
+    step = max(1, _SLICE_VALUES // part.tensors[0].shape[-1])
+    for start in range(0, part.num_rows, step):
+        pieces = list(_pieces(part, start, min(start + step, part.num_rows)))
         # Ignore overflows: _require_finite reports them with the tensor's name.
         with np.errstate(all="ignore"):
-            rounding = rounding.joined(_write_rows(part, raw, writer))
-        on_bytes(raw.nbytes)
+            rounding = rounding.joined(_write_rows(part, pieces, writer))
+        on_bytes(sum(piece.raw.nbytes for piece in pieces))
     return rounding
 
 
-def _write_rows(part: _TensorPart, raw: NDArray[np.uint8], writer: WeightsWriter) -> Rounding:
-    weight = f"{part.module}.weight"
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Rows of one tensor that belong to a slice of a weight."""
+
+    tensor: Tensor
+    raw: NDArray[np.uint8]
+    places: slice | Order  # positions of the rows in the slice
+
+
+def _pieces(part: _PlannedPart, start: int, end: int) -> Generator[_Piece]:
+    """Yield the rows from start to end of a weight, by the tensor that contains them."""
+    order = part.rows[start:end] if part.rows is not None else None
+    first = 0
+    for tensor in part.tensors:
+        last = first + len(tensor.raw)
+        if order is None:
+            inner = slice(max(start, first) - first, max(min(end, last), first) - first)
+            raw = tensor.raw[inner]
+            begin = max(start, first) - start
+            places: slice | Order = slice(begin, begin + len(raw))
+        else:
+            places = np.flatnonzero((order >= first) & (order < last))
+            raw = tensor.raw[order[places] - first]
+        if len(raw):
+            yield _Piece(tensor, raw, places)
+        first = last
+
+
+def _write_rows(part: _PlannedPart, pieces: list[_Piece], writer: WeightsWriter) -> Rounding:
     if part.bits is None:
-        values = quants.dequantised(part.tensor.kind, raw).astype(np.float16)
-        _require_finite(values, part.tensor)
-        writer.write_rows(weight, values)
+        writer.write_rows(part.name, _plain_rows(part, pieces))
         return Rounding()
-    affine = quants.quantised(part.tensor.kind, raw)
-    packed = quants.packed(affine)
-    _require_finite(packed.scales, part.tensor)
-    _require_finite(packed.biases, part.tensor)
-    writer.write_rows(weight, packed.weight)
+    affine = quants.joined(
+        [(piece.places, quants.quantised(piece.tensor.kind, piece.raw)) for piece in pieces]
+    )
+    if part.columns is not None:
+        affine = quants.with_columns(affine, part.columns)
+    packed = quants.packed(affine, part.bits)
+    _require_finite(packed.scales, part.tensors[0])
+    _require_finite(packed.biases, part.tensors[0])
+    writer.write_rows(part.name, packed.weight)
     writer.write_rows(f"{part.module}.scales", packed.scales)
     writer.write_rows(f"{part.module}.biases", packed.biases)
     return Rounding(scale_error=packed.error, requantised_error=affine.error)
 
 
-def _require_finite(values: NDArray[np.float16], tensor: Tensor) -> None:
+def _plain_rows(
+    part: _PlannedPart, pieces: list[_Piece]
+) -> NDArray[np.float16] | NDArray[np.float32]:
+    num_rows = sum(len(piece.raw) for piece in pieces)
+    rows = np.empty((num_rows, part.tensors[0].shape[-1]), np.float32)
+    for piece in pieces:
+        rows[piece.places] = quants.dequantised(piece.tensor.kind, piece.raw)
+    if part.columns is not None:
+        rows = rows[:, part.columns]
+    match part.change:
+        case Change.MINUS_ONE:
+            rows = rows - np.float32(1)
+        case Change.LOG_OF_NEGATED:
+            rows = np.log(-rows)
+        case Change.NONE:
+            pass
+    values = rows if part.storage is Storage.F32 else rows.astype(np.float16)
+    _require_finite(values, part.tensors[0])
+    return values
+
+
+def _require_finite(values: NDArray[np.float16] | NDArray[np.float32], tensor: Tensor) -> None:
     if not np.isfinite(values).all():
         raise GgufError(f"The tensor {tensor.name} holds values that 16 bits can’t.")
 
 
 def _config_json(conversion: Conversion) -> str:
-    embeddings = next(part for part in conversion.parts if part.tensor.name == "token_embd.weight")
     content: dict[str, object] = {
-        "model_type": conversion.architecture.model_type,
-        "architectures": [conversion.architecture.model_class],
-        **conversion.architecture.constants,
-        **conversion.settings.integers,
-        **conversion.settings.numbers,
+        **conversion.model.config,
         **_special_ids(conversion.tokenizer),
-        "vocab_size": embeddings.tensor.shape[0],
-        "tie_word_embeddings": all(
-            part.tensor.name != "output.weight" for part in conversion.parts
-        ),
+        "vocab_size": conversion.vocab_size,
         "torch_dtype": "float16",
     }
     if quantisation := _quantisation(conversion.parts):
@@ -230,7 +314,7 @@ def _config_json(conversion: Conversion) -> str:
     return json.dumps(content, indent=2)
 
 
-def _quantisation(parts: tuple[_TensorPart, ...]) -> Mapping[str, object]:
+def _quantisation(parts: tuple[_PlannedPart, ...]) -> Mapping[str, object]:
     """Return the field `quantization` of config.json.
 
     The field states the number of bits that most modules have. If a module has another number of

@@ -16,19 +16,19 @@ import json
 import mmap
 import os
 import shutil
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterable
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
 from engine.errors import DiskError
 from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
-from engine.gguf.reader import GgufFile, read_gguf
+from engine.gguf.reader import GgufFile, model_name, part_paths, read_gguf
 
 RECORD_NAME: Final = "import.json"
 # Version of the written files. A folder with another version is imported again.
-_VERSION: Final = 1
+_VERSION: Final = 2
 _HASH_BYTES: Final = 1 << 23
 _SMALL_FILES_BYTES: Final = 16_000_000  # estimated bytes of all files except the weights
 
@@ -38,9 +38,9 @@ class ImportRecord:
     """The content of import.json. `convert.Rounding` explains the two error fields."""
 
     version: int  # value of _VERSION at the time of the import
-    source_name: str
-    source_bytes: int
-    source_sha256: str
+    source_name: str  # name of the first file
+    source_bytes: int  # of all files
+    source_sha256: str  # of the contents of all files, one after the other
     model_name: str
     organization: str
     license: str
@@ -56,7 +56,7 @@ def import_once(source: Path, destination: Path, progress: Callable[[float], Non
     is unchanged.
 
     Args:
-        source: the GGUF file.
+        source: the GGUF file, or any file of a model in several files.
         destination: the model folder to create or replace.
         progress: called with the finished share, 0 to 1.
 
@@ -80,7 +80,7 @@ def import_into(models_dir: Path, source: Path, progress: Callable[[float], None
 
     Args:
         models_dir: the folder that contains all imported models.
-        source: the GGUF file.
+        source: the GGUF file, or any file of a model in several files.
         progress: called with the finished share, 0 to 1.
 
     Returns:
@@ -91,7 +91,9 @@ def import_into(models_dir: Path, source: Path, progress: Callable[[float], None
         DiskError: the folder cannot be written.
     """
     number = 1
-    while not _may_hold(folder := models_dir / _numbered(source.stem, number), source, progress):
+    while not _may_hold(
+        folder := models_dir / _numbered(model_name(source), number), source, progress
+    ):
         number += 1
     import_once(source, folder, progress)
     return folder
@@ -112,26 +114,29 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
     if record is None or not _is_of(record, source):
         return False
     try:
-        with (
-            source.open("rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-        ):
-            return _sha256(content, _Meter(len(content), progress)) == record.source_sha256
-    except OSError:
-        return False  # The import that follows will report that the file cannot be read.
+        with ExitStack() as stack:
+            files = [stack.enter_context(path.open("rb")) for path in part_paths(source)]
+            contents = [
+                stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                for file in files
+            ]
+            meter = _Meter(record.source_bytes, progress)
+            return _sha256(contents, meter) == record.source_sha256
+    except (OSError, ValueError):
+        return False  # The import that follows will report that a file cannot be read.
 
 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
     conversion = plan_conversion(gguf)
-    meter = _Meter(2 * len(gguf.content), progress)
+    meter = _Meter(2 * gguf.num_bytes, progress)
     with _new_folder(destination) as folder:
         _require_space(folder, conversion.weights_bytes + _SMALL_FILES_BYTES)
         rounding = write_files(conversion, folder, meter.add)
         record = ImportRecord(
             version=_VERSION,
-            source_name=gguf.path.name,
-            source_bytes=len(gguf.content),
-            source_sha256=_sha256(gguf.content, meter),
+            source_name=gguf.paths[0].name,
+            source_bytes=gguf.num_bytes,
+            source_sha256=_sha256(gguf.contents, meter),
             model_name=gguf.metadata.text("general.name", ""),
             organization=gguf.metadata.text("general.organization", ""),
             license=gguf.metadata.text("general.license", ""),
@@ -158,13 +163,14 @@ class _Meter:
         self._progress(min(1.0, self._done_bytes / self._total_bytes))
 
 
-def _sha256(content: mmap.mmap, meter: _Meter) -> str:
+def _sha256(contents: Iterable[mmap.mmap], meter: _Meter) -> str:
     digest = hashlib.sha256()
-    with memoryview(content) as whole:
-        for start in range(0, len(whole), _HASH_BYTES):
-            with whole[start : start + _HASH_BYTES] as part:
-                digest.update(part)
-                meter.add(len(part))
+    for content in contents:
+        with memoryview(content) as whole:
+            for start in range(0, len(whole), _HASH_BYTES):
+                with whole[start : start + _HASH_BYTES] as part:
+                    digest.update(part)
+                    meter.add(len(part))
     return digest.hexdigest()
 
 
@@ -216,11 +222,12 @@ def _is_current(record: ImportRecord, source: Path, destination: Path) -> bool:
 
 
 def _is_of(record: ImportRecord, source: Path) -> bool:
+    paths = part_paths(source)
     try:
-        source_bytes = source.stat().st_size
+        source_bytes = sum(path.stat().st_size for path in paths)
     except OSError:
         return False
-    return (record.source_name, record.source_bytes) == (source.name, source_bytes)
+    return (record.source_name, record.source_bytes) == (paths[0].name, source_bytes)
 
 
 @contextmanager

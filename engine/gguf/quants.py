@@ -2,8 +2,10 @@
 
 In the MLX format used here, 32 quantised codes share a scale and a bias. The formula of a value is
 scale * code + bias. Most GGUF formats use the same formula. Codes of these formats are copied
-unchanged, and only scales and biases are rounded to float16. The format Q6_K has groups of 16
-codes, and MLX does not support this group size. So values in Q6_K are quantised again with 8 bits.
+unchanged, and only scales and biases are rounded to float16. The 16 codes of IQ4_NL and IQ4_XS
+stand for uneven values from -127 to 113. These values become codes of 8 bits, without an error. The
+format Q6_K has groups of 16 codes, and MLX does not support this group size. So values in Q6_K are
+quantised again with 8 bits.
 
 All functions take raw rows of a tensor, so that callers can convert a large tensor in slices. The
 module needs only numpy. Call on any thread.
@@ -25,6 +27,10 @@ Words = NDArray[np.uint32]
 
 GROUP_SIZE: Final = 32
 REQUANTISED_BITS: Final = 8
+# The values of the 16 codes of IQ4_NL and IQ4_XS, plus 128. They are codes of 8 bits in MLX.
+_UNEVEN: Final = np.array(
+    [1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241], np.uint8
+)
 _LOW: Final = np.uint8(15)
 _FOUR: Final = np.uint8(4)
 
@@ -113,7 +119,7 @@ def requantised(values: Floats) -> Affine:
     In each group, code 0 stands for the lowest value and code 255 for the highest value.
     """
     groups = values.reshape(values.shape[0], -1, GROUP_SIZE)
-    low, high = groups.min(axis=2), groups.max(axis=2)
+    low, high = _over_groups(np.minimum, groups), _over_groups(np.maximum, groups)
     top = np.float32(2**REQUANTISED_BITS - 1)
     # Round scale and bias to float16 before choosing the codes, so that the codes compensate for
     # this rounding.
@@ -127,18 +133,86 @@ def requantised(values: Floats) -> Affine:
     )
     codes = np.clip(np.rint(steps), 0, top).astype(np.uint8).reshape(values.shape)
     affine = Affine(bits=REQUANTISED_BITS, codes=codes, scales=scales, biases=biases)
-    moved = np.abs(affine.values().reshape(groups.shape) - groups).max(axis=2)
-    return replace(affine, error=_largest_share(moved, np.abs(groups).max(axis=2)))
+    moved = np.abs(affine.values().reshape(groups.shape) - groups)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    return replace(affine, error=_largest_share(_over_groups(np.maximum, moved), largest))
 
 
-def packed(affine: Affine) -> Packed:
-    """Pack quantised rows in MLX's format, and round scales and biases to float16.
+def _over_groups(extreme: np.ufunc, groups: Floats) -> Floats:
+    """Return the minimum or maximum of each group, the last dimension, of 32 values.
+
+    Halving the groups is three times as fast as a reduction over such a short dimension.
+    """
+    while (size := groups.shape[-1]) > 1:
+        groups = extreme(groups[..., : size // 2], groups[..., size // 2 :])
+    return groups[..., 0]
+
+
+def joined(pieces: list[tuple[slice | NDArray[np.intp], Affine]]) -> Affine:
+    """Join rows that come from several tensors.
+
+    Codes with fewer bits are valid codes of more bits with the same scale and bias.
+
+    Args:
+        pieces: rows, and their positions in the result.
+    """
+    if len(pieces) == 1 and isinstance(pieces[0][0], slice):
+        return pieces[0][1]
+    num_rows = sum(len(affine.codes) for _, affine in pieces)
+    first = pieces[0][1]
+    codes = np.empty((num_rows, first.codes.shape[1]), np.uint8)
+    scales = np.empty((num_rows, first.scales.shape[1]), np.float32)
+    biases = np.empty_like(scales)
+    for places, affine in pieces:
+        codes[places], scales[places], biases[places] = affine.codes, affine.scales, affine.biases
+    return Affine(
+        bits=max(affine.bits for _, affine in pieces),
+        codes=codes,
+        scales=scales,
+        biases=biases,
+        error=max(affine.error for _, affine in pieces),
+    )
+
+
+def group_order(columns: NDArray[np.intp]) -> NDArray[np.intp] | None:
+    """Return the order of groups of 32 columns that has the same effect as an order of columns.
+
+    Returns:
+        None if the order of columns divides a group.
+    """
+    if len(columns) % GROUP_SIZE:
+        return None
+    groups = columns.reshape(-1, GROUP_SIZE)
+    starts = groups[:, 0]
+    whole = (groups == starts[:, None] + np.arange(GROUP_SIZE)).all() and not (
+        starts % GROUP_SIZE
+    ).any()
+    return starts // GROUP_SIZE if whole else None
+
+
+def with_columns(affine: Affine, columns: NDArray[np.intp]) -> Affine:
+    """Reorder the columns of quantised rows. The order must not divide a group."""
+    order = group_order(columns)
+    assert order is not None, "the order of columns divides a group"
+    return replace(
+        affine,
+        codes=affine.codes[:, columns],
+        scales=affine.scales[:, order],
+        biases=affine.biases[:, order],
+    )
+
+
+def packed(affine: Affine, bits: int | None = None) -> Packed:
+    """Pack quantised rows in MLX's format with bits per code, and round scales and biases.
+
+    Scales and biases are rounded to float16. bits is at least the number of bits of the codes, and
+    equal to it if it is None.
 
     The codes of a row form one little-endian stream of bits, divided into words of 32 bits.
     """
     scales, biases = affine.scales.astype(np.float16), affine.biases.astype(np.float16)
     return Packed(
-        weight=_pack(affine.codes, affine.bits),
+        weight=_pack(affine.codes, bits or affine.bits),
         scales=scales,
         biases=biases,
         error=_rounding_error(affine, scales, biases),
@@ -247,6 +321,26 @@ def _q5_k(blocks: Bytes) -> _Groups:
     return replace(groups, codes=groups.codes | fifth)
 
 
+def _iq4_nl(blocks: Bytes) -> _Groups:
+    scales = _float16(blocks[:, :2])
+    return _Groups(_UNEVEN[_nibbles(blocks[:, 2:])], scales, -128 * scales)
+
+
+def _iq4_xs(blocks: Bytes) -> _Groups:
+    """Unpack IQ4_XS blocks, which contain 256 values in eight groups.
+
+    A group's scale has six bits. Four of them are in the nibbles of bytes 4 to 7, and two in the
+    16-bit number at byte 2. The scale is stored plus 32.
+    """
+    low = np.stack([blocks[:, 4:8] & _LOW, blocks[:, 4:8] >> _FOUR], axis=2).reshape(-1, 8)
+    both = np.ascontiguousarray(blocks[:, 2:4]).view("<u2")
+    high = both >> np.arange(0, 16, 2, dtype=np.uint16) & np.uint16(3)
+    stored = (low | high << 4).astype(np.int32) - 32
+    scales = _float16(blocks[:, :2]) * stored.astype(np.float32)
+    runs = blocks[:, 8:].reshape(-1, 8, 16)
+    return _Groups(_UNEVEN[_nibbles(runs)], scales, -128 * scales)
+
+
 def _dequantised_q6_k(raw: Bytes) -> Floats:
     blocks = raw.reshape(-1, 210)
     low = blocks[:, :128].reshape(-1, 2, 2, 32)  # shape (blocks, halves, runs, 32)
@@ -261,7 +355,7 @@ def _dequantised_q6_k(raw: Bytes) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Repacking:
-    bits: int
+    bits: int  # bits per code in MLX
     take_apart: Callable[[Bytes], _Groups]
 
 
@@ -273,5 +367,7 @@ _REPACKED: Final[Mapping[TensorKind, _Repacking]] = {
     TensorKind.Q8_0: _Repacking(8, _q8_0),
     TensorKind.Q4_K: _Repacking(4, _q4_k),
     TensorKind.Q5_K: _Repacking(5, _q5_k),
+    TensorKind.IQ4_NL: _Repacking(8, _iq4_nl),
+    TensorKind.IQ4_XS: _Repacking(8, _iq4_xs),
 }
 _BLOCK_BYTES: Final = {block.kind: block.num_bytes for block in BLOCKS.values()}

@@ -24,11 +24,12 @@ class Storage(StrEnum):
     """A number format of safetensors files. The values are the names that safetensors uses."""
 
     U32 = "U32"
+    F32 = "F32"
     F16 = "F16"
 
     @property
     def num_bytes(self) -> int:
-        return 4 if self is Storage.U32 else 2
+        return 2 if self is Storage.F16 else 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,9 @@ class WeightsWriter:
             planned.name: self._positions[planned.name] + planned.num_bytes for planned in ordered
         }
 
-    def write_rows(self, name: str, rows: NDArray[np.float16] | NDArray[np.uint32]) -> None:
+    def write_rows(
+        self, name: str, rows: NDArray[np.float16] | NDArray[np.float32] | NDArray[np.uint32]
+    ) -> None:
         """Write the next rows of the tensor `name`."""
         self._file.seek(self._positions[name])
         self._file.write(np.ascontiguousarray(rows).data)

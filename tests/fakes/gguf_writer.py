@@ -25,6 +25,8 @@ _HALVES: Final[Mapping[TensorKind, Sequence[int]]] = {
     TensorKind.Q4_K: (0, 2),
     TensorKind.Q5_K: (0, 2),
     TensorKind.Q6_K: (208,),
+    TensorKind.IQ4_NL: (0,),
+    TensorKind.IQ4_XS: (0,),
 }
 CHAT_TEMPLATE: Final = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
@@ -70,6 +72,15 @@ def plain_tensor(name: str, kind: TensorKind, values: NDArray[np.floating]) -> W
             assert kind is TensorKind.BF16
             raw = (values.astype("<f4").view("<u4") >> 16).astype("<u2").tobytes()
     return WrittenTensor(name=name, kind=kind, shape=values.shape, raw=raw)
+
+
+def q8_0(name: str, values: NDArray[np.float32]) -> WrittenTensor:
+    """Return a tensor whose values are quantised with 8 bits, in blocks of 32."""
+    blocks = values.reshape(-1, 32)
+    scales = (np.abs(blocks).max(axis=1) / 127).astype("<f2")
+    codes = np.rint(blocks / scales.astype(np.float32)[:, None]).astype(np.int8)
+    raw = np.concatenate([scales.view(np.uint8).reshape(-1, 2), codes.view(np.uint8)], axis=1)
+    return WrittenTensor(name=name, kind=TensorKind.Q8_0, shape=values.shape, raw=raw.tobytes())
 
 
 def gguf_bytes(
@@ -217,3 +228,29 @@ def _list(values: list[str] | list[int] | list[float] | list[bool]) -> bytes:
         case _:
             type_id, packed = 6, struct.pack(f"<{len(values)}f", *values)
     return struct.pack("<IIQ", 9, type_id, len(values)) + packed
+
+
+def sentence_piece_metadata(*, add_space_prefix: bool) -> dict[str, Value]:
+    """Return tiny_metadata with a SentencePiece tokenizer of the kind BPE instead of its own.
+
+    It has tokens for all bytes and for some characters, and joined tokens with falling scores.
+    """
+    joined = ["he", "ll", "▁w", "hell", "▁h", "hello", "▁hello", "or", "ld", "▁wor", "▁world", "▁▁"]
+    letters = [*"▁abcdefghijklmnopqrstuvwxyzHW0123456789.,:()#*'\n"]
+    ordinary = [*joined, *letters]
+    tokens = ["<unk>", *SPECIAL_TOKENS, *(f"<0x{byte:02X}>" for byte in range(256)), *ordinary]
+    kinds = [2, 3, 3, 3, *[6] * 256, *[1] * len(ordinary)]
+    scores = [0.0] * (len(tokens) - len(ordinary))
+    scores += [-float(rank) for rank in range(1, len(ordinary) + 1)]
+    return tiny_metadata() | {
+        "tokenizer.ggml.model": "llama",
+        "tokenizer.ggml.pre": "default",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.scores": scores,
+        "tokenizer.ggml.token_type": kinds,
+        "tokenizer.ggml.bos_token_id": 2,
+        "tokenizer.ggml.eos_token_id": 3,
+        "tokenizer.ggml.unknown_token_id": 0,
+        "tokenizer.ggml.padding_token_id": 1,
+        "tokenizer.ggml.add_space_prefix": add_space_prefix,
+    }

@@ -120,7 +120,7 @@ def test_config_is_made_from_the_files_metadata(tmp_path: Path):
         "max_position_embeddings": 512,
         "tie_word_embeddings": True,
         "bos_token_id": 1,
-        "eos_token_id": 2,
+        "eos_token_id": [2, 0],
     }
     assert {key: config[key] for key in wanted} == wanted
     quantisation = config["quantization"]
@@ -129,7 +129,7 @@ def test_config_is_made_from_the_files_metadata(tmp_path: Path):
     # The value projection stays in float16.
     assert "model.layers.0.self_attn.v_proj" not in quantisation
     generation = json.loads((tmp_path / "generation_config.json").read_bytes())
-    assert generation == {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 2}
+    assert generation == {"bos_token_id": 1, "eos_token_id": [2, 0], "pad_token_id": 2}
 
 
 def test_separate_output_matrix_is_not_tied_to_the_embeddings(tmp_path: Path):
@@ -168,7 +168,7 @@ def test_progress_covers_every_byte_of_the_tensors(tmp_path: Path):
         (
             "general.architecture",
             "mamba",
-            "Its architecture is 'mamba'; what can be imported is: llama.",
+            "Its architecture is 'mamba'; what can be imported is: llama, qwen2, qwen3, qwen3moe, ",
         ),
         ("llama.rope.scaling.type", "yarn", "Its llama.rope.scaling.type is 'yarn'; only 'none'"),
         ("llama.expert_count", 8, "Its llama.expert_count is 8; only 0 can be imported."),
@@ -205,8 +205,8 @@ def test_unsupported_metadata_is_refused_with_the_cause(
 
 def test_unknown_tensor_is_refused_with_its_name(tmp_path: Path):
     model = tiny_llama()
-    extra = plain_tensor("rope_freqs.weight", TensorKind.F32, np.ones(32))
-    assert "for example rope_freqs.weight." in cause(
+    extra = plain_tensor("rope_extra.weight", TensorKind.F32, np.ones(32))
+    assert "for example rope_extra.weight." in cause(
         replace(model, tensors=[*model.tensors, extra]), tmp_path
     )
 
@@ -228,8 +228,8 @@ def test_values_beyond_16_bits_are_refused(tmp_path: Path, value: float):
     )
 
 
-def test_tensor_with_three_dimensions_is_refused(tmp_path: Path):
+def test_tensor_with_four_dimensions_is_refused(tmp_path: Path):
     model = tiny_llama()
-    deep = plain_tensor("output_norm.weight", TensorKind.F32, np.ones((2, 2, 64)))
+    deep = plain_tensor("output_norm.weight", TensorKind.F32, np.ones((2, 2, 2, 32)))
     tensors = [deep if tensor.name == deep.name else tensor for tensor in model.tensors]
-    assert "has 3 dimensions" in cause(replace(model, tensors=tensors), tmp_path)
+    assert "has the shape (2, 2, 2, 32)" in cause(replace(model, tensors=tensors), tmp_path)

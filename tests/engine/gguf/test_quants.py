@@ -91,6 +91,29 @@ def slow_q6_k(block: bytes) -> list[float]:
     return values
 
 
+UNEVEN = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+
+
+def slow_uneven(codes: bytes, scale: float) -> list[float]:
+    low, high = [UNEVEN[c & 15] for c in codes], [UNEVEN[c >> 4] for c in codes]
+    return [scale * value for value in low + high]
+
+
+def slow_iq4_nl(block: bytes) -> list[float]:
+    return slow_uneven(block[2:], half(block, 0))
+
+
+def slow_iq4_xs(block: bytes) -> list[float]:
+    values: list[float] = []
+    high = int.from_bytes(block[2:4], "little")
+    for group in range(8):
+        low = block[4 + group // 2] >> 4 * (group % 2) & 15
+        scale = (low | (high >> 2 * group & 3) << 4) - 32
+        codes = block[8 + 16 * group : 24 + 16 * group]
+        values += slow_uneven(codes, half(block, 0) * scale)
+    return values
+
+
 SLOW: dict[TensorKind, Callable[[bytes], list[float]]] = {
     TensorKind.F32: lambda block: list(struct.unpack("<f", block)),
     TensorKind.F16: lambda block: list(struct.unpack("<e", block)),
@@ -103,7 +126,11 @@ SLOW: dict[TensorKind, Callable[[bytes], list[float]]] = {
     TensorKind.Q4_K: slow_q4_k,
     TensorKind.Q5_K: slow_q5_k,
     TensorKind.Q6_K: slow_q6_k,
+    TensorKind.IQ4_NL: slow_iq4_nl,
+    TensorKind.IQ4_XS: slow_iq4_xs,
 }
+# The scales of these formats are products, which float16 rounds.
+PRODUCTS = (TensorKind.Q4_K, TensorKind.Q5_K, TensorKind.IQ4_XS)
 REPACKED = [kind for kind in TensorKind if quants.affine_bits(kind) and kind is not TensorKind.Q6_K]
 
 
@@ -143,13 +170,12 @@ def test_mlx_reads_repacked_codes_as_the_same_values(kind: TensorKind):
     largest = np.abs(exact).reshape(SHAPE[0], -1, 32).max(axis=2).repeat(32, axis=1)
     assert affine.error == 0
     assert (np.abs(seen_by_mlx - exact) <= 2e-3 * largest).all()
-    # The scales of Q4_K and Q5_K are products, which float16 rounds.
-    if kind not in (TensorKind.Q4_K, TensorKind.Q5_K):
+    if kind not in PRODUCTS:
         assert packed.error == 0
         np.testing.assert_allclose(seen_by_mlx, exact, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("kind", [TensorKind.Q4_K, TensorKind.Q5_K])
+@pytest.mark.parametrize("kind", PRODUCTS)
 def test_every_value_is_within_the_stated_scale_error(kind: TensorKind):
     affine = quants.quantised(kind, raw_rows(kind))
     packed = quants.packed(affine)

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from engine.errors import GgufError
 from engine.gguf.convert import plan_conversion
-from engine.gguf.reader import TensorKind, read_gguf
+from engine.gguf.reader import TensorKind, part_paths, read_gguf
 from tests.fakes.gguf_writer import gguf_bytes, plain_tensor, random_tensor, tiny_llama
 
 TINY = tiny_llama((TensorKind.Q4_1, TensorKind.Q6_K)).to_bytes()
@@ -92,7 +92,7 @@ def test_metadata_of_the_wrong_type_is_refused(tmp_path: Path):
         (b"GGUF\x03\x00", "model.gguf is truncated: its header ends after 6 bytes."),
         (b"GGUF" + struct.pack("<IQQ", 3, 0, 1 << 60), "model.gguf is truncated"),
         (b"GGUF" + struct.pack("<IQQ", 3, 1 << 60, 0), "model.gguf is truncated"),
-        (gguf_bytes({"split.count": 3}, []), "is one of 3 parts"),
+        (gguf_bytes({"split.count": 3}, []), "model.gguf is part 1 of 3; the parts can be"),
         (
             gguf_bytes({"general.alignment": 0}, []),
             "'general.alignment' is missing or not a positive",
@@ -113,7 +113,7 @@ def test_unknown_quantisation_is_refused_with_the_known_ones(tmp_path: Path):
     kind_at = content.index(b"w") + 1 + 4 + 8
     content[kind_at : kind_at + 4] = struct.pack("<I", 19)
     assert cause(write(tmp_path, bytes(content))).startswith(
-        "The tensor w is quantised in a way that can’t be imported (type 19); possible are F32,"
+        "The tensor w has the format IQ1_S, which can’t be imported; possible are F32, F16, "
     )
 
 
@@ -181,3 +181,64 @@ def test_damaged_header_is_read_or_raises_gguf_error(
 @given(garbage=st.binary(max_size=400))
 def test_garbage_after_the_magic_is_read_or_raises_gguf_error(tmp_path: Path, garbage: bytes):
     assert_understood_or_refused(write(tmp_path, b"GGUF\x03\x00\x00\x00" + garbage))
+
+
+def in_parts(place: Path, **changes: int) -> list[Path]:
+    """Write three tensors into three files. changes replaces metadata of the second file."""
+    paths = [place / f"big-{number:05}-of-00003.gguf" for number in (1, 2, 3)]
+    for index, path in enumerate(paths):
+        values = {"split.no": index, "split.count": 3, "split.tensors.count": 3}
+        if index == 1:
+            values |= {f"split.{key}": value for key, value in changes.items()}
+        tensor = plain_tensor(f"w{index}", TensorKind.F32, np.full(4, index))
+        path.write_bytes(gguf_bytes({**values, "general.name": f"part {index}"}, [tensor]))
+    return paths
+
+
+def test_any_part_of_a_divided_model_stands_for_all_parts(tmp_path: Path):
+    paths = in_parts(tmp_path)
+    for path in paths:
+        gguf = read_gguf(path)
+        assert gguf.paths == tuple(paths)
+        assert gguf.metadata.text("general.name") == "part 0"
+        assert gguf.num_bytes == sum(each.stat().st_size for each in paths)
+        first = [tensor.raw.view("<f4")[0, 0] for tensor in gguf.tensors.values()]
+        assert (list(gguf.tensors), first) == (["w0", "w1", "w2"], [0, 1, 2])
+
+
+def test_missing_part_is_refused_with_its_name(tmp_path: Path):
+    first, second, _ = in_parts(tmp_path)
+    second.unlink()
+    assert cause(first).endswith(
+        "big-00002-of-00003.gguf can’t be read: No such file or directory."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"no": 0}, "big-00002-of-00003.gguf states that it is part 1 of 3, not 2 of 3."),
+        ({"count": 5}, "big-00002-of-00003.gguf states that it is part 2 of 5, not 2 of 3."),
+    ],
+)
+def test_part_of_another_model_is_refused(tmp_path: Path, changes: dict[str, int], sentence: str):
+    assert cause(in_parts(tmp_path, **changes)[0]) == sentence
+
+
+def test_lost_tensor_of_a_divided_model_is_refused(tmp_path: Path):
+    paths = in_parts(tmp_path)
+    values = {"split.no": 2, "split.count": 3}
+    paths[2].write_bytes(gguf_bytes(values, []))
+    assert cause(paths[0]) == "Its parts hold 2 tensors instead of 3."
+
+
+def test_tensor_in_two_parts_is_refused(tmp_path: Path):
+    paths = in_parts(tmp_path)
+    tensor = plain_tensor("w0", TensorKind.F32, np.zeros(4))
+    paths[2].write_bytes(gguf_bytes({"split.no": 2, "split.count": 3}, [tensor]))
+    assert cause(paths[0]) == "big-00003-of-00003.gguf holds the tensor w0 again."
+
+
+def test_name_of_too_many_parts_stands_for_one_file(tmp_path: Path):
+    path = tmp_path / "big-00001-of-99999.gguf"
+    assert part_paths(path) == (path,)
