@@ -18,7 +18,7 @@ from huggingface_hub.utils import (
     hf_raise_for_status,
 )
 
-from app.hub.fetching import Target, discard, fetch_all, needed_files
+from app.hub.fetching import Target, discard, fetch_all, first_part, needed_files
 from app.hub.values import FoundModel
 
 _MAX_FOUND = 30  # number of repositories of each kind that a search returns
@@ -54,15 +54,25 @@ def details(request: Request, _: Reporter) -> dict[str, object]:
     """Return the files of a repository and its config.json."""
     info = HfApi().model_info(request["repo_id"], files_metadata=True)
     files = needed_files(info)
-    choices = [file for file in info.siblings or () if file.rfilename.endswith(".gguf")]
+    choices = [
+        (file.rfilename, sum(part.size or 0 for part in needed_files(info, file.rfilename)))
+        for file in info.siblings or ()
+        if _is_choice(file.rfilename)
+    ]
     has_weights = any(file.rfilename.endswith(".safetensors") for file in files)
     return {
         "found": asdict(_found(info)),
         "revision": info.sha,
         "files": [(file.rfilename, file.size or 0) for file in files] if has_weights else [],
-        "choices": [(file.rfilename, file.size or 0) for file in choices],
+        "choices": choices,
         "config": _config(info) if has_weights else "",
     }
+
+
+def _is_choice(path: str) -> bool:
+    """Return True for a GGUF file with a model, of which only the first part if it has several."""
+    is_projector = path.rpartition("/")[2].startswith("mmproj")
+    return path.endswith(".gguf") and not is_projector and first_part(path) == path
 
 
 def download(request: Request, report: Reporter) -> dict[str, object]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -43,6 +44,7 @@ _NOT_NEEDED = ("*/*", "onnx*", "*.bin.index.json", "pytorch_model*", "consolidat
 RESERVE_BYTES = 2_000_000_000  # bytes that a download leaves free on the disk
 _MAX_TRIES = 3  # number of times a damaged file is fetched
 _CHUNK = 1 << 20  # bytes per write; at most this many are downloaded again after a crash
+_PART = re.compile(r"-\d{5}-of-(?=\d{5}\.gguf$)")
 _PARTIAL = ".rejoinder.incomplete"
 
 
@@ -82,13 +84,18 @@ def needed_files(info: ModelInfo, chosen: str = "") -> list[RepoSibling]:
 
     Args:
         info: the repository with the metadata of its files.
-        chosen: a GGUF file. It is then the only file.
+        chosen: a GGUF file. Then only this file is needed, with its other parts if it has any.
     """
     files = [file for file in info.siblings or () if file.size is not None]
     if chosen:
-        return [file for file in files if file.rfilename == chosen]
+        return [file for file in files if first_part(file.rfilename) == first_part(chosen)]
     needed = [file for file in files if _is_needed(file.rfilename)]
     return sorted(needed, key=lambda file: file.size or 0)
+
+
+def first_part(path: str) -> str:
+    """Return the path of the first part of a GGUF file in parts, and the path of any other file."""
+    return _PART.sub("-00001-of-", path)
 
 
 def _is_needed(path: str) -> bool:

@@ -120,6 +120,24 @@ def test_details_name_the_needed_files_and_their_sizes(hub: FakeHub) -> None:
     assert json.loads(found.config) == {"model_type": "qwen3_5"}
 
 
+def test_gguf_file_in_parts_is_one_choice_and_is_fetched_whole(
+    hub: FakeHub, queue: Queue, tmp_path: Path
+) -> None:
+    parts = {f"m-Q4_K_M-0000{n}-of-00002.gguf": bytes([n]) * 200_000 for n in (1, 2)}
+    hub.repositories[REPO] = Repository(
+        {**parts, "m-Q8_0.gguf": b"x" * 300_000, "mmproj-f16.gguf": b"y"}, tags=("gguf",)
+    )
+    choices = repo_details(details(REPO).run()).choices
+    assert [(file.path, file.size_bytes) for file in choices] == [
+        ("m-Q4_K_M-00001-of-00002.gguf", 400_000),
+        ("m-Q8_0.gguf", 300_000),
+    ]
+    queue.downloads.add(REPO, chosen=choices[0].path)
+    done = queue.wait_for(DownloadState.DONE, DownloadState.FAILED)
+    assert snapshot(tmp_path) == parts
+    assert Path(done.folder, done.chosen).is_file()
+
+
 def test_download_puts_only_the_needed_files_into_the_cache(
     hub: FakeHub, queue: Queue, tmp_path: Path
 ) -> None:
