@@ -23,7 +23,13 @@ def _limited_table(state: StateBlock, first: int, last: int, silent: bool) -> bo
 
 
 def _is_small(state: StateBlock, first: int, last: int) -> bool:
-    """Return False if the lines from `first` to the next empty line are too large a table."""
+    """Return False if there is a table from line `first` on, and it is too large to lay out.
+
+    Args:
+        state: the parser's state, with all lines.
+        first: the number of the line that may be the head of a table.
+        last: the number of the line after the last one. An empty line ends the table before.
+    """
     num_columns = _num_pipes(state, first) + 1
     if first + 1 >= last or num_columns == 1:
         return True  # these lines are no table, and the table rule returns the same result

@@ -1,7 +1,8 @@
 """The steps that restore cached state into the live caches of a request. Engine thread only.
 
-Idea: a request takes over the parked cache of its conversation. The parked cache keeps the leading
-tokens that it shares with the match. The other tokens of the match are copied to it from the tree.
+A request takes over the live caches that the last request of its conversation left behind, the parked
+cache. Its tokens are compared with the match: the path in the radix tree that shares the most tokens
+with the prompt. Shared leading tokens stay in the cache. The rest of the match is copied from the tree.
 
 PrefixCache.acquire calls the steps in this order:
 

@@ -33,7 +33,7 @@ class ModelSuggestion:
     name: str
     repo_id: str
     size_bytes: int
-    from_bytes: int  # smallest memory of a machine that the suggestion is for
+    from_bytes: int  # bytes of memory that a machine should have for this model
     why: str  # one sentence for the user
 
 

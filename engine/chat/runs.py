@@ -68,11 +68,11 @@ class Runs:
         self._control = self._text = ""
 
     def _shorten(self, token_ids: tuple[int, ...]) -> tuple[int, ...]:
-        """Close the first part of a long open run, and return the token ids of the rest.
+        """Divide the text that is not final yet, if it is long, and make its first part final.
 
-        Without this, every call of `boundary` would encode the whole run again: a whole
-        conversation if the template has no control tokens. The run is divided before a word, and
-        only if that does not change its tokens.
+        `boundary` encodes all text that is not final in each call. If a template has no control
+        tokens, that is the whole conversation. The text is divided before a word, and only if that
+        does not change its tokens. Return the token ids of the second part.
 
         Args:
             token_ids: the token ids of the open run.

@@ -138,7 +138,7 @@ class _Case:
     known: Known | None
 
     def starts(self) -> list[int]:
-        """Return the token positions at which the reason may change, in order."""
+        """Return, in order, the positions from which tokens may be fed for another reason."""
         first, end = self.found.restored, len(self.prompt.token_ids)
         places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
         return sorted(place for place in places if first <= place < end)

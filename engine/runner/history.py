@@ -50,8 +50,8 @@ class FedPath:
     """
 
     token_ids: array[int]  # from token 0; empty after the model is unloaded
-    # The messages that the tokens represent, in their order. A draft that was read ahead has no
-    # mark, because its text may still change. The last message may be fed only in part.
+    # One mark for each message in token_ids, in their order. The last message may be there only in
+    # part. The unsent text of the composer has no mark, because it may still change.
     marks: tuple[MessageMark, ...]
     # Positions at which a snapshot was captured. A snapshot may have been evicted since.
     points: frozenset[int]

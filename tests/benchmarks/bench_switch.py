@@ -90,7 +90,7 @@ def stored_chat(name: str, num_messages: int) -> Conversation:
 
 @contextmanager
 def staged(folder: Path, *chats: Conversation) -> Generator[Stage]:
-    """Open a window whose store contains the given chats, and show the chat HOME."""
+    """Open a window on the data folder `folder`, store the chats, and show the chat HOME."""
     with closing(Stage(folder)) as stage:
         for chat in chats:
             stage.stored(lambda store, chat=chat: store.create(chat))

@@ -55,7 +55,9 @@ EXEMPT = {
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
-    "widgets/transcript/input/mouse.py": {"_TIP"},  # HTML tags around the text
+    "widgets/transcript/input/mouse.py": {
+        "_TIP"
+    },  # only HTML tags, which enclose a text of app/words
 }
 
 

@@ -267,7 +267,10 @@ class FakeEngine(EngineCommands):
 
 
 def _plan_of(request: Request) -> PromptPlan:
-    """Estimate a plan: four characters are one token, and only new messages are read."""
+    """Return a made-up plan for a request.
+
+    The fake engine counts four characters as one token, and restores all messages but the new ones.
+    """
     costs = [len(message.content) // 4 + 4 for message in request.messages]
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
     restored = sum(costs) - read

@@ -125,7 +125,7 @@ class MessageLayout:
     def update(self, item: TranscriptItem) -> None:
         """Replace the item with a newer state of the same message.
 
-        The rows are made again only if the content of the message marks them as out of date.
+        The content compares the two states, and sets is_changed if the rows must be made again.
         """
         before = self.item
         self.content.update(item)
@@ -351,7 +351,7 @@ class MessageLayout:
         """Text for the find bar: the displayed text if all rows exist, else the Markdown source."""
         known = self._search_text
         if known is not None and not self.rows:
-            return known  # without rows there is no displayed text, so the cached text stays valid
+            return known  # the rows were released: the text that they had when they existed
         if known is None or not known.is_read:
             read = self._read_text()
             if read is not None:
