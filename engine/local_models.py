@@ -146,6 +146,17 @@ class LocalModels:
         finally:
             meter.close()
 
+    def require_importable(self, architecture: str) -> None:
+        """Check that GGUF files of an architecture can be imported.
+
+        Raises:
+            GgufError: they cannot.
+        """
+        # Import late, because numpy is slow to import.
+        from engine.gguf.architectures import find_architecture  # noqa: PLC0415
+
+        find_architecture(architecture)
+
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.
 

@@ -51,7 +51,8 @@ class HubController(QObject):
         self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
         self.problem: Problem | None = None  # why the last search failed
         self.details: dict[str, RepoDetails | Problem | None] = {}  # None while the Hub is asked
-        # The fit of each model of `details`, or the reason why it cannot run here.
+        # The fit of each model of `details`, or the reason why it cannot run here. GGUF files have a
+        # reason or nothing.
         self.fits: dict[str, Fit | Problem] = {}
         self.installed: tuple[InstalledModel, ...] = ()  # all models on the disk
         self._done: set[str] = set()  # keys of complete downloads that were announced
@@ -161,6 +162,11 @@ class HubController(QObject):
                     partial(self._catalog.fit, found.config, found.weight_bytes),
                     partial(self._on_fit, repo_id),
                     partial(self._on_fit, repo_id),
+                )
+            elif found.architecture:
+                self._lane.run(
+                    partial(self._catalog.require_importable, found.architecture),
+                    on_error=partial(self._on_fit, repo_id),
                 )
         self.found_changed.emit()
 

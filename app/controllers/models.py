@@ -59,6 +59,10 @@ class Catalog(Protocol):
         """Return the fit of a model with this config.json and bytes of weights."""
         ...
 
+    def require_importable(self, architecture: str) -> None:
+        """Raise an EngineError if GGUF files of an architecture cannot be imported."""
+        ...
+
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
     ) -> tuple[InstalledModel, ...]:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from http import HTTPStatus
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from huggingface_hub import HfApi, ModelInfo, constants, hf_hub_url
 from huggingface_hub.hf_api import ExpandModelProperty_T
@@ -59,12 +59,14 @@ def details(request: Request, _: Reporter) -> dict[str, object]:
         for file in info.siblings or ()
         if _is_choice(file.rfilename)
     ]
+    gguf = cast("dict[str, object] | None", info.gguf)
     has_weights = any(file.rfilename.endswith(".safetensors") for file in files)
     return {
         "found": asdict(_found(info)),
         "revision": info.sha,
         "files": [(file.rfilename, file.size or 0) for file in files] if has_weights else [],
         "choices": choices,
+        "architecture": str(gguf.get("architecture", "")) if gguf else "",
         "config": _config(info) if has_weights else "",
     }
 

@@ -142,6 +142,7 @@ def repo_details(result: Mapping[str, Any]) -> RepoDetails:
         revision=result["revision"],
         files=_files(result["files"]),
         choices=_files(result["choices"]),
+        architecture=result["architecture"],
         config=result["config"],
     )
 

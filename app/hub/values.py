@@ -38,6 +38,7 @@ class RepoDetails:
     revision: str  # id of the commit
     files: tuple[RepoFile, ...]  # the files that a download fetches
     choices: tuple[RepoFile, ...] = ()  # GGUF files, of which a download fetches one
+    architecture: str = ""  # of the GGUF files, as the Hub has read it; "" if unknown
     config: str = ""  # the text of config.json, "" if there is none
 
     @property

@@ -148,6 +148,8 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
                 return replace(
                     offer, sentence=sentence, actions=(OfferAction.DOWNLOAD,) if fits else ()
                 )
+    if known.choices and isinstance(fit, Problem):
+        return replace(offer, sentence=fit.cause)
     if known.choices:
         choices = tuple(
             (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))

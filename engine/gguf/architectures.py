@@ -49,6 +49,18 @@ class PlannedModel:
     parts: tuple[WeightPart, ...]
 
 
+def find_architecture(name: str) -> Architecture:
+    """Return the architecture with a name of GGUF files.
+
+    Raises:
+        GgufError: files of this architecture cannot be imported.
+    """
+    if name not in ARCHITECTURES:
+        have = ", ".join(ARCHITECTURES)
+        raise GgufError(f"Its architecture is {name[:60]!r}; what can be imported is: {have}.")
+    return ARCHITECTURES[name]
+
+
 def plan_model(
     metadata: Metadata, present: Set[str], vector: Callable[[str], list[float] | None]
 ) -> PlannedModel:
@@ -64,10 +76,7 @@ def plan_model(
             has a tensor that the architecture does not have.
     """
     name = metadata.text("general.architecture")
-    if name not in ARCHITECTURES:
-        have = ", ".join(ARCHITECTURES)
-        raise GgufError(f"Its architecture is {name[:60]!r}; what can be imported is: {have}.")
-    architecture = ARCHITECTURES[name]
+    architecture = find_architecture(name)
     keys = Keys(metadata, name, len(present), vector)
     plan = architecture.plan(keys)
     _require_tensors(name, plan, present)

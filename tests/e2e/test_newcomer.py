@@ -19,7 +19,7 @@ from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from engine.errors import ModelFolderError
 from engine.local_models import LocalModels
-from tests.fakes.hub_server import FakeHub, running_hub
+from tests.fakes.hub_server import FakeHub, Repository, running_hub
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -116,6 +116,27 @@ def test_search_shows_size_before_the_download(window: RealWindow, hub: FakeHub)
     row.buttons[OfferAction.SHOW].click()
     window.wait_until(lambda: OfferAction.DOWNLOAD in row.buttons)
     assert row.description.text().startswith("2 MB")
+
+
+def test_gguf_files_of_an_unknown_architecture_are_not_offered(
+    window: RealWindow, hub: FakeHub
+) -> None:
+    for name, architecture in (("Known", "qwen35"), ("Unknown", "t5")):
+        hub.repositories[f"someone/{name}-GGUF"] = Repository(
+            {"m-Q4_K_M.gguf": b"x"}, tags=("gguf",), architecture=architecture
+        )
+    window.run(CommandId.GET_MODELS)
+    models = models_window(window)
+    models.show_tab(ModelsTab.SEARCH)
+    QTest.keyClicks(models.field, "known gguf")
+    QTest.keyClick(models.field, Qt.Key.Key_Return)
+    window.wait_until(lambda: len(models.found.rows) == 2)
+    known, unknown = models.found.rows
+    for row in (known, unknown):
+        row.buttons[OfferAction.SHOW].click()
+    window.wait_until(lambda: "t5" in unknown.sentence.text())
+    window.wait_until(lambda: OfferAction.CHOOSE_FILE in known.buttons)
+    assert unknown.buttons == {}
 
 
 def test_download_can_be_paused_resumed_and_cleared_in_the_window(

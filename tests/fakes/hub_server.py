@@ -27,6 +27,7 @@ class Repository:
     files: dict[str, bytes]
     tags: tuple[str, ...] = ("mlx", "license:apache-2.0")
     gated: bool = False
+    architecture: str = ""  # of GGUF files
     downloads: int = 10
 
     @property
@@ -117,6 +118,7 @@ def info_of(repo_id: str, repository: Repository) -> dict[str, object]:
         "downloads": repository.downloads,
         "lastModified": "2026-05-01T10:00:00.000Z",
         "private": False,
+        **({"gguf": {"architecture": repository.architecture}} if repository.architecture else {}),
     }
 
 

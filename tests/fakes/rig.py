@@ -111,6 +111,8 @@ class FakeCatalog:
     def fit(self, config: str, file_bytes: int) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
+    def require_importable(self, architecture: str) -> None: ...
+
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
     ) -> tuple[InstalledModel, ...]:
