@@ -69,15 +69,16 @@ class HubError(Exception):
     Args:
         failure: what happened.
         repo_id: the repository of the call, "" for a search.
+        is_download: True if the call should download files, so that it will be tried again.
     """
 
-    def __init__(self, failure: Failure, repo_id: str = "") -> None:
+    def __init__(self, failure: Failure, repo_id: str, *, is_download: bool) -> None:
         super().__init__(failure.kind.value)
         self.failure = failure
-        self.problem = problem_of(failure, repo_id)
+        self.problem = problem_of(failure, repo_id, is_download=is_download)
 
 
-def problem_of(failure: Failure, repo_id: str) -> Problem:
+def problem_of(failure: Failure, repo_id: str, *, is_download: bool) -> Problem:
     """Return a Failure as a Problem, with sentences for the user."""
     cause, advice = words.SENTENCES[failure.kind.value]
     match failure.kind:
@@ -89,5 +90,7 @@ def problem_of(failure: Failure, repo_id: str) -> Problem:
             cause = words.damaged(failure.detail)
         case _:
             pass
-    title = words.DOWNLOAD_FAILED if repo_id else words.SEARCH_FAILED
+    if failure.kind in PASSING and not is_download:
+        advice = words.ASK_AGAIN
+    title = words.DOWNLOAD_FAILED if is_download else words.ASKING_FAILED
     return Problem(title=title, cause=cause, advice=advice, details=failure.detail)

@@ -106,7 +106,8 @@ class HubCall:
 
     def _error(self, failure: Failure) -> HubError:
         log.info("call %s failed: %s", self._request["call"], failure)
-        return HubError(failure, str(self._request.get("repo_id", "")))
+        repo_id, is_download = self._request.get("repo_id", ""), self._request["call"] == "download"
+        return HubError(failure, str(repo_id), is_download=is_download)
 
 
 def search(text: str) -> HubCall:

@@ -269,7 +269,10 @@ def test_repository_without_weights_cannot_be_downloaded(hub: FakeHub, queue: Qu
 
 def test_no_connection_has_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")  # the port of the discard protocol
-    assert fails_with(search("qwen")) is FailureKind.OFFLINE
+    with pytest.raises(HubError) as caught:
+        search("qwen").run()
+    assert caught.value.failure.kind is FailureKind.OFFLINE
+    assert caught.value.problem.advice == "Check the connection, then try again."
 
 
 def test_token_is_sent_to_the_hub_and_not_to_the_host_of_its_files(
