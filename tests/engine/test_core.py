@@ -326,4 +326,6 @@ def test_statistics_report_a_broken_invariant(
     assert broken.broken is not None
     assert "a node is lost" in broken.broken.cause
     assert broken.statistics == sound.statistics
-    assert unchecked == sound
+    assert isinstance(unchecked, StatisticsReported)
+    assert unchecked.broken is None
+    assert unchecked.statistics == sound.statistics
