@@ -60,6 +60,8 @@ class Settings:
     text_zoom: int = 100  # size of text, in per cent
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
+    # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
+    faster_answers: bool = True
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True
     # Entries of the settings file that a newer version of the app wrote and this version does not

@@ -79,6 +79,7 @@ from engine.power import Battery
 from engine.pulse import Pulse
 from engine.runner.history import History
 from engine.runner.runner import Runner
+from engine.runner.speculation import make_drafter
 from engine.scheduler import Scheduler
 from engine.serving import Serving
 from engine.types import NOTHING_CACHED, ConversationId, RequestId
@@ -375,11 +376,12 @@ class EngineCore:
         """
         if self.cache is None:
             self.cache = self._make_cache(model)
-        runner = Runner(model, self.cache, self._history, self._config, recorded_source)
+        drafter = make_drafter(model, self._history)
+        runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
         self._serving = Serving(
             runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
         )
-        audit = partial(AuditJob.start, model.adapter, self.cache, self._config.audit_max_tokens)
+        audit = partial(AuditJob.start, model, self.cache, self._config.audit_max_tokens)
         self._idler.worker = IdleWorker(runner.read_ahead, audit)
         self.model = model
         self._requested_at = time.monotonic()

@@ -143,6 +143,9 @@ class Request:
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None
+    # Highest number of drafts that one forward pass may verify (speculative decoding). 0: none. None:
+    # the engine chooses the number that is expected to be fastest.
+    max_drafts: int | None = 0
     record_logits: bool = False  # True to keep the logits of every draw for a later Verify command
     # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing
     # to the prefix cache and evicts nothing from it. Benchmarks use this for cold runs.
@@ -220,6 +223,9 @@ class Usage:
     # Tokens per second, counted after the first token. 0 if there is no second token.
     decode_tok_s: float
     cache_bytes: int  # size of the prefix cache when the reply ended
+    passes: int = 0  # number of forward passes after the prompt
+    drafted_tokens: int = 0  # number of drafts that these passes verified
+    accepted_tokens: int = 0  # number of drafts that the model confirmed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

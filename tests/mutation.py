@@ -277,7 +277,7 @@ MUTATIONS = (
     Mutation(
         "a reply that goes on draws as from its beginning",
         "engine.runner.decoder:Decoder._draw",
-        each(ast.BinOp, lambda node: node.left if isinstance(node.op, ast.Add) else None),
+        each(ast.BinOp, lambda node: node.left if isinstance(node.left, ast.Call) else None),
         "{parameters[0]}.num_output",
         CONTINUED,
     ),

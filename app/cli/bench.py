@@ -33,7 +33,7 @@ def run_script(args: Namespace, model: Path) -> int:
     held = True
     with ThreadedClient(config) as client:
         load_model(client, model, lambda _: None)
-        player = ScriptPlayer(client, model, check=args.check)
+        player = ScriptPlayer(client, model, check=args.check, max_drafts=args.speculation)
         for report in _reports(player, steps):
             held = held and report.holds
             print(json.dumps(report.as_json()), flush=True)

@@ -15,6 +15,7 @@ from app.cli.client import (
     ProblemError,
     ThreadedClient,
     add_kv_bits,
+    add_speculation,
     load_model,
 )
 from app.cli.terminal import for_terminal
@@ -42,6 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     parser.add_argument("--no-thinking", dest="thinking", action="store_false")
     add_kv_bits(parser)
+    add_speculation(parser, "auto")
     parser.add_argument("--stats", action="store_true", help="say what each answer cost, on stderr")
 
 
@@ -100,6 +102,7 @@ def _request(args: Namespace, facts: ModelFacts, turn: Turn) -> Request:
         sampling=sampling,
         max_tokens=args.max_tokens,
         thinking=args.thinking,
+        max_drafts=args.speculation,
     )
 
 
@@ -129,6 +132,7 @@ def _print_cost(finished: RequestFinished) -> None:
     print(
         f"[{plan.restored} restored, {plan.replayed} replayed, {plan.read} read ·"
         f" first token {usage.ttft_ms / 1e3:.2f} s · {usage.output_tokens} tokens ·"
-        f" {usage.decode_tok_s:.1f} tok/s]",
+        f" {usage.decode_tok_s:.1f} tok/s, {usage.passes} passes,"
+        f" {usage.accepted_tokens} of {usage.drafted_tokens} drafts kept]",
         file=sys.stderr,
     )

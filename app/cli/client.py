@@ -7,7 +7,7 @@ calls next_event() until the result arrives. load_model() is an example.
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -68,6 +68,7 @@ def add_engine_options(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"
     )
+    add_speculation(parser, "off")
 
 
 def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
@@ -82,6 +83,27 @@ def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
         idle_work=idle_work,
         saves_battery=False,
     )
+
+
+def add_speculation(parser: ArgumentParser, default: str) -> None:
+    """Add the option --speculation, whose value is Request.max_drafts."""
+    parser.add_argument(
+        "--speculation",
+        type=_max_drafts,
+        default=default,
+        metavar="off|auto|N",
+        help="verify up to N drafted tokens in one pass wherever there is a match, or as many as are"
+        f" expected to be fastest (default: {default})",
+    )
+
+
+def _max_drafts(text: str) -> int | None:
+    if text == "auto":
+        return None
+    number = 0 if text == "off" else int(text)
+    if number < 0:
+        raise ArgumentTypeError(f"{text} is below 0")
+    return number
 
 
 def add_kv_bits(parser: ArgumentParser) -> None:

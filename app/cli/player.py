@@ -97,6 +97,9 @@ class StepReport:
     ttft_ms: float  # time to first token
     total_ms: float
     decode_tok_s: float
+    passes: int  # number of forward passes after the prompt
+    drafted_tokens: int  # number of drafts that these passes verified
+    accepted_tokens: int  # number of drafts that the model confirmed
     cache_bytes: int
     reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
     check: CheckResult | None = None  # None if the reply was not checked
@@ -132,10 +135,13 @@ class _Pending:
 class ScriptPlayer:
     """A player for one script. It keeps the conversations and the requests in flight."""
 
-    def __init__(self, client: EngineClient, model: Path, *, check: bool) -> None:
+    def __init__(
+        self, client: EngineClient, model: Path, *, check: bool, max_drafts: int | None = 0
+    ) -> None:
         self._client = client
         self._model = model
         self._check = check
+        self._max_drafts = max_drafts  # Request.max_drafts of all requests
         self._chats: dict[str, Conversation] = {}
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
@@ -197,6 +203,7 @@ class ScriptPlayer:
             keep_thinking=generate.keep_thinking,
             forced=generate.reply,
             stop_after=generate.stop_after,
+            max_drafts=self._max_drafts,
             record_logits=self._check,
         )
         visible = (
@@ -273,6 +280,9 @@ class ScriptPlayer:
             ttft_ms=round(usage.ttft_ms, 3),
             total_ms=round(usage.total_ms, 3),
             decode_tok_s=round(usage.decode_tok_s, 2),
+            passes=usage.passes,
+            drafted_tokens=usage.drafted_tokens,
+            accepted_tokens=usage.accepted_tokens,
             cache_bytes=usage.cache_bytes,
             reasons=plan.reasons,
             check=self._verify(finished.request_id, pending.visible) if self._check else None,

@@ -71,7 +71,9 @@ class Core(QObject):
         queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(self._lane, seams.catalog, self.models, queue_file)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
-        self.turns = Turns(self.bridge, self.store, self.desk, self.models, seams.origin)
+        self.turns = Turns(
+            self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
+        )
         self.exports = Exports(self._lane)
         self.undo = UndoList()
         self.presets = PresetsController(self.store, self.models, self.undo)

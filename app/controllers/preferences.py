@@ -58,6 +58,9 @@ class Preferences(QObject):
     def toggle_read_ahead(self) -> None:
         self.change(read_ahead=not self._value.read_ahead)
 
+    def toggle_faster_answers(self) -> None:
+        self.change(faster_answers=not self._value.faster_answers)
+
     def zoom_in(self) -> None:
         self.set_zoom(self._value.text_zoom + ZOOM_STEP)
 

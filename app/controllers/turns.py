@@ -24,7 +24,7 @@ and then emit activity_changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -34,6 +34,7 @@ from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
+from app.controllers.preferences import Preferences
 from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
 from app.conversation.actions import Turn
 from app.conversation.tree import (
@@ -133,9 +134,11 @@ class Turns(QObject):
         store: StoreLane,
         desk: Desk,
         models: ModelsController,
+        preferences: Preferences,
         origin: Origin,
     ) -> None:
         super().__init__()
+        self._preferences = preferences
         self._engine = bridge.engine
         self._store = store
         self._desk = desk
@@ -245,6 +248,8 @@ class Turns(QObject):
             begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
         )
+        if self._preferences.value.faster_answers:
+            request = replace(request, max_drafts=None)
         running.facts = facts
         generation = generation_of(request, facts)
         # This call changes only the conversation in memory. The desk stores the turn when accept()

@@ -83,6 +83,9 @@ class UsageRow(NamedTuple):
     total_ms: float
     decode_tok_s: float
     cache_bytes: int
+    passes: int
+    drafted_tokens: int
+    accepted_tokens: int
 
 
 COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
@@ -236,6 +239,9 @@ def _usage(row: UsageRow) -> Usage:
         total_ms=row.total_ms,
         decode_tok_s=row.decode_tok_s,
         cache_bytes=row.cache_bytes,
+        passes=row.passes,
+        drafted_tokens=row.drafted_tokens,
+        accepted_tokens=row.accepted_tokens,
     )
 
 
@@ -256,4 +262,7 @@ def _usage_row(usage: Usage) -> UsageRow:
         total_ms=usage.total_ms,
         decode_tok_s=usage.decode_tok_s,
         cache_bytes=usage.cache_bytes,
+        passes=usage.passes,
+        drafted_tokens=usage.drafted_tokens,
+        accepted_tokens=usage.accepted_tokens,
     )

@@ -105,4 +105,11 @@ _M003: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003)
+# The figures of speculative decoding. 0 in replies of earlier versions of the app.
+_M004: Migration = (
+    "ALTER TABLE messages ADD COLUMN passes INTEGER DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN drafted_tokens INTEGER DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN accepted_tokens INTEGER DEFAULT 0",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004)

@@ -44,6 +44,7 @@ class ChatPage(SettingsPage):
         keys: dict[object, str] = {one: send_key(return_sends=one) for one in (True, False)}
         self.send_key = Segments(words.SEND_WITH, keys, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
+        self.faster = CheckBox(theme, words.FASTER_ANSWERS, self)
         self.default = QPushButton(self)
         self._menu = Menu(self.default)
         self._list = RowList(words.NO_PRESETS, self._row, self)
@@ -58,6 +59,8 @@ class ChatPage(SettingsPage):
         self._send_note = self.add_note()
         self.add_row("", self.read_ahead)
         self.add_note(words.READ_AHEAD_NOTE)
+        self.add_row("", self.faster)
+        self.add_note(words.FASTER_NOTE)
         self._default_label = self.add_row(words.NEW_CHATS, self.default)
         self.add_row(words.PRESETS, self._list, fills=True)
         self.end()
@@ -65,6 +68,7 @@ class ChatPage(SettingsPage):
     def _connect(self) -> None:
         self.send_key.chosen.connect(self._on_key_chosen)
         self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
+        self.faster.clicked.connect(self._preferences.toggle_faster_answers)
         self._menu.aboutToShow.connect(self._fill)
         self._preferences.changed.connect(self._refresh)
         self._presets.changed.connect(self._refresh_presets)
@@ -78,6 +82,7 @@ class ChatPage(SettingsPage):
         self.send_key.show_value(value.return_sends)
         self._send_note.setText(words.new_line(break_key(return_sends=value.return_sends)))
         self.read_ahead.setChecked(value.read_ahead)
+        self.faster.setChecked(value.faster_answers)
 
     def _refresh_presets(self) -> None:
         presets, path = self._presets.value, self._models.status.path

@@ -16,6 +16,10 @@ CONTRAST_NOTE: Final = "Stronger lines, clearer secondary text"
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
+FASTER_ANSWERS: Final = "Faster Answers"
+FASTER_NOTE: Final = (
+    "Text that repeats the chat is checked several words at a time, with the same result"
+)
 PRESETS: Final = "Presets"
 NO_PRESETS: Final = "None yet. The inspector keeps a chat’s system prompt and sampling as one."
 NO_PRESET: Final = "No preset"

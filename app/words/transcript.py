@@ -83,6 +83,10 @@ def first_token(time: str) -> str:
     return f"first token {time}"
 
 
+def drafts(tokens_per_pass: str, percent: int) -> str:
+    return f"{tokens_per_pass} tokens a pass, {percent} % of drafts kept"
+
+
 def answer_finished(num_tokens: int | None) -> str:
     if num_tokens is None:
         return "Answer finished"

@@ -55,9 +55,12 @@ class HotCache:
         """The tokens in the caches, and the forward passes that computed these tokens."""
         return TokenRun(tuple(self.token_ids), tuple(self.feeds))
 
-    def commit(self, token_ids: Sequence[int]) -> None:
-        """Record that one forward pass has fed token_ids to the caches."""
-        add_pass(self.feeds, self.num_tokens, self.num_tokens + len(token_ids))
+    def commit(self, token_ids: Sequence[int], pass_len: int | None = None) -> None:
+        """Record that one forward pass has fed token_ids to the caches.
+
+        pass_len: number of tokens of the pass, if its last tokens are removed again.
+        """
+        add_pass(self.feeds, self.num_tokens, self.num_tokens + (pass_len or len(token_ids)))
         self.token_ids.extend(token_ids)
 
     def adopt(self, run: TokenRun) -> None:

@@ -92,6 +92,11 @@ def roomy(num_tokens: int) -> int:
     return _round_up(num_tokens + num_tokens // 8)
 
 
+def max_roomy(capacity: int) -> int:
+    """Return a number of tokens close to the highest whose new buffer has at most this capacity."""
+    return capacity // STEP * STEP * 8 // 9
+
+
 def reserve(leaves: Sequence[KvLeaf], num_tokens: int) -> int:
     """Grow each buffer that cannot hold num_tokens. The new capacity is roomy(num_tokens).
 

@@ -21,8 +21,8 @@ from engine.cache.trees import arrays_in
 from engine.checking.replay import replay
 from engine.cleanup import undo_on_error
 from engine.events import IdleKind
-from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
+from engine.models.loader import LoadedModel
 
 log = logging.getLogger(__name__)
 
@@ -44,32 +44,37 @@ class AuditJob:
     kind = IdleKind.AUDIT
 
     def __init__(
-        self, adapter: ModelAdapter, cache: PrefixCache, node: KvNode, lease: Lease
+        self,
+        model: LoadedModel,
+        cache: PrefixCache,
+        node: KvNode,
+        lease: Lease,
     ) -> None:
         self._cache = cache
         self._node = node
         self._lease = lease
-        self._passes = replay(adapter, lease.hot.caches, path_run(node))
+        self._passes = replay(model.adapter, model.rewinding, lease.hot.caches, path_run(node))
         # Logits of shape (V,) after the newest pass; None before the first pass.
         self._logits: mx.array | None = None
         self.total = node.end
         self.done = 0
 
     @classmethod
-    def start(cls, adapter: ModelAdapter, cache: PrefixCache, max_tokens: int) -> Self | None:
+    def start(cls, model: LoadedModel, cache: PrefixCache, max_tokens: int) -> Self | None:
         """Return an audit of the resume point that has not been checked for the longest time.
 
         Return None if the cache has no resume point with at most max_tokens tokens.
         """
-        audit = cache.start_audit(adapter.new_caches, max_tokens)
-        return cls(adapter, cache, *audit) if audit is not None else None
+        audit = cache.start_audit(model.adapter.new_caches, max_tokens)
+        return cls(model, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
         """Repeat one pass. If no pass is left, compare the resume point and return False."""
         with undo_on_error(self.stop):
             passed = next(self._passes, None)
             if passed is not None:
-                self.done, self._logits = passed
+                self.done, logits = passed
+                self._logits = logits[-1]
                 return True
             wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
         if wrong is not None:

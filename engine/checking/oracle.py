@@ -151,15 +151,17 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
 def _replay_difference(model: LoadedModel, record: Record) -> float:
     """Repeat a request's passes on empty caches and compare the logits with the recorded logits.
 
-    Return the largest difference. It is 0 if every bit is equal, or if no pass of the replay gave
-    logits to compare.
+    Return the largest difference. It is 0 if every bit is equal.
     """
     largest = 0.0
     first = len(record.prompt_ids)
-    for num_tokens, cold in replay(model.adapter, model.adapter.new_caches(), record.fed):
-        # record.rows[i] was drawn from the logits after first + i tokens. Ignore passes that end
-        # inside the prompt, and logits that no token was drawn from.
-        if cold is not None and num_tokens >= first and num_tokens - first < len(record.rows):
-            ours = record.rows[num_tokens - first]
-            largest = max(largest, relative_difference(ours, cold))
+    passes = replay(model.adapter, model.rewinding, model.adapter.new_caches(), record.fed)
+    for num_tokens, logits in passes:
+        # record.rows[i] was drawn from the logits after first + i tokens. Ignore logits inside the
+        # prompt, and logits that no token was drawn from.
+        for index in range(logits.shape[0]):
+            drawn = num_tokens - logits.shape[0] + index + 1 - first
+            if 0 <= drawn < len(record.rows):
+                difference = relative_difference(record.rows[drawn], logits[index])
+                largest = max(largest, difference)
     return largest

@@ -16,42 +16,61 @@ from engine.cache.layout import Leaves
 from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
 from engine.models.adapter import ModelAdapter
+from engine.models.rewinding import Rewinding
+from engine.models.rows import RowByRow
 
 
 def replay(
-    adapter: ModelAdapter, caches: list[object], run: TokenRun
-) -> Iterator[tuple[int, mx.array | None]]:
+    adapter: ModelAdapter, rewinding: Rewinding | None, caches: list[object], run: TokenRun
+) -> Iterator[tuple[int, mx.array]]:
     """Feed all tokens again. Each iteration repeats one of the original passes.
 
-    An original pass may have been cut: its last tokens were removed from the caches later. The
+    An original pass may have been cut: its last tokens were removed from the caches later, because
+    they were drafts that the model did not confirm, or because another branch begins there. The
     replay repeats such a pass at its full length, then cuts it again.
 
     Args:
         adapter: the model.
+        rewinding: rewinds the recurrent states after a cut pass. None: only K/V are cut.
         caches: empty caches of the model.
         run: the tokens and their passes.
 
     Yields:
-        The number of tokens in the caches after a pass, and the logits (V,) of the last token. The
-        logits are None if the pass was cut, because the last token of the full pass is unknown.
+        The number of tokens in the caches after a pass, and the logits of the tokens of this pass
+        that are kept, of shape (L, V).
     """
     for feed, kept_end in kept(run.feeds, 0, run.end):
         if feed.one_by_one:
             for position in range(feed.start, kept_end):
-                yield position + 1, _feed(adapter, caches, run.token_ids[position : position + 1])
+                token_ids = run.token_ids[position : position + 1]
+                yield position + 1, _feed(adapter, caches, token_ids)
+            continue
+        if kept_end == feed.end:
+            yield kept_end, _feed(adapter, caches, run.token_ids[feed.start : kept_end])
             continue
         # The removed tokens are unknown. Repeat the last kept token in their place. The results of
         # the kept tokens stay the same: rounding depends on the length of the pass, but not on the
         # tokens that follow.
+        num_kept = kept_end - feed.start
         rest = run.token_ids[kept_end - 1 : kept_end] * (feed.end - kept_end)
-        logits = _feed(adapter, caches, (*run.token_ids[feed.start : kept_end], *rest))
-        if rest:
+        token_ids = (*run.token_ids[feed.start : kept_end], *rest)
+        if rewinding is None:
+            logits = _feed(adapter, caches, token_ids)
             kv.cut(Leaves.of(caches).kv, kept_end)
-        yield kept_end, None if rest else logits
+        else:
+            group = RowByRow([caches])
+            logits = group.forward(adapter, [mx.array(token_ids)])[0]
+            group.keep(rewinding, {0: num_kept})
+            _evaluate(logits, caches)
+        yield kept_end, logits[:num_kept]
 
 
 def _feed(adapter: ModelAdapter, caches: list[object], token_ids: Sequence[int]) -> mx.array:
-    logits = adapter.forward(token_ids, caches)
+    logits = adapter.run(mx.array([token_ids]), caches)[0]
+    _evaluate(logits, caches)
+    return logits
+
+
+def _evaluate(logits: mx.array, caches: Sequence[object]) -> None:
     leaves = Leaves.of(caches)
     evaluate(logits, leaves.buffers, leaves.states)
-    return logits

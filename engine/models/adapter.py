@@ -49,20 +49,16 @@ class ModelAdapter:
             )
         return self.run(mx.array([token_ids], mx.int32), caches)[0, -1]
 
-    def forward_rows(self, token_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """Feed one token to every row (conversation) of a batch.
+    def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        """Feed L tokens to each of B rows (conversations).
 
         Args:
-            token_ids: one token id per row, of shape (B,).
-            caches: the merged caches of all B rows, made by rows.py.
+            input_ids: token ids of shape (B, L).
+            caches: the caches of one row, or the merged caches of all rows, made by rows.py.
 
         Returns:
-            Lazy logits of shape (B, V).
+            Lazy logits of shape (B, L, V).
         """
-        return self.run(token_ids[:, None], caches)[:, -1]
-
-    def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
-        """Run the model on token ids of shape (B, L). Return lazy logits of shape (B, L, V)."""
         return self._model(input_ids, cache=caches)
 
     @cached_property

@@ -47,10 +47,12 @@ from engine.errors import (
 )
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
+from engine.models.draft_probe import can_merge_drafts, find_rewinding
 from engine.models.float32 import as_float32
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer
+from engine.models.rewinding import Rewinding, record_recurrences
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
@@ -79,6 +81,10 @@ class LoadedModel:
     vocab_size: int
     can_merge: bool  # True if one forward pass can serve several conversations
     can_undo: bool  # True if the newest token can be removed from the caches
+    # Rewinds recurrent states after a pass that verified drafts. None: no speculation.
+    rewinding: Rewinding | None
+    # True if one forward pass can verify drafts of several conversations.
+    can_merge_drafts: bool
 
     @property
     def spared_ids(self) -> tuple[int, ...]:
@@ -133,12 +139,15 @@ def _load(
             model = as_float32(model)
         _evaluate(model, progress)
         attend_in_pieces()
+        record_recurrences()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
         layout = probe(adapter)
         rehearsal.result()
     wrapper = _load_tokenizer(path, config)
     prompts = _prompts(path, wrapper)
     facts = _facts(card, wrapper, prompts, layout, adapter)
+    merges = can_merge(adapter)
+    rewinding = find_rewinding(adapter)
     log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(
         adapter=adapter,
@@ -146,8 +155,10 @@ def _load(
         layout=layout,
         facts=facts,
         vocab_size=adapter.vocab_size,
-        can_merge=can_merge(adapter),
+        can_merge=merges,
         can_undo=can_undo(adapter.new_caches()),
+        rewinding=rewinding,
+        can_merge_drafts=merges and rewinding is not None and can_merge_drafts(adapter, rewinding),
     )
 
 

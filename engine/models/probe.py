@@ -37,7 +37,7 @@ _NEXT = tuple(range(8, 12))
 # differ only by rounding.
 _TOLERANCE = 1e-4
 # Errors that a model raises if it does not support an operation on its caches.
-_MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, AssertionError)
+MISFITS = (TypeError, ValueError, AttributeError, LookupError, RuntimeError, AssertionError)
 
 
 class StateError(Exception):
@@ -55,7 +55,7 @@ def probe(adapter: ModelAdapter) -> Layout:
     try:
         _require_causal(adapter, caches)
         return _put_back(adapter, caches)
-    except _MISFITS as error:
+    except MISFITS as error:
         if is_out_of_memory(error):
             raise
         raise StateError(repr(error)) from error
@@ -115,7 +115,7 @@ def can_merge(adapter: ModelAdapter) -> bool:
     try:
         group = MergedRows(together)
         for token_id in _NEXT[:2]:
-            token_ids = [mx.array(token_id)] * len(together)
+            token_ids = [mx.array([token_id])] * len(together)
             ours = group.forward(adapter, token_ids)
             theirs = RowByRow(apart).forward(adapter, token_ids)
             for row, logits in enumerate(theirs):
@@ -124,7 +124,7 @@ def can_merge(adapter: ModelAdapter) -> bool:
             group.hand_back(row, undoing=False)
             wanted = _feed(adapter, apart[row], _NEXT[:1])
             _require_same(wanted, _feed(adapter, caches, _NEXT[:1]), "logits after a batch")
-    except (*_MISFITS, StateError) as error:
+    except (*MISFITS, StateError) as error:
         if is_out_of_memory(error):
             raise
         log.info("rows take separate forward passes, because they cannot be merged: %r", error)
@@ -164,7 +164,7 @@ def _runs(model: nn.Module, quantisation: KvQuantisation) -> bool:
     try:
         _feed(adapter, caches, _FIRST)
         _feed(adapter, caches, _NEXT[:1])
-    except _MISFITS as error:
+    except MISFITS as error:
         if is_out_of_memory(error):
             raise
         log.info("the model does not run with these quantised K/V: %r", error)

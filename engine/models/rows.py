@@ -1,6 +1,7 @@
-"""Run several conversations through the model together. Each pass feeds one token per conversation.
+"""Run several conversations through the model together, in one forward pass.
 
-A conversation in a batch is called a row. The decoder (runner/decoder.py) creates a `RowGroup` from
+A conversation in a batch is called a row. A pass feeds one token to every row, or several: the
+newest token and the drafts of a verify pass. Rows may get different numbers of tokens. The decoder (runner/decoder.py) creates a `RowGroup` from
 the model caches of all answers in progress, and calls `forward` for every token. When an answer
 starts or ends, the decoder calls `hand_back` for every row, which gives each conversation its
 caches back. Then it creates a new group. There are two classes of groups: `MergedRows`, if the
@@ -25,8 +26,9 @@ Use on the engine thread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Protocol, cast
 
 import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, CacheList
@@ -37,13 +39,14 @@ from engine.cache.trees import map_arrays, owned
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import Rows
+from engine.models.rewinding import Recording, Rewinding, recording, state_arrays
 
 
 class RowGroup(Protocol):
-    """The rows of a batch. Each pass feeds one token to every row."""
+    """The rows of a batch. Each pass feeds every row."""
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        """Feed one token to every row.
+        """Feed every row. After a pass of more than one token, call `keep` before anything else.
 
         If an error is raised, all rows are restored to the state before the call. Layers that
         overwrite their state in place cannot be restored: if `can_undo` is False for the model, the
@@ -51,10 +54,24 @@ class RowGroup(Protocol):
 
         Args:
             adapter: the model.
-            token_ids: one lazy scalar per row.
+            token_ids: one lazy array per row, of shape (L,). L may differ by row.
 
         Returns:
-            One array of lazy logits per row, of shape (V,).
+            One array of lazy logits per row, of shape (L, V).
+        """
+        ...
+
+    def pass_len(self, row: int) -> int:
+        """Return the number of tokens that the newest pass fed to a row, including padding."""
+        ...
+
+    def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
+        """Remove tokens that the newest pass fed. The pass cannot be undone afterwards.
+
+        Args:
+            rewinding: rewinds the model's recurrent states.
+            kept: for each row, the number of tokens of the pass to keep, at least 1. A row that is
+                missing will not be used again.
         """
         ...
 
@@ -82,12 +99,37 @@ class RowByRow:
         self._rows = rows
         self._leaves = [Leaves.of(row) for row in rows]
         self._before = [_Before(leaves) for leaves in self._leaves]
+        # Length of the newest pass of each row, and its recording if the length is above 1.
+        self._passes: list[tuple[int, Recording]] = []
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         self._before = [_Before(leaves) for leaves in self._leaves]
-        rows = zip(token_ids, self._rows, strict=True)
+        self._passes = []
+        logits: list[mx.array] = []
         with undo_on_error(self._put_back):
-            return [adapter.forward_rows(token_id[None], caches)[0] for token_id, caches in rows]
+            for row, caches in zip(token_ids, self._rows, strict=True):
+                with _recording(row.size) as recorded:
+                    logits.append(adapter.run(row[None], caches)[0])
+                self._passes.append((row.size, recorded))
+        return logits
+
+    def pass_len(self, row: int) -> int:
+        return self._passes[row][0]
+
+    def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
+        for row, num_tokens in kept.items():
+            pass_len, recorded = self._passes[row]
+            if num_tokens == pass_len:
+                continue
+            leaves = self._leaves[row]
+            after = state_arrays(self._rows[row]) or []
+            for leaf, states in zip(
+                leaves.aux, rewinding.states(recorded, after, [num_tokens]), strict=True
+            ):
+                leaf.state = {**cast("dict[str, object]", leaf.state), "cache": states}
+            for leaf in leaves.kv:
+                leaf.trim(pass_len - num_tokens)
+        self._passes = []
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -138,6 +180,8 @@ class MergedRows:
         self._states: list[_MergedStates] = []
         self._positions = _Positions()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
+        self._pass_len = 0  # length of the newest pass, including padding
+        self._recorded = Recording()  # the newest pass, if its length is above 1
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # The positions of the new tokens are equal in all layers. Compute them once per pass.
@@ -146,9 +190,27 @@ class MergedRows:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
             attention.before = [leaf.offset for leaf in attention.leaves]
-        with undo_on_error(self._put_back):
-            logits = adapter.forward_rows(mx.stack(list(token_ids)), self._caches)  # shape (B, V)
-        return [logits[row] for row in range(self._num_rows)]
+        self._pass_len = max(row.size for row in token_ids)
+        # Short rows are padded at their end. The K/V and states of the padding are removed by `keep`.
+        padded = mx.stack([_padded(row, self._pass_len) for row in token_ids])
+        with undo_on_error(self._put_back), _recording(self._pass_len) as self._recorded:
+            logits = adapter.run(padded, self._caches)  # shape (B, L, V)
+        return [logits[row, : token_ids[row].size] for row in range(self._num_rows)]
+
+    def pass_len(self, row: int) -> int:  # noqa: ARG002 — all rows are padded to one length
+        return self._pass_len
+
+    def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
+        num_kept = [kept.get(row, self._pass_len) for row in range(self._num_rows)]
+        if min(num_kept) < self._pass_len:
+            after: list[list[Any]] = [states.merged.cache for states in self._states]
+            rewound = rewinding.states(self._recorded, after, num_kept)
+            for states, arrays in zip(self._states, rewound, strict=True):
+                states.merged.cache = arrays
+        for attention in self._attentions:
+            for leaf, num_tokens in zip(attention.leaves, num_kept, strict=True):
+                leaf.trim(self._pass_len - num_tokens)
+        self._recorded = Recording()
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -225,7 +287,7 @@ class _RowAttention:
     def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
         """Append each row's new keys and values. Return all keys and values.
 
-        The new keys and the new values have the shape (B, H, 1, D).
+        The new keys and the new values have the shape (B, H, L, D).
         """
         num_rows = len(self.leaves)
         new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
@@ -254,11 +316,22 @@ class _MergedStates:
 
 
 class _UnpaddedStates(ArraysCache):
-    """Merged states without a padding mask. Each row feeds one token, so no row is padded."""
+    """Merged states without a padding mask: padding is removed after the pass, by `keep`."""
 
     @override
     def make_mask(self, N: int) -> None:
         return None
+
+
+def _padded(token_ids: mx.array, num_tokens: int) -> mx.array:
+    """Append zeros to token ids of shape (L,), so that the result has num_tokens items."""
+    missing = num_tokens - token_ids.size
+    return mx.pad(token_ids, (0, missing)) if missing else token_ids
+
+
+def _recording(pass_len: int) -> AbstractContextManager[Recording]:
+    """Record a pass if it may have to be rewound, which is the case for more than one token."""
+    return recording() if pass_len > 1 else nullcontext(Recording())
 
 
 def _same(state: object) -> object:

@@ -1,4 +1,4 @@
-"""Decoding: one token per step for every running sequence, in one forward pass. Engine thread only.
+"""Decoding: one step for every running sequence, in one forward pass. Engine thread only.
 
 The Runner of a loaded model owns one Decoder. It attaches a sequence when its prompt is fed, calls
 `step` for each decode step, and detaches the sequence when the reply ends or fails. The first token
@@ -16,18 +16,31 @@ Without look-ahead, a token is read before it is fed. A sequence's first step la
     step 1     draw token 1, read and deliver it
     step n     launch pass n, which is fed token n-1, and draw token n; read and deliver it
 
+With speculation, a step can verify drafts: guesses of a reply's next tokens, from a Drafter. The
+drafts follow a token that is read, so such a step does not look ahead:
+
+    step n     read and deliver token n, if an earlier pass gave it
+               launch pass n, which is fed token n and k drafts; draw the tokens n+1 to n+k+1
+               read them up to the first that differs from its draft, and deliver them
+               remove the wrong drafts from the caches
+
+Each token is drawn from the logits after the tokens before it, with the random key of its index.
+These are the same arguments as without speculation, so drafts do not change the tokens of a reply
+(beyond rounding: see DECISIONS.md).
+
 With look-ahead, when the last token of a sequence is read, a pass that feeds this token is already
 launched. `detach` undoes this pass for the row of the sequence. The caches of the sequence then
 hold the same tokens as without look-ahead: the whole reply except the newest token.
 
-After a step, Sequence.drawn of an attached sequence has the newest token with look-ahead, as a lazy
-scalar that is not read yet. Without look-ahead it is None.
+After a step, Sequence.drawn of an attached sequence has the newest token, as a lazy scalar that is
+not read yet, if the step looked ahead. Otherwise it is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
+from time import perf_counter
 from typing import NamedTuple, TypeVar
 
 import mlx.core as mx
@@ -39,9 +52,12 @@ from engine.events import Event
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
 from engine.models.rows import MergedRows, RowByRow, RowGroup
+from engine.runner.drafting import Drafter, Drafts
 from engine.runner.sequence import Sequence
 
 T = TypeVar("T")
+# Function that delivers a token of a sequence and returns its events.
+Deliver = Callable[[Sequence, int], list[Event]]
 
 
 class StepResult(NamedTuple):
@@ -57,9 +73,12 @@ class Decoder:
     The tokens of a sequence do not depend on the other sequences.
     """
 
-    def __init__(self, model: LoadedModel, cache: PrefixCache, *, looks_ahead: bool) -> None:
+    def __init__(
+        self, model: LoadedModel, cache: PrefixCache, drafter: Drafter, *, looks_ahead: bool
+    ) -> None:
         self._model = model
         self._cache = cache
+        self._drafter = drafter
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
         # Sequences of the newest pass, including those that were detached after the pass. If the
@@ -67,7 +86,12 @@ class Decoder:
         self._grouped: list[Sequence] = []
         # Row group and row number of each sequence whose caches were not handed back yet.
         self._places: dict[Sequence, tuple[RowGroup, int]] = {}
-        self._failed: list[StepResult] = []  # failures of the present step
+        # Events of the present step, and failures.
+        self._events: dict[Sequence, list[Event]] = {}
+        self._failed: list[StepResult] = []
+        # True if the newest step fed one token to each of the present sequences, and nothing else
+        # was computed since. The duration of such a step is that of its pass.
+        self._is_steady = False
 
     def attach(self, sequence: Sequence) -> None:
         """Decode a sequence from the next step on. The prompt must be fed and `logits` set.
@@ -85,15 +109,17 @@ class Decoder:
         if sequence not in self._sequences:
             return
         self._sequences.remove(sequence)
+        self._drafter.forget(sequence)
         sequence.drawn = None
         if sequence in self._places:
             group, row = self._places.pop(sequence)
             # The group is not used for another pass: self._sequences now differs from _grouped, so
             # the next pass hands back the other rows and makes a new group.
-            group.hand_back(row, undoing=self._looks_ahead)
+            group.hand_back(row, undoing=sequence.is_ahead)
+            sequence.is_ahead = False
 
-    def step(self, deliver: Callable[[Sequence, int], list[Event]]) -> list[StepResult]:
-        """Draw and deliver the next token of every sequence.
+    def step(self, deliver: Deliver) -> list[StepResult]:
+        """Draw and deliver the next tokens of every sequence.
 
         An error fails only the sequences that it concerns, and does not end the step.
 
@@ -102,22 +128,28 @@ class Decoder:
                 events of the token, and detaches the sequence if the sequence ends.
 
         Returns:
-            One result for each sequence. Failed sequences are detached.
+            One result for each sequence that got a token or failed. Failed sequences are detached.
         """
-        self._failed = []
+        start = perf_counter()
+        self._events, self._failed = {}, []
+        fed = list(self._sequences)
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _keep_drawn(self._each(new, self._draw_first))
-        following = self._launch()
-        # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
-        # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
-        # step.
-        if not self._looks_ahead:
-            _keep_drawn(following)
-        token_ids = self._read()
-        if self._looks_ahead:
-            _keep_drawn(following)
-        delivered = self._each(token_ids, lambda sequence: deliver(sequence, token_ids[sequence]))
-        results = [StepResult(sequence, events) for sequence, events in delivered.items()]
+        drafts: Mapping[Sequence, Drafts] = {}
+        if self._drafter.may_propose(self._sequences):
+            for sequence in self._sequences:
+                _commit_ahead(sequence)
+            self._deliver_drawn(deliver)
+            drafts = self._drafter.propose(self._sequences)
+        if drafts:
+            self._verify(drafts, deliver)
+        else:
+            self._decode_one(deliver)
+            if self._is_steady:
+                self._drafter.note_pass(fed, 1, perf_counter() - start)
+        # The duration of the next step counts only if it is like this one.
+        self._is_steady = not drafts and fed == self._sequences
+        results = [StepResult(sequence, events) for sequence, events in self._events.items()]
         return [*results, *self._take_failed()]
 
     def wait(self) -> list[StepResult]:
@@ -127,8 +159,21 @@ class Decoder:
         that the measured time of that part does not include the pass.
         """
         self._failed = []
+        self._is_steady = False
         self._each(self._sequences, _wait)
         return self._take_failed()
+
+    def _decode_one(self, deliver: Deliver) -> None:
+        """Feed and draw one token per sequence."""
+        following = self._launch()
+        # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
+        # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
+        # step.
+        if not self._looks_ahead:
+            _keep_drawn(following)
+        self._deliver_drawn(deliver)
+        if self._looks_ahead:
+            _keep_drawn({s: drawn for s, drawn in following.items() if s in self._sequences})
 
     def _launch(self) -> dict[Sequence, mx.array]:
         """Feed one token per sequence. Return each sequence's next token as a lazy array.
@@ -138,14 +183,17 @@ class Decoder:
         """
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
-        logits = self._forward(inputs) if inputs else {}
+        for sequence in inputs:
+            _commit_ahead(sequence)
+        logits = self._forward({s: i[None] for s, i in inputs.items()}) if inputs else {}
         for sequence in logits:
-            if sequence.num_output:
-                # Record that the newest token of the reply is in the caches. Without look-ahead,
-                # this pass fed it. With look-ahead, the previous pass fed it: the id of the token
-                # that this pass feeds is not read yet, so the record is one token behind.
+            sequence.num_passes += 1
+            if self._looks_ahead:
+                # The id of the fed token may not be read yet, and `detach` may undo the pass.
+                sequence.is_ahead = True
+            else:
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
-        following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence]))
+        following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence][0]))
         evaluate_soon(list(inputs.values()), list(following.values()))
         return following
 
@@ -161,19 +209,95 @@ class Decoder:
     def _reserve(self, sequence: Sequence) -> None:
         self._cache.reserve_tokens(sequence.lease, sequence.room)
 
-    def _read(self) -> dict[Sequence, int]:
+    def _deliver_drawn(self, deliver: Deliver) -> None:
+        """Read and deliver the tokens that are drawn but not read yet."""
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
         # Read the tokens one by one. If they were stacked into one array first, that array would be
         # computed after the pass that was just launched, and the read would wait for that pass.
         token_ids = self._each(drawn, lambda sequence: _token_id(drawn[sequence]))
         for sequence in token_ids:
             sequence.drawn = None
+        self._deliver({sequence: [token_id] for sequence, token_id in token_ids.items()}, deliver)
+
+    def _deliver(self, token_ids: Mapping[Sequence, list[int]], deliver: Deliver) -> None:
+        """Deliver new tokens, until a sequence ends, and keep their events as results of the step."""
+
+        def deliver_all(sequence: Sequence) -> list[Event]:
+            events: list[Event] = []
+            for token_id in token_ids[sequence]:
+                self._drafter.push(sequence, token_id)
+                events += deliver(sequence, token_id)
+            return events
+
+        for sequence, events in self._each(token_ids, deliver_all).items():
+            self._events.setdefault(sequence, []).extend(events)
+
+    # Speculation
+
+    def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
+        """Feed the newest token and the drafts of every sequence, and deliver what was drawn."""
+        start = perf_counter()
+        self._each(self._sequences, self._reserve)
+        inputs = {s: (s.reply.token_ids[-1], *drafts.get(s, ())) for s in self._sequences}
+        pass_len = max(map(len, inputs.values()))
+        logits = self._forward({s: mx.array(token_ids) for s, token_ids in inputs.items()})
+        evaluate_soon(list(logits.values()))
+        drawn = self._each(
+            logits,
+            lambda sequence: self._confirmed(sequence, drafts.get(sequence, ()), logits[sequence]),
+        )
+        self._keep(drawn)
+        for sequence, token_ids in drawn.items():
+            num_drafts, num_accepted = len(drafts.get(sequence, ())), len(token_ids) - 1
+            sequence.num_passes += 1
+            sequence.num_drafted += num_drafts
+            sequence.num_accepted += num_accepted
+            self._drafter.note_drafts(sequence, num_drafts, num_accepted)
+        self._drafter.note_pass(list(logits), pass_len, perf_counter() - start)
+        self._deliver(drawn, deliver)
+
+    def _confirmed(self, sequence: Sequence, drafts: Drafts, logits: mx.array) -> list[int]:
+        """Draw tokens until one differs from its draft. Return these tokens.
+
+        Args:
+            sequence: the sequence.
+            drafts: the drafts that were fed after the newest token of the reply.
+            logits: the logits after the newest token and after each draft, of shape (L, V).
+        """
+        token_ids: list[int] = []
+        for position in range(len(drafts) + 1):
+            # Read each token before the next one is drawn: the filters of tokens after a wrong
+            # draft would be computed in vain.
+            drawn = self._draw(sequence, logits[position], drafts[:position])
+            token_ids.append(_token_id(drawn))
+            if position < len(drafts) and token_ids[-1] != drafts[position]:
+                break
         return token_ids
+
+    def _keep(self, drawn: Mapping[Sequence, Collection[int]]) -> None:
+        """Remove the wrong drafts from the caches, and record the tokens that the caches hold.
+
+        drawn: for each sequence of the newest pass, the tokens that were drawn after it. The newest
+            token and the confirmed drafts, which are fed, are equally many.
+        """
+        assert self._model.rewinding is not None
+        kept: dict[RowGroup, dict[int, int]] = {}
+        for sequence, token_ids in drawn.items():
+            group, row = self._places[sequence]
+            kept.setdefault(group, {})[row] = len(token_ids)
+            fed = [sequence.reply.token_ids[-1], *token_ids][:-1]
+            sequence.lease.hot.commit(fed, group.pass_len(row))
+        for group, rows in kept.items():
+            group.keep(self._model.rewinding, rows)
 
     # The forward pass
 
     def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence one token. Return the logits (V,) of sequences that did not fail."""
+        """Feed each sequence its tokens, of shape (L,), in one pass.
+
+        Returns:
+            The logits (L, V) of the sequences that did not fail.
+        """
         try:
             self._regroup(list(inputs))
             group, _ = self._places[self._grouped[0]]
@@ -192,11 +316,11 @@ class Decoder:
         self._hand_back_all()
         return self._each(inputs, lambda sequence: self._forward_alone(sequence, inputs[sequence]))
 
-    def _forward_alone(self, sequence: Sequence, token_id: mx.array) -> mx.array:
+    def _forward_alone(self, sequence: Sequence, token_ids: mx.array) -> mx.array:
         # _grouped stays empty, so the next pass makes a new group of all sequences.
         group = RowByRow([sequence.lease.hot.caches])
         self._places[sequence] = (group, 0)
-        return group.forward(self._model.adapter, [token_id])[0]
+        return group.forward(self._model.adapter, [token_ids])[0]
 
     def _regroup(self, sequences: list[Sequence]) -> None:
         """Make a new row group, unless the newest pass had exactly these sequences."""
@@ -221,13 +345,13 @@ class Decoder:
         assert sequence.logits is not None
         return self._draw(sequence, sequence.logits)
 
-    def _draw(self, sequence: Sequence, logits: mx.array) -> mx.array:
-        """Draw the next token of a sequence lazily, from the logits (V,) after its newest token."""
+    def _draw(self, sequence: Sequence, logits: mx.array, drafts: Drafts = ()) -> mx.array:
+        """Draw a token lazily, from the logits (V,) after a reply's newest token and some drafts."""
         # `source` (drawing.py) samples the token, or returns the next token of a given reply. Count
         # from the beginning of the whole reply, so that a continued reply gets the same tokens as
         # an uninterrupted one.
-        index = len(sequence.reply.token_ids) + (sequence.drawn is not None)
-        return sequence.source.draw(logits, lambda: _recent(sequence), index=index)
+        index = len(sequence.reply.token_ids) + (sequence.drawn is not None) + len(drafts)
+        return sequence.source.draw(logits, lambda: _recent(sequence, drafts), index=index)
 
     # Errors
 
@@ -272,8 +396,18 @@ def _token_id(drawn: mx.array) -> int:
     return token_id
 
 
-def _recent(sequence: Sequence) -> mx.array:
-    """Return the last PENALTY_WINDOW token ids of a sequence.
+def _commit_ahead(sequence: Sequence) -> None:
+    """Record the token that the newest pass fed before it was read. It is read by now.
+
+    The pass cannot be undone afterwards.
+    """
+    if sequence.is_ahead:
+        sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
+        sequence.is_ahead = False
+
+
+def _recent(sequence: Sequence, drafts: Drafts) -> mx.array:
+    """Return the last PENALTY_WINDOW token ids of a sequence and its drafts.
 
     A token that is drawn but not yet read is included.
     """
@@ -282,6 +416,7 @@ def _recent(sequence: Sequence) -> mx.array:
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],
         *reply_ids[len(reply_ids) - num_new :],
+        *drafts,
     ]
     recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
     if sequence.drawn is None:

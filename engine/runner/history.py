@@ -25,6 +25,8 @@ _MAX_CONVERSATIONS = 256  # largest number of conversations; the least recently 
 _MAX_PATHS = 8  # largest number of paths kept for one conversation
 _MAX_TOKENS = 1 << 20  # largest number of token ids in all paths together: 4 MiB
 
+_MAX_SIBLINGS = 8192  # largest number of token ids that `siblings` returns
+
 _NO_IDS = array("I")
 
 
@@ -94,6 +96,33 @@ class History:
             for path in reversed(self._paths.get(request.conversation_id, []))
         ]
         return max(known, key=lambda one: one.num_tokens, default=None)
+
+    def siblings(
+        self, conversation_id: ConversationId, prompt_ids: Sequence[int], *, context: int
+    ) -> list[Sequence[int]]:
+        """Return the branches that leave a prompt: earlier versions of an edited message or reply.
+
+        The branch that leaves latest is the last one. Together, the branches have at most
+        _MAX_SIBLINGS tokens.
+
+        Args:
+            conversation_id: the conversation.
+            prompt_ids: the token ids of the prompt.
+            context: number of tokens before the place where a branch leaves, which are included.
+        """
+        prompt = array("I", prompt_ids)
+        branches: list[tuple[int, array[int]]] = []
+        for path in self._paths.get(conversation_id, []):
+            agreed = common_prefix_len(path.token_ids, prompt)
+            if agreed < len(path.token_ids):
+                branches.append((agreed, path.token_ids[max(0, agreed - context) :]))
+        branches.sort(key=lambda branch: branch[0], reverse=True)
+        found: list[Sequence[int]] = []
+        room = _MAX_SIBLINGS
+        for _, token_ids in branches:
+            found.append(token_ids[:room])
+            room -= len(found[-1])
+        return found[::-1]
 
     def remember(
         self,

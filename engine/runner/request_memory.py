@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -51,9 +52,13 @@ class RequestMemory:
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         return needed + held <= self.spare_bytes
 
-    def holds(self, num_tokens: int) -> bool:
-        """Return True if the device can hold the state of num_tokens while a reply is written."""
-        return self._needed_bytes(num_tokens, 1) <= self.spare_bytes
+    @property
+    def max_tokens(self) -> int:
+        """Highest number of tokens whose state the device can hold while a reply is written."""
+        if not self.layout.kv_bytes_per_token:
+            return sys.maxsize
+        kv_bytes = self.spare_bytes - self._needed_bytes(0, 1)
+        return kv.max_roomy(kv_bytes // self.layout.kv_bytes_per_token)
 
     def _needed_bytes(self, num_tokens: int, pass_len: int) -> int:
         """Return the bytes of K/V buffers, recurrent states, and a pass over pass_len tokens."""

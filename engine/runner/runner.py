@@ -32,6 +32,7 @@ from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, StepResult
+from engine.runner.drafting import Drafter
 from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import PrefixHit
 from engine.runner.history import History
@@ -55,6 +56,7 @@ class Runner:
         cache: PrefixCache,
         history: History,
         config: EngineConfig,
+        drafter: Drafter,
         make_source: SourceFactory = token_source,
     ) -> None:
         self._model = model
@@ -62,7 +64,7 @@ class Runner:
         self._history = history
         self._config = config
         self._make_source = make_source
-        self._decoder = Decoder(model, cache, looks_ahead=config.looks_ahead)
+        self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
             model.layout, config, spare_bytes(config, model.facts.weight_bytes)
         )
@@ -250,6 +252,7 @@ class Runner:
                 reply=reply,
                 source=source,
                 clock=clock,
+                max_output=self._max_output(request, prompt),
                 logits=lease.logits,
             )
 
@@ -294,14 +297,22 @@ class Runner:
         return events if reason is None else [*events, *self.finish(sequence, reason)]
 
     def _limit_reached(self, sequence: Sequence) -> FinishReason | None:
-        request = sequence.request
-        num_tokens = len(sequence.prompt.token_ids) + sequence.num_output
-        if request.stop_after is not None and sequence.num_output >= request.stop_after:
-            return FinishReason.CANCELLED
-        is_full = num_tokens >= self._model.facts.context_len or not self._memory.holds(num_tokens)
-        if sequence.num_output >= request.max_tokens or is_full:
-            return FinishReason.LENGTH
-        return None
+        if sequence.num_output < sequence.max_output:
+            return None
+        is_stopped = sequence.max_output == sequence.request.stop_after
+        return FinishReason.CANCELLED if is_stopped else FinishReason.LENGTH
+
+    def _max_output(self, request: Request, prompt: Prompt) -> int:
+        """Return the highest number of tokens that a request may add to a reply."""
+        prompt_len = len(prompt.token_ids)
+        limits = [
+            request.max_tokens,
+            self._model.facts.context_len - prompt_len,
+            self._memory.max_tokens - prompt_len,
+        ]
+        if request.stop_after is not None:
+            limits.append(request.stop_after)
+        return max(1, min(limits))
 
     def _deltas(self, sequence: Sequence, pieces: Iterable[TextPiece]) -> list[Event]:
         request_id = sequence.request.request_id
@@ -392,4 +403,7 @@ class Runner:
             total_ms=(now - clock.submitted) * 1e3,
             decode_tok_s=(sequence.num_output - 1) / decode_s if decode_s > 0 else 0.0,
             cache_bytes=self._cache.ledger().total_bytes,
+            passes=sequence.num_passes,
+            drafted_tokens=sequence.num_drafted,
+            accepted_tokens=sequence.num_accepted,
         )

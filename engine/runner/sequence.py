@@ -12,6 +12,7 @@ from engine.chat.reply import ReplyStream
 from engine.events import ReadAhead
 from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
+from engine.speculation.pace import MAX_PASS_LEN
 from engine.types import FinishReason, Message, PromptPlan, Request, Role
 
 # Number of reply tokens to reserve K/V for before the reply starts. For a longer reply, the buffers
@@ -56,9 +57,16 @@ class Sequence:
     reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource
     clock: Clock
+    max_output: int  # highest number of tokens that this request may add to the reply
     logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill
     # Id of the newest drawn token, as a lazy scalar; None once the id is read. Set by Decoder.
     drawn: mx.array | None = None
+    # True while the caches hold one token more than their record, because the newest pass looked
+    # ahead. Set by Decoder.
+    is_ahead: bool = False
+    num_passes: int = 0  # number of passes of decode steps
+    num_drafted: int = 0  # number of drafts that these passes verified
+    num_accepted: int = 0  # number of drafts that the model confirmed
     ended: FinishReason | None = None  # reason why the reply ended; None while it is being written
 
     @property
@@ -72,9 +80,10 @@ class Sequence:
 
     @property
     def room(self) -> int:
-        """Number of tokens to reserve K/V for: the prompt, a usual reply, and the next token."""
+        """Number of tokens to reserve K/V for: the prompt, a usual reply, and the next pass."""
         prompt_len = len(self.prompt.token_ids)
-        return max(room_for(prompt_len, self.request), prompt_len + self.num_output + 1)
+        num_tokens = prompt_len + self.num_output + MAX_PASS_LEN
+        return max(room_for(prompt_len, self.request), num_tokens)
 
     @property
     def num_output(self) -> int:
@@ -83,6 +92,11 @@ class Sequence:
         The earlier part of a continued reply does not count.
         """
         return len(self.reply.token_ids) - len(self.prompt.begun)
+
+    @property
+    def num_left(self) -> int:
+        """Highest number of tokens that this request may still add to the reply."""
+        return self.max_output - self.num_output
 
     @property
     def output_ids(self) -> list[int]:

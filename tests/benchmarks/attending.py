@@ -47,7 +47,7 @@ class PaddedRows:
         self.caches = [layer[0].merge(layer) for layer in zip(*rows, strict=True)]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
-        logits = adapter.forward_rows(mx.stack(list(token_ids)), self.caches)
+        logits = adapter.run(mx.stack(list(token_ids)), self.caches)
         return [logits[row] for row in range(len(token_ids))]
 
 
@@ -67,7 +67,7 @@ def held(caches: Sequence[object]) -> list[mx.array]:
 
 def passes_a_second(adapter: ModelAdapter, forward: Forward, num_rows: int) -> float:
     """Return the decode passes per second. Start each pass before the previous pass has ended."""
-    token_ids = [mx.array(row) for row in range(num_rows)]
+    token_ids = [mx.array([row]) for row in range(num_rows)]
     start = 0.0
     for step in range(NUM_TOKENS + WARM_UPS):
         following = [mx.argmax(logits) for logits in forward(adapter, token_ids)]

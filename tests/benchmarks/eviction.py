@@ -56,6 +56,7 @@ from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
+from engine.runner.drafting import NoDrafts
 from engine.runner.history import History
 from engine.runner.runner import Runner
 from tests.fakes.sized_model import load_sized
@@ -242,7 +243,7 @@ class CacheClient(EngineCommands):
     """A client whose engine is only a runner. `send` computes the answer before it returns."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
-        self._runner = Runner(model, cache, History(), CONFIG)
+        self._runner = Runner(model, cache, History(), CONFIG, NoDrafts())
         self._events: deque[Event] = deque()
         self.finished: list[RequestFinished] = []
 

@@ -16,6 +16,7 @@ from engine.cache.restoring import Restorer
 from engine.checking.audit import AuditJob
 from engine.events import SetIdleWork, Submit, UnloadModel
 from engine.models.adapter import ModelAdapter
+from engine.models.rows import RowByRow
 from engine.runner.runner import Runner
 from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
@@ -50,7 +51,7 @@ def test_unload_frees_the_model_and_all_cached_state(open_tiny: OpenTiny, name: 
 FAILING_CALLS: dict[str, tuple[type, str, int]] = {
     "start": (Restorer, "restore", 0),
     "prefill": (ModelAdapter, "forward", 0),
-    "decode": (ModelAdapter, "forward_rows", 1),
+    "decode": (RowByRow, "forward", 1),
     "feeding the reply's end": (Runner, "_feed_closing", 0),
     "publishing": (Lending, "add_nodes", 0),
     "audit": (AuditJob, "step", 0),

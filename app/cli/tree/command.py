@@ -25,7 +25,14 @@ def run_tree(args: Namespace, model: Path) -> int:
     scenario = scenario_of(args)
     with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
         facts = load_model(client, model, lambda _: None)
-        engine = OwnEngine(client, facts, scenario, args.replies, awaits_idle=args.idle)
+        engine = OwnEngine(
+            client,
+            facts,
+            scenario,
+            args.replies,
+            awaits_idle=args.idle,
+            max_drafts=args.speculation,
+        )
         name = "rejoinder, idle" if args.idle else "rejoinder"
         costs = run(name, engine, scenario, args)
     held = all(cost.redo == 0 and not (args.idle and cost.replayed) for cost in costs)

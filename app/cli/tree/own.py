@@ -57,12 +57,14 @@ class OwnEngine:
         replies: Replies,
         *,
         awaits_idle: bool,
+        max_drafts: int | None = 0,
     ) -> None:
         self._client = client
         self._facts = facts
         self._scenario = scenario
         self._replies = replies
         self._awaits_idle = awaits_idle
+        self._max_drafts = max_drafts  # Request.max_drafts of all requests
         self._chats: dict[str, Conversation] = {}
         self._requests: dict[str, Request] = {}
         self._processed = ProcessedTokens()
@@ -150,6 +152,7 @@ class OwnEngine:
             thinking=step.thinking,
             forced=forced if is_scripted else None,
             stop_after=STOP_AFTER if step.stops else None,
+            max_drafts=self._max_drafts,
         )
 
     def _ask(self, request: Request) -> RequestFinished:

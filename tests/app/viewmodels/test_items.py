@@ -93,6 +93,14 @@ def test_finished_answer_has_figures_and_a_state_line() -> None:
     assert reply.state_line.kind is StateKind.INSTANT
 
 
+def test_answer_with_drafts_has_the_figures_of_speculation() -> None:
+    usage = replace(USAGE, passes=106, drafted_tokens=130, accepted_tokens=104)
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
+
+    assert reply.figures is not None
+    assert (reply.figures.tokens_per_pass, reply.figures.kept_drafts) == (2.0, 0.8)
+
+
 def test_answer_without_tokens_has_no_rate() -> None:
     usage = replace(USAGE, output_tokens=0, decode_tok_s=0.0)
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})

@@ -98,6 +98,16 @@ def test_return_can_be_set_to_start_a_new_line(make_stage: MakeStage) -> None:
     assert load_settings(path).settings.return_sends is False
 
 
+def test_faster_answers_can_be_turned_off_for_the_next_request(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    page = opened(stage, Icon.CHAT).chat
+    stage.chat("One", "1")
+    QTest.mouseClick(page.faster, LEFT, pos=page.faster.rect().center())
+    stage.chat("Two", "2")
+
+    assert [request.max_drafts for request in stage.rig.engine.submitted] == [None, 0]
+
+
 def test_default_preset_can_be_chosen_deleted_and_restored(stage: Stage) -> None:
     page = opened(stage, Icon.CHAT).chat
     assert page.default.isHidden()

@@ -13,6 +13,7 @@ from engine.cache.trees import map_arrays
 from engine.checking.audit import AuditJob
 from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
 from engine.models.adapter import ModelAdapter
+from engine.models.loader import LoadedModel
 from engine.types import ConversationId, ReasonKind
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
@@ -22,12 +23,12 @@ MODELS = ["qwen3_5", "falcon_h1", "mamba2", "gemma3", "llama"]
 
 
 def start_audit(client: InlineClient, max_tokens: int = 1 << 20) -> AuditJob | None:
-    return AuditJob.start(adapter_of(client), cache_of(client), max_tokens)
+    return AuditJob.start(model_of(client), cache_of(client), max_tokens)
 
 
-def adapter_of(client: InlineClient) -> ModelAdapter:
+def model_of(client: InlineClient) -> LoadedModel:
     assert client.core.model is not None
-    return client.core.model.adapter
+    return client.core.model
 
 
 def audit_all(client: InlineClient) -> None:
@@ -106,10 +107,9 @@ def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: Op
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]
-    adapter = adapter_of(client)
-    audit = cache.start_audit(adapter.new_caches, 1 << 20)
+    audit = cache.start_audit(model_of(client).adapter.new_caches, 1 << 20)
     assert audit is not None
-    job = AuditJob(adapter, cache, longest, audit[1])
+    job = AuditJob(model_of(client), cache, longest, audit[1])
     while job.step():
         pass
 
@@ -128,7 +128,7 @@ def test_failed_audit_holds_no_memory(open_tiny: OpenTiny, monkeypatch: pytest.M
         raise RuntimeError("[malloc] Unable to allocate")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ModelAdapter, "forward", fail)
+        patch.setattr(ModelAdapter, "run", fail)
         with pytest.raises(RuntimeError):
             job.step()
     cache_of(client).check_invariants()

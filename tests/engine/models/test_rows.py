@@ -33,7 +33,7 @@ def rows_of(adapter: ModelAdapter, lengths: tuple[int, ...] = LENGTHS) -> list[l
 
 
 def tokens(step: int, num_rows: int) -> list[mx.array]:
-    return [mx.array((3 * step + row) % 200) for row in range(num_rows)]
+    return [mx.array([(3 * step + row) % 200]) for row in range(num_rows)]
 
 
 def contents(rows: list[list[object]]) -> list[mx.array]:

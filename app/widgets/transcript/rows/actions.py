@@ -145,7 +145,8 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     """Return the row under a finished answer: its buttons and its figures."""
     parts = answer_parts(item)
     if item.figures is not None:
-        tip = "" if item.state_line is None else item.state_line.explained
+        explained = "" if item.state_line is None else item.state_line.explained
+        tip = "\n".join(line for line in (drafts_text(item.figures), explained) if line)
         parts = (*parts, Note(figures_text(item.figures), tip))
     return ActionsRow(look, parts, Side.LEFT)
 
@@ -222,3 +223,10 @@ def figures_text(reply: ReplyFigures) -> str:
     if reply.num_tokens is not None:
         parts.append(units.tokens(reply.num_tokens))
     return " · ".join(parts)
+
+
+def drafts_text(reply: ReplyFigures) -> str:
+    """Return the figures of speculative decoding, or an empty string if no draft was verified."""
+    if reply.tokens_per_pass is None or reply.kept_drafts is None:
+        return ""
+    return words.drafts(f"{reply.tokens_per_pass:.1f}", round(100 * reply.kept_drafts))

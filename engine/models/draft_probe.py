@@ -1,0 +1,125 @@
+"""Test whether a model that was just loaded can verify drafts in one pass and be rewound.
+
+Speculative decoding feeds several tokens of a reply in one pass and removes those that the model
+does not confirm (rewinding.py). `find_rewinding` tests this with one conversation, and
+`can_merge_drafts` with several conversations in one pass. loader.py calls both on the engine
+thread. A model that fails a test answers without speculation.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+import mlx.core as mx
+
+from engine.cache.trees import arrays_in, evaluate
+from engine.errors import is_out_of_memory
+from engine.models.adapter import ModelAdapter
+from engine.models.compare import relative_difference, rounding_in
+from engine.models.probe import MISFITS
+from engine.models.rewinding import Rewinding, recording, state_arrays
+from engine.models.rows import MergedRows, RowByRow, RowGroup
+
+log = logging.getLogger(__name__)
+
+# Token ids for the tests. The choice is arbitrary, but every vocabulary contains these ids.
+_FIRST = tuple(range(8))
+_PASS = tuple(range(8, 14))
+_NEXT = 14
+_KEPT = (1, 4)  # numbers of tokens of _PASS that the tests keep
+# Largest relative difference between the logits of passes of different lengths.
+_TOLERANCE = 1e-3
+
+
+def find_rewinding(adapter: ModelAdapter) -> Rewinding | None:
+    """Return a method to rewind the model's recurrent states, or None if this is not possible.
+
+    The test feeds some tokens in one pass and removes the last of them. The next token must then
+    get the logits that it gets without the removed tokens, up to rounding. If other tokens are
+    removed, the states and logits must have the same bits.
+    """
+    caches = _fed(adapter)
+    with recording() as recorded:
+        evaluate(adapter.run(mx.array([_PASS]), caches))
+    rewinding = Rewinding.find(recorded, caches, len(_PASS))
+    if rewinding is None:
+        log.info("no speculation: the source of a recurrent state is unknown")
+        return None
+    for num_kept in _KEPT:
+        kept = _PASS[:num_kept]
+        ours = _after_removal(adapter, rewinding, _PASS, num_kept)
+        theirs = _after_removal(
+            adapter, rewinding, (*kept, *_FIRST[: len(_PASS) - num_kept]), num_kept
+        )
+        same_bits = all(mx.array_equal(a, b).item() for a, b in zip(ours, theirs, strict=True))
+        if not (same_bits and _agree(ours[0], _one_by_one(adapter, (*kept, _NEXT)))):
+            log.info("no speculation: rewound states give other logits")
+            return None
+    return rewinding
+
+
+def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
+    """Return True if one pass can feed different numbers of tokens to several conversations.
+
+    The logits must be those of separate passes, up to rounding, also after tokens are removed.
+    """
+    together, apart = ([_fed(adapter), _fed(adapter)] for _ in range(2))
+    passes = [mx.array(_PASS), mx.array(_PASS[:2])]
+    kept = {0: 3, 1: 1}
+    try:
+        groups: tuple[RowGroup, RowGroup] = (MergedRows(together), RowByRow(apart))
+        ours, theirs = (_verified(adapter, rewinding, group, passes, kept) for group in groups)
+    except MISFITS as error:
+        if is_out_of_memory(error):
+            raise
+        log.info("no speculation beside other answers: %r", error)
+        return False
+    return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _fed(adapter: ModelAdapter) -> list[object]:
+    caches = adapter.new_caches()
+    evaluate(adapter.forward(_FIRST, caches))
+    return caches
+
+
+def _one_by_one(adapter: ModelAdapter, token_ids: Sequence[int]) -> mx.array:
+    """Feed one token per pass. Return the logits (V,) of the last token."""
+    caches = _fed(adapter)
+    logits = [adapter.forward([token_id], caches) for token_id in token_ids]
+    evaluate(logits)
+    return logits[-1]
+
+
+def _after_removal(
+    adapter: ModelAdapter, rewinding: Rewinding, token_ids: tuple[int, ...], num_kept: int
+) -> list[mx.array]:
+    """Feed a pass, remove all but num_kept tokens, and feed _NEXT.
+
+    Returns:
+        The logits (V,) of _NEXT, and the recurrent states before it.
+    """
+    caches = _fed(adapter)
+    group = RowByRow([caches])
+    evaluate(group.forward(adapter, [mx.array(token_ids)]))
+    group.keep(rewinding, {0: num_kept})
+    states = list(arrays_in(state_arrays(caches)))
+    return [adapter.forward([_NEXT], caches), *states]
+
+
+def _verified(
+    adapter: ModelAdapter,
+    rewinding: Rewinding,
+    group: RowGroup,
+    passes: Sequence[mx.array],
+    kept: dict[int, int],
+) -> list[mx.array]:
+    """Feed a pass of several tokens and then one of one token. Return the logits of both."""
+    logits = group.forward(adapter, passes)
+    group.keep(rewinding, kept)
+    return [*logits, *group.forward(adapter, [mx.array([_NEXT])] * len(passes))]
+
+
+def _agree(ours: mx.array, wanted: mx.array) -> bool:
+    return relative_difference(ours, wanted) <= rounding_in(wanted, _TOLERANCE)
