@@ -238,6 +238,10 @@ class Decoder:
         """Feed the newest token and the drafts of every sequence, and deliver what was drawn."""
         start = perf_counter()
         self._each(self._sequences, self._reserve)
+        end_ids = self._model.prompts.tokenizer.markers.eos_ids
+        for sequence, token_ids in drafts.items():
+            assert len(token_ids) < sequence.num_left
+            assert end_ids.isdisjoint(token_ids)
         inputs = {s: (s.reply.token_ids[-1], *drafts.get(s, ())) for s in self._sequences}
         pass_len = max(map(len, inputs.values()))
         logits = self._forward({s: mx.array(token_ids) for s, token_ids in inputs.items()})

@@ -32,7 +32,8 @@ class Drafter(Protocol):
     def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
         """Return the drafts for some of the sequences. The newest tokens of all sequences are read.
 
-        A sequence's reply must be allowed to get one token more than it has drafts.
+        No draft may end a reply, and a reply must be allowed to get one token more than its drafts:
+        a reply ends with the last token that a pass draws, never with an earlier one.
         """
         ...
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Iterable, Mapping, Sequence as Items
+from collections.abc import Iterable, Mapping
 
+import mlx.core as mx
 import pytest
-from typing_extensions import override
 
-from engine import core
 from engine.events import RequestFinished, Submit
-from engine.models.loader import LoadedModel
-from engine.runner.drafting import Drafts, NoDrafts
-from engine.runner.history import History
-from engine.runner.sequence import Sequence
+from engine.models.adapter import ModelAdapter
+from engine.models.rows import MergedRows, RowByRow
 from engine.speculation.pace import MAX_PASS_LEN
 from engine.types import (
     ConversationId,
@@ -25,6 +21,7 @@ from engine.types import (
 from tests.fakes.asking import cache_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.oracle.verifying import hold_to_the_oracle
 
 # Models whose passes of several tokens have the bits of passes of one token, with MLX's own BLAS.
@@ -44,34 +41,6 @@ SAMPLINGS = (
         xtc_probability=0.3,
     ),
 )
-
-
-class PlantedDrafts(NoDrafts):
-    """A drafter that knows the replies, and makes some of its drafts wrong."""
-
-    def __init__(self, replies: Mapping[str, Items[int]], *, right: float) -> None:
-        self._replies = replies
-        self._right = right
-        self._random = random.Random(7)
-
-    @override
-    def may_propose(self, sequences: Items[Sequence]) -> bool:
-        return bool(sequences) and self._random.random() < 0.8
-
-    @override
-    def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
-        found = {sequence: self._drafts(sequence) for sequence in sequences}
-        return {sequence: drafts for sequence, drafts in found.items() if drafts}
-
-    def _drafts(self, sequence: Sequence) -> Drafts:
-        most = min(self._random.randint(0, MAX_PASS_LEN - 1), sequence.num_left - 1)
-        known = self._replies[sequence.request.request_id]
-        at = sequence.num_output
-        drafts = known[at : at + max(0, most)]
-        return tuple(
-            token_id if self._random.random() < self._right else (token_id + 1) % 200
-            for token_id in drafts
-        )
 
 
 def request_of(number: int, *, max_tokens: int = 40) -> Request:
@@ -98,13 +67,6 @@ def ids_of(finished: Mapping[str, RequestFinished]) -> dict[str, tuple[int, ...]
     return {name: tuple(one.reply.token_ids) for name, one in finished.items()}
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, drafter: NoDrafts) -> None:
-    def planted(_model: LoadedModel, _history: History) -> NoDrafts:
-        return drafter
-
-    monkeypatch.setattr(core, "make_drafter", planted)
-
-
 @pytest.mark.parametrize("looks_ahead", [True, False])
 @pytest.mark.parametrize("right", [0.0, 0.7, 1.0])
 @pytest.mark.parametrize("name", EXACT)
@@ -116,9 +78,11 @@ def test_replies_with_drafts_equal_replies_without(
     looks_ahead: bool,
 ) -> None:
     requests = [request_of(number) for number in range(len(SAMPLINGS))]
+    drafter = PlantedDrafts(right)
+    plant(monkeypatch, drafter)
     plain = ids_of(answer(open_tiny(name, looks_ahead=looks_ahead), requests))
+    drafter.is_learning = False
     for together in (False, True):
-        plant(monkeypatch, PlantedDrafts(plain, right=right))
         client = open_tiny(name, looks_ahead=looks_ahead)
         finished: dict[str, RequestFinished] = {}
         for batch in [requests] if together else [[request] for request in requests]:
@@ -137,9 +101,44 @@ def test_rounding_of_drafts_is_within_the_tolerance_and_replays_exactly(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     requests = [request_of(number) for number in range(len(SAMPLINGS))]
-    plain = ids_of(answer(open_tiny(name), requests))
-    plant(monkeypatch, PlantedDrafts(plain, right=0.7))
+    drafter = PlantedDrafts(0.7)
+    plant(monkeypatch, drafter)
+    answer(open_tiny(name), requests)
+    drafter.is_learning = False
     client = open_tiny(name)
 
-    answer(client, requests)
+    finished = answer(client, requests)
+    assert all(one.usage.accepted_tokens > 5 for one in finished.values())
     hold_to_the_oracle(client, name, requests)
+
+
+@pytest.mark.parametrize("kind", [RowByRow, MergedRows])
+def test_verify_passes_are_recorded_at_their_full_length(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, kind: type[RowByRow | MergedRows]
+) -> None:
+    requests = [request_of(number) for number in range(1 if kind is RowByRow else 2)]
+    drafter = PlantedDrafts(right=0.6)
+    plant(monkeypatch, drafter)
+    answer(open_tiny(), requests)
+    drafter.is_learning = False
+    client = open_tiny()
+    fed: list[int] = []
+    forward = kind.forward
+
+    def noted(
+        self: RowByRow | MergedRows, adapter: ModelAdapter, token_ids: list[mx.array]
+    ) -> list[mx.array]:
+        fed.append(max(row.size for row in token_ids))
+        return forward(self, adapter, token_ids)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(kind, "forward", noted)
+    answer(client, requests)
+    for request in requests:
+        hot = cache_of(client).parked_cache(request.conversation_id)
+        assert hot is not None
+        recorded = [feed.end - feed.start for feed in hot.feeds if not feed.one_by_one]
+
+        verified = [num_tokens for num_tokens in fed if num_tokens > 1]
+        at = len(recorded) - len(verified)
+        assert len(verified) > 3
+        assert any(recorded[i:][: len(verified)] == verified for i in range(at + 1))

@@ -35,6 +35,7 @@ class How:
     keep_thinking: bool = False
     forced: ForcedReply | None = None  # a given reply in place of drawn tokens
     stop_after: int | None = None  # stop the reply after this many tokens
+    max_drafts: int | None = 0  # as in Request
     is_checked: bool = True  # True if the answer is compared with the bare model's answer
 
     def ask(
@@ -57,6 +58,7 @@ class How:
             keep_thinking=self.keep_thinking,
             forced=self.forced,
             stop_after=self.stop_after,
+            max_drafts=self.max_drafts,
             record_logits=self.is_checked,
             side=side,
         )

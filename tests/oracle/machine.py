@@ -70,10 +70,11 @@ replies = st.builds(
 hows = st.builds(
     How,
     sampling=samplings,
-    max_tokens=st.integers(1, 7),
+    max_tokens=st.integers(1, 12),
     thinking=st.sampled_from([None, None, None, True, False]),
     forced=st.one_of(st.none(), replies),
     stop_after=st.one_of(st.none(), st.none(), st.integers(1, 3)),
+    max_drafts=st.sampled_from([0, None, 2, 7]),
 )
 # Number of pieces of work before the next action; None to work until all is answered.
 pieces = st.one_of(st.none(), st.none(), st.integers(0, 9))

@@ -13,6 +13,7 @@ from app.cli.script import parse_step
 from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.fakes.tiny_model import CONFIGS, Template
 from tests.oracle.scripts import promise_script
 
@@ -32,15 +33,27 @@ def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("speculates", [False, True])
 @pytest.mark.parametrize("template", list(Template))
 @pytest.mark.parametrize("name", list(CONFIGS))
 def test_script_gives_exact_answers_and_feeds_no_token_twice(
-    open_tiny: OpenTiny, name: str, template: Template
+    open_tiny: OpenTiny,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    template: Template,
+    speculates: bool,
 ) -> None:
     thinking = template is Template.THINKING
     steps = promise_script(chats=2, turns=2, seed=5, reasoning=thinking, max_tokens=MAX_TOKENS)
+    if speculates:
+        drafter = PlantedDrafts(right=0.8)
+        plant(monkeypatch, drafter)
+        play(open_tiny(name, template), steps)
+        drafter.is_learning = False
     reports = play(open_tiny(name, template), steps)
 
+    is_drafted = speculates and name != "gemma3"  # its windows cannot be rewound
+    assert (sum(report.accepted_tokens for report in reports) > 40) == is_drafted
     assert len(reports) == 2 * (2 + 7)
     for report in reports:
         assert report.holds, report
