@@ -10,6 +10,9 @@ K/V are cut. A recurrent state cannot be cut, so it is computed once more, for t
 - `Rewinding.states` calls the recurrent functions again, with the arguments of the kept tokens. The
   window of a convolution is a slice of the convolution's noted input.
 
+The rotating window of a sliding attention layer cannot be cut either. A pass of several tokens
+replaces its arrays, so `WindowBefore` keeps the old ones, and appends the kept tokens to them again.
+
 Neither runs a layer of the model again. The states do not depend on the removed tokens: another
 draft of the same length leaves the same bits. `find_rewinding` tests this once when a model is
 loaded. Models whose states are computed by other functions are not rewound: they answer without
@@ -33,8 +36,9 @@ from typing import Any, Self, cast
 import mlx.core as mx
 from mlx import nn
 from mlx_lm.models import gated_delta, ssm
+from mlx_lm.models.cache import RotatingKVCache
 
-from engine.cache.layout import Leaves
+from engine.cache.layout import AuxLeaf, Leaves, leaves_of
 from engine.cache.trees import arrays_in, owned
 
 # The recurrent functions of mlx-lm, and the names of their arguments of shape (B, L, ...). Each
@@ -202,13 +206,39 @@ def _runs(kept: Sequence[int]) -> Iterator[tuple[slice, int]]:
             start = row
 
 
+class WindowBefore:
+    """The contents of a rotating window before a pass of several tokens."""
+
+    def __init__(self, window: RotatingKVCache) -> None:
+        self._window = window
+        self._attributes = dict(vars(window))
+
+    def rewind(self, pass_len: int, kept: int) -> None:
+        """Keep the first `kept` of the pass_len tokens that the pass appended."""
+        window: Any = self._window
+        keys, values = window.keys[..., -pass_len:, :], window.values[..., -pass_len:, :]
+        vars(window).update(self._attributes)
+        window.update_and_fetch(keys[..., :kept, :], values[..., :kept, :])
+
+
+def windows_of(caches: Sequence[object]) -> list[RotatingKVCache]:
+    """Return the rotating windows of a row's caches."""
+    return [leaf for leaf in leaves_of(caches) if isinstance(leaf, RotatingKVCache)]
+
+
+def state_leaves(caches: Sequence[object]) -> list[AuxLeaf]:
+    """Return the auxiliary leaves of a row's caches, except rotating windows."""
+    others = [leaf for leaf in leaves_of(caches) if not isinstance(leaf, RotatingKVCache)]
+    return list(Leaves.of(others).aux)
+
+
 def state_arrays(caches: Sequence[object]) -> list[list[mx.array]] | None:
-    """Return the arrays of each auxiliary leaf, for leaves like mlx-lm's ArraysCache.
+    """Return the arrays of each leaf of state_leaves, for leaves like mlx-lm's ArraysCache.
 
     Return None if a leaf keeps state outside the list `cache`, or overwrites its state in place.
     """
     found: list[list[mx.array]] = []
-    for leaf in Leaves.of(caches).aux:
+    for leaf in state_leaves(caches):
         attributes = cast("dict[str, object]", leaf.state)
         arrays = attributes.get("cache")
         others = {name: value for name, value in attributes.items() if name != "cache"}

@@ -39,7 +39,15 @@ from engine.cache.trees import map_arrays, owned
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import Rows
-from engine.models.rewinding import Recording, Rewinding, recording, state_arrays
+from engine.models.rewinding import (
+    Recording,
+    Rewinding,
+    WindowBefore,
+    recording,
+    state_arrays,
+    state_leaves,
+    windows_of,
+)
 
 
 class RowGroup(Protocol):
@@ -99,8 +107,7 @@ class RowByRow:
         self._rows = rows
         self._leaves = [Leaves.of(row) for row in rows]
         self._before = [_Before(leaves) for leaves in self._leaves]
-        # Length of the newest pass of each row, and its recording if the length is above 1.
-        self._passes: list[tuple[int, Recording]] = []
+        self._passes: list[_Pass] = []  # the newest pass of each row
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         self._before = [_Before(leaves) for leaves in self._leaves]
@@ -108,27 +115,27 @@ class RowByRow:
         logits: list[mx.array] = []
         with undo_on_error(self._put_back):
             for row, caches in zip(token_ids, self._rows, strict=True):
-                with _recording(row.size) as recorded:
+                newest = _Pass(row.size, [caches])
+                with newest.recording() as newest.recorded:
                     logits.append(adapter.run(row[None], caches)[0])
-                self._passes.append((row.size, recorded))
+                self._passes.append(newest)
         return logits
 
     def pass_len(self, row: int) -> int:
-        return self._passes[row][0]
+        return self._passes[row].pass_len
 
     def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
         for row, num_tokens in kept.items():
-            pass_len, recorded = self._passes[row]
-            if num_tokens == pass_len:
+            newest = self._passes[row]
+            if num_tokens == newest.pass_len:
                 continue
-            leaves = self._leaves[row]
             after = state_arrays(self._rows[row]) or []
-            for leaf, states in zip(
-                leaves.aux, rewinding.states(recorded, after, [num_tokens]), strict=True
-            ):
+            rewound = rewinding.states(newest.recorded, after, [num_tokens])
+            for leaf, states in zip(state_leaves(self._rows[row]), rewound, strict=True):
                 leaf.state = {**cast("dict[str, object]", leaf.state), "cache": states}
-            for leaf in leaves.kv:
-                leaf.trim(pass_len - num_tokens)
+            for leaf in self._leaves[row].kv:
+                leaf.trim(newest.pass_len - num_tokens)
+            newest.rewind_windows(0, num_tokens)
         self._passes = []
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
@@ -138,6 +145,28 @@ class RowByRow:
     def _put_back(self) -> None:
         for before in self._before:
             before.put_back()
+
+
+class _Pass:
+    """A pass, with all that is needed to rewind it if it feeds more than one token to a row."""
+
+    def __init__(self, pass_len: int, rows: Sequence[Sequence[object]]) -> None:
+        self.pass_len = pass_len
+        self.recorded = Recording()
+        # Rotating windows of each row before the pass. A pass of one token writes into the arrays of
+        # a window, so nothing may reference them.
+        self._windows = [
+            [WindowBefore(window) for window in windows_of(caches)] if pass_len > 1 else []
+            for caches in rows
+        ]
+
+    def recording(self) -> AbstractContextManager[Recording]:
+        """Return a context in which the pass is recorded, if it may have to be rewound."""
+        return recording() if self.pass_len > 1 else nullcontext(self.recorded)
+
+    def rewind_windows(self, row: int, kept: int) -> None:
+        for window in self._windows[row]:
+            window.rewind(self.pass_len, kept)
 
 
 class _Before:
@@ -180,8 +209,8 @@ class MergedRows:
         self._states: list[_MergedStates] = []
         self._positions = _Positions()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
-        self._pass_len = 0  # length of the newest pass, including padding
-        self._recorded = Recording()  # the newest pass, if its length is above 1
+        self._rows = rows
+        self._pass = _Pass(0, [])  # the newest pass; its length includes padding
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # The positions of the new tokens are equal in all layers. Compute them once per pass.
@@ -190,27 +219,32 @@ class MergedRows:
             states.before = list(states.merged.cache)
         for attention in self._attentions:
             attention.before = [leaf.offset for leaf in attention.leaves]
-        self._pass_len = max(row.size for row in token_ids)
+        self._pass = _Pass(max(row.size for row in token_ids), self._rows)
         # Short rows are padded at their end. The K/V and states of the padding are removed by `keep`.
-        padded = mx.stack([_padded(row, self._pass_len) for row in token_ids])
-        with undo_on_error(self._put_back), _recording(self._pass_len) as self._recorded:
+        padded = mx.stack([_padded(row, self._pass.pass_len) for row in token_ids])
+        with undo_on_error(self._put_back), self._pass.recording() as self._pass.recorded:
             logits = adapter.run(padded, self._caches)  # shape (B, L, V)
         return [logits[row, : token_ids[row].size] for row in range(self._num_rows)]
 
     def pass_len(self, row: int) -> int:  # noqa: ARG002 — all rows are padded to one length
-        return self._pass_len
+        return self._pass.pass_len
 
     def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
-        num_kept = [kept.get(row, self._pass_len) for row in range(self._num_rows)]
-        if min(num_kept) < self._pass_len:
+        pass_len = self._pass.pass_len
+        num_kept = [kept.get(row, pass_len) for row in range(self._num_rows)]
+        if min(num_kept) < pass_len:
             after: list[list[Any]] = [states.merged.cache for states in self._states]
-            rewound = rewinding.states(self._recorded, after, num_kept)
+            rewound = rewinding.states(self._pass.recorded, after, num_kept)
             for states, arrays in zip(self._states, rewound, strict=True):
                 states.merged.cache = arrays
         for attention in self._attentions:
             for leaf, num_tokens in zip(attention.leaves, num_kept, strict=True):
-                leaf.trim(self._pass_len - num_tokens)
-        self._recorded = Recording()
+                if is_kv(leaf):
+                    leaf.trim(pass_len - num_tokens)
+        for row, num_tokens in enumerate(num_kept):
+            if num_tokens < pass_len:
+                self._pass.rewind_windows(row, num_tokens)
+        self._pass = _Pass(0, [])
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -327,11 +361,6 @@ def _padded(token_ids: mx.array, num_tokens: int) -> mx.array:
     """Append zeros to token ids of shape (L,), so that the result has num_tokens items."""
     missing = num_tokens - token_ids.size
     return mx.pad(token_ids, (0, missing)) if missing else token_ids
-
-
-def _recording(pass_len: int) -> AbstractContextManager[Recording]:
-    """Record a pass if it may have to be rewound, which is the case for more than one token."""
-    return recording() if pass_len > 1 else nullcontext(Recording())
 
 
 def _same(state: object) -> object:

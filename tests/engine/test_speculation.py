@@ -27,7 +27,7 @@ from tests.oracle.verifying import hold_to_the_oracle
 # Models whose passes of several tokens have the bits of passes of one token, with MLX's own BLAS.
 EXACT = ("qwen3_5", "lfm2", "llama")
 # Models whose passes of several tokens round differently. Their replay is exact.
-ROUNDED = ("falcon_h1", "mamba2")
+ROUNDED = ("falcon_h1", "mamba2", "gemma3")
 SAMPLINGS = (
     SamplingParams(temperature=0.0),
     SamplingParams(temperature=0.3, seed=5, top_k=40),
