@@ -47,6 +47,7 @@ class Settings:
     appearance: Appearance = Appearance.SYSTEM
     more_contrast: bool = False  # True: high contrast even if the system's own setting is off
     model_path: str | None = None  # path of the model that was chosen last
+    model_name: str = ""  # name of that model
     # folders that the user has added; they are searched for models
     model_folders: tuple[str, ...] = ()
     window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import psutil
 
 from engine.catalog import choose, installed, scan
-from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.card import STARTER_FOLDER, ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
@@ -74,6 +74,11 @@ class LocalModels:
     def fingerprint(self, folders: tuple[str, ...]) -> str:
         """Return a string that changes whenever the result of `scan` would change."""
         return scan.fingerprint(self._roots(folders))
+
+    def is_there(self, path: str) -> bool:
+        """Return True if a model folder is there. The starter model can always be made again."""
+        folder = Path(path)
+        return folder.name == STARTER_FOLDER or (folder / "config.json").is_file()
 
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]

@@ -18,6 +18,7 @@ from app.hub.downloads import Downloads
 from app.hub.failures import HubError
 from app.hub.process import CancelledError, HubCall, details, found_models, repo_details, search
 from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.viewmodels.models import repository_of
 from app.words import hub as words
 from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit
@@ -102,7 +103,7 @@ class HubController(QObject):
     def cards(self) -> dict[str, ModelCard]:
         """The usable models in the Hub's cache, by the id of their repository."""
         usable = (card for card in self._models.cards if card.usable)
-        return {_repo_id(card.path): card for card in usable if _repo_id(card.path)}
+        return {repository_of(card.path): card for card in usable if repository_of(card.path)}
 
     def look_for_installed(self) -> None:
         """List the models on the disk again, GGUF files too."""
@@ -196,14 +197,6 @@ def _answer(call: HubCall) -> Any:
         return error.problem
     except CancelledError:
         return None
-
-
-def _repo_id(folder: Path) -> str:
-    """Return the id of the repository that a folder of the Hub's cache belongs to, or ""."""
-    if folder.parent.name != "snapshots":
-        return ""
-    kind, _, name = folder.parent.parent.name.partition("--")
-    return name.replace("--", "/", 1) if kind == "models" else ""
 
 
 def _move_to_trash(path: Path) -> None:

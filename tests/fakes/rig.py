@@ -84,6 +84,7 @@ class FakeCatalog:
     starter: ModelCard | None = None  # card that make_starter() adds to `cards`
     folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
+    gone: set[str] = field(default_factory=set[str])  # paths of models that were removed
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         self.folders = folders
@@ -112,6 +113,9 @@ class FakeCatalog:
         raise ModelFolderError("The fake catalog measures nothing.")
 
     def require_importable(self, architecture: str) -> None: ...
+
+    def is_there(self, path: str) -> bool:
+        return path not in self.gone
 
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]

@@ -35,6 +35,7 @@ from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.events import ModelUnloaded
 from engine.local_models import OpenedModel
 from engine.types import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
@@ -408,6 +409,17 @@ def other_model(stage: Stage) -> None:
     stage.wait(SHORT_MS)
 
 
+def gone_model(stage: Stage) -> None:
+    """A chat whose model was removed from the disk after it had been unloaded."""
+    two_turns(stage)
+    path = stage.core.models.status.path
+    stage.rig.catalog.gone.add(path)
+    stage.rig.catalog.cards = MODELS[1:]
+    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.rig.models.refresh()
+    stage.wait(SHORT_MS)
+
+
 def picker(stage: Stage) -> None:
     two_versions(stage)
     stage.engine.hold_load = True
@@ -482,6 +494,7 @@ SCENES = {
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
     "other-model": WindowScene(other_model),
+    "gone-model": WindowScene(gone_model, ("normal", "small")),
     "picker": WindowScene(picker, ("normal", "small")),
     "empty": WindowScene(empty, ("normal", "small", "large")),
     "demo": WindowScene(demo, models=(DEMO,)),
