@@ -417,6 +417,7 @@ def gone_model(stage: Stage) -> None:
     stage.rig.catalog.cards = MODELS[1:]
     stage.engine.on_event(ModelUnloaded(is_idle=True))
     stage.rig.models.refresh()
+    stage.wait_until(stage.pane.gone_model.isVisible)
     stage.wait(SHORT_MS)
 
 
