@@ -76,7 +76,7 @@ class Core(QObject):
         )
         self.exports = Exports(self._lane)
         self.undo = UndoList()
-        self.presets = PresetsController(self.store, self.models, self.undo)
+        self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin

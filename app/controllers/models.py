@@ -22,6 +22,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
+from app.settings import ModelDefaults
 from app.viewmodels.models import ModelPhase, ModelStatus, model_name
 from app.words import models as words
 from engine.catalog.card import ModelCard
@@ -128,6 +129,7 @@ class ModelsController(QObject):
         self.cards: tuple[ModelCard, ...] = ()
         self.gone: frozenset[str] = frozenset()  # paths of models that are gone
         self._best: ModelCard | None = None
+        self._loaded_with = _load_options(ModelDefaults())  # options of the model in use
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
@@ -179,6 +181,12 @@ class ModelsController(QObject):
         """Load the model that was lost when the engine stopped."""
         self._load(Path(self.status.path))
 
+    def must_load_again(self, path: str) -> bool:
+        """Return True if a model is in use with other options than it would be loaded with now."""
+        defaults = self._preferences.defaults_of(path)
+        is_used = path == self.status.path and self.status.facts is not None
+        return is_used and _load_options(defaults) != self._loaded_with
+
     @property
     def folders(self) -> tuple[str, ...]:
         """The folders that the user added."""
@@ -210,7 +218,11 @@ class ModelsController(QObject):
         self.will_replace.emit()
         name = self._name(path)
         self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
-        self._engine.load_model(str(path))
+        defaults = self._preferences.defaults_of(str(path))
+        self._loaded_with = _load_options(defaults)
+        self._engine.load_model(
+            str(path), kv_bits=defaults.kv_bits or None, context_len=defaults.context_len or None
+        )
 
     def _name(self, path: Path) -> str:
         return next((card.name for card in self.cards if card.path == path), path.name)
@@ -330,6 +342,11 @@ class ModelsController(QObject):
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status
         self.status_changed.emit()
+
+
+def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
+    """Return the options that take effect when a model is loaded."""
+    return defaults.context_len, defaults.kv_bits
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:

@@ -29,6 +29,7 @@ class OfferAction(Enum):
     RESUME = auto()
     CANCEL = auto()
     USE = auto()  # load the model
+    DEFAULTS = auto()  # show the options of the model
     REVEAL = auto()  # show the folder in the system's file manager
     REMOVE = auto()
 
@@ -44,6 +45,7 @@ class Offer:
     state: str = ""  # text above the buttons, such as "Loaded"
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
+    more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
     stands_out: bool = False  # True: the first button has the accent colour
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
 
@@ -251,11 +253,7 @@ def _local_offer(model: InstalledModel, loaded: str) -> Offer:
     card, problem = model.card, _problem(model)
     can_use = model.is_complete and problem is None and not is_loaded
     is_own = card is not None and card.is_starter
-    actions = (
-        *((OfferAction.USE,) if can_use else ()),
-        OfferAction.REVEAL,
-        *(() if is_loaded or is_own else (OfferAction.REMOVE,)),
-    )
+    more = (OfferAction.REVEAL, *(() if is_loaded or is_own else (OfferAction.REMOVE,)))
     kind = describe(card) if card is not None else words.kind(is_mlx=False)
     size = "" if card is not None else figures.file_size(model.size_bytes)
     used = "" if model.last_used is None else words.last_used(_day(model.last_used))
@@ -265,7 +263,11 @@ def _local_offer(model: InstalledModel, loaded: str) -> Offer:
         description=words.joined(kind, size, model.source.value, used),
         sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         state=states.LOADED if is_loaded else "",
-        actions=actions,
+        actions=(
+            *((OfferAction.USE,) if can_use else ()),
+            *((OfferAction.DEFAULTS,) if card is not None and card.usable else ()),
+        ),
+        more=more,
     )
 
 

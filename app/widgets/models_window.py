@@ -34,6 +34,7 @@ from app.viewmodels.model_offers import (
 from app.viewmodels.models import ModelPhase
 from app.widgets.fields import LineField
 from app.widgets.line_height import Sentences
+from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.offer_row import OfferRow
 from app.widgets.segments import Segments
 from app.words import hub as words
@@ -250,7 +251,9 @@ class ModelsWindow(QWidget):
         model = next((one for one in self._core.hub.installed if str(one.path) == key), None)
         if model is None:
             return
-        if action is OfferAction.REVEAL:
+        if action is OfferAction.DEFAULTS and model.card is not None:
+            ModelDefaultsSheet(self._core, model.card, self).open()
+        elif action is OfferAction.REVEAL:
             folder = model.path if model.path.is_dir() else model.path.parent
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
         else:

@@ -29,6 +29,7 @@ from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
+from app.viewmodels.model_offers import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
@@ -256,6 +257,14 @@ def models_window(stage: Stage, tab: ModelsTab) -> None:
     stage.wait(20)
 
 
+def model_defaults(stage: Stage) -> None:
+    models_window(stage, ModelsTab.LOCAL)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    window.local.rows[0].buttons[OfferAction.DEFAULTS].click()
+    stage.wait(SHORT_MS)
+
+
 def settings(stage: Stage, tab: Icon) -> None:
     two_versions(stage)
     preferences, presets = stage.core.preferences, stage.core.presets
@@ -479,6 +488,7 @@ SCENES = {
     "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
     "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),
     "models-local": WindowScene(partial(models_window, tab=ModelsTab.LOCAL)),
+    "model-defaults": WindowScene(model_defaults),
     "streaming": WindowScene(streaming),
     "thinking": WindowScene(thinking),
     "reading": WindowScene(reading),
@@ -535,9 +545,9 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
         for dialog in (
-            *window.findChildren(QDialog),
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),
+            *window.findChildren(QDialog),
         ):
             _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
