@@ -24,6 +24,7 @@ from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_ou
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.catalog.trash import move_to_trash
 from engine.config import EngineConfig
+from engine.copying import make_copy
 from engine.errors import ModelFolderError
 from engine.fitting import FitMeter
 
@@ -162,6 +163,22 @@ class LocalModels:
 
         find_architecture(architecture)
 
+    def make_copy(
+        self, card: ModelCard, bits: int, progress: Callable[[float], None]
+    ) -> OpenedModel:
+        """Make a quantised copy of a model among the app's own models.
+
+        Args:
+            card: the model, in full precision.
+            bits: bits per weight: 4, 6 or 8.
+            progress: called with the finished share, 0 to 1. An error that it raises ends the copy.
+
+        Raises:
+            ModelFolderError: the model cannot be loaded or quantised.
+            DiskError: there is no room for the copy, or it cannot be written.
+        """
+        return OpenedModel(make_copy(card, bits, self._models_dir, progress))
+
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.
 
@@ -225,7 +242,8 @@ class LocalModels:
 
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)
-        return scan.default_roots(self._starter, paths, os.environ, Path.home())
+        roots = scan.default_roots(self._starter, paths, os.environ, Path.home())
+        return (*roots, scan.Root(self._models_dir, ModelSource.FOLDER))
 
 
 def _no_model(path: Path) -> ModelFolderError:

@@ -18,6 +18,7 @@ from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
+from app.controllers.copies import Copies
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
 from app.controllers.hub import HubController
@@ -70,6 +71,7 @@ class Core(QObject):
         )
         queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(self._lane, seams.catalog, self.models, queue_file)
+        self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
@@ -114,6 +116,7 @@ class Core(QObject):
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
         self.opening.close()
+        self.copies.close()
         self.hub.close()
         self.read_ahead.stop()
         self.bridge.close()

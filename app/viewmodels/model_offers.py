@@ -30,8 +30,30 @@ class OfferAction(Enum):
     CANCEL = auto()
     USE = auto()  # load the model
     DEFAULTS = auto()  # show the options of the model
+    COPY_4 = auto()  # make a copy with 4 bits per weight
+    COPY_6 = auto()
+    COPY_8 = auto()
+    CANCEL_COPY = auto()
     REVEAL = auto()  # show the folder in the system's file manager
     REMOVE = auto()
+
+
+# The bits per weight of the copy that each action makes.
+COPY_BITS: Mapping[OfferAction, int] = {
+    OfferAction.COPY_4: 4,
+    OfferAction.COPY_6: 6,
+    OfferAction.COPY_8: 8,
+}
+_FULL_BITS = 16  # bits per weight of a model in full precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCopy:
+    """A smaller copy of a model that is being made, or could not be made."""
+
+    bits: int  # bits per weight
+    fraction: float | None  # progress, 0 to 1; None if it ended
+    problem: Problem | None = None  # the reason why it could not be made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,15 +255,38 @@ _ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
 }
 
 
-def local_offers(models: tuple[InstalledModel, ...], loaded: str) -> tuple[Offer, ...]:
+def local_offers(
+    models: tuple[InstalledModel, ...], loaded: str, copies: Mapping[str, ModelCopy]
+) -> tuple[Offer, ...]:
     """Return a row for each model on the disk: usable ones first, then by size.
 
     Args:
         models: the models.
         loaded: the path of the model in use.
+        copies: the copies that are being made or failed, by the path of the model.
     """
     ordered = sorted(models, key=lambda one: (_problem(one) is not None, -one.size_bytes))
-    return tuple(_local_offer(model, loaded) for model in ordered)
+    return tuple(
+        _with_copy(_local_offer(model, loaded), copies.get(str(model.path))) for model in ordered
+    )
+
+
+def _with_copy(offer: Offer, copy: ModelCopy | None) -> Offer:
+    """Show the copy of a model that is being made, or why it could not be made."""
+    if copy is None:
+        return offer
+    if copy.problem is not None:
+        problem = copy.problem
+        sentence = words.spaced(problem.title, problem.cause, problem.advice)
+        return replace(offer, sentence=sentence)
+    fraction = copy.fraction or 0.0
+    return replace(
+        offer,
+        state=words.copying(copy.bits, figures.percent(fraction)),
+        fraction=fraction,
+        actions=(OfferAction.CANCEL_COPY,),
+        more=(OfferAction.REVEAL,),
+    )
 
 
 def _problem(model: InstalledModel) -> Problem | None:
@@ -253,7 +298,12 @@ def _local_offer(model: InstalledModel, loaded: str) -> Offer:
     card, problem = model.card, _problem(model)
     can_use = model.is_complete and problem is None and not is_loaded
     is_own = card is not None and card.is_starter
-    more = (OfferAction.REVEAL, *(() if is_loaded or is_own else (OfferAction.REMOVE,)))
+    can_copy = card is not None and card.usable and card.bits >= _FULL_BITS
+    more = (
+        *(COPY_BITS if can_copy else ()),
+        OfferAction.REVEAL,
+        *(() if is_loaded or is_own else (OfferAction.REMOVE,)),
+    )
     kind = describe(card) if card is not None else words.kind(is_mlx=False)
     size = "" if card is not None else figures.file_size(model.size_bytes)
     used = "" if model.last_used is None else words.last_used(_day(model.last_used))

@@ -24,6 +24,7 @@ from app.controllers.core import Core
 from app.theme.tokens import Size, Space
 from app.viewmodels import figures
 from app.viewmodels.model_offers import (
+    COPY_BITS,
     Offer,
     OfferAction,
     download_offers,
@@ -157,7 +158,9 @@ class ModelsWindow(QWidget):
         self.recommended.show_offers(suggestion_offers(hub.suggestions, downloads, cards, loaded))
         found = found_offers(hub.found or (), hub.details, hub.fits, downloads, cards, loaded)
         self.found.show_offers(found, self._search_state())
-        self.local.show_offers(local_offers(hub.installed, loaded), words.NO_LOCAL)
+        self.local.show_offers(
+            local_offers(hub.installed, loaded, self._core.copies.all), words.NO_LOCAL
+        )
         self.downloads.show_offers(download_offers(downloads, cards, loaded), words.NO_DOWNLOADS)
         self.downloads.note.setVisible(False)
         self.search_button.setEnabled(not hub.is_searching)
@@ -207,6 +210,7 @@ class ModelsWindow(QWidget):
             hub.found_changed,
             hub.downloads_changed,
             hub.installed_changed,
+            self._core.copies.changed,
             models.cards_changed,
             models.status_changed,
         ):
@@ -251,7 +255,11 @@ class ModelsWindow(QWidget):
         model = next((one for one in self._core.hub.installed if str(one.path) == key), None)
         if model is None:
             return
-        if action is OfferAction.DEFAULTS and model.card is not None:
+        if action in COPY_BITS and model.card is not None:
+            self._core.copies.make(model.card, COPY_BITS[action])
+        elif action is OfferAction.CANCEL_COPY:
+            self._core.copies.cancel(key)
+        elif action is OfferAction.DEFAULTS and model.card is not None:
             ModelDefaultsSheet(self._core, model.card, self).open()
         elif action is OfferAction.REVEAL:
             folder = model.path if model.path.is_dir() else model.path.parent

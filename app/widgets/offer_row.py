@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.viewmodels.model_offers import Offer, OfferAction
+from app.viewmodels.model_offers import COPY_BITS, Offer, OfferAction
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
 from app.words import hub as words
@@ -33,6 +33,8 @@ _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.CANCEL: words.CANCEL,
     OfferAction.USE: words.USE,
     OfferAction.DEFAULTS: words.DEFAULTS,
+    **{action: words.make_copy(bits) for action, bits in COPY_BITS.items()},
+    OfferAction.CANCEL_COPY: words.CANCEL,
     OfferAction.REVEAL: words.REVEAL,
     OfferAction.REMOVE: words.REMOVE,
 }

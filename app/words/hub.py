@@ -55,6 +55,7 @@ REMOVE: Final = "Remove…"
 REMOVE_NOW: Final = "Remove"
 KEEP: Final = "Keep"
 
+GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantised already."
 NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command goes on from there."
@@ -108,6 +109,18 @@ def joined(*parts: str) -> str:
 
 def spaced(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def copied(name: str, place: str) -> str:
+    return f"{name} is complete: {place}"
+
+
+def make_copy(bits: int) -> str:
+    return f"Make {'an' if bits == 8 else 'a'} {bits}-bit Copy"
+
+
+def copying(bits: int, percent: str) -> str:
+    return f"Making {'an' if bits == 8 else 'a'} {bits}-bit copy: {percent}"
 
 
 def bits(number: str) -> str:

@@ -72,6 +72,13 @@ Progress = Callable[[float], None]
 Open = Callable[[Path, tuple[str, ...], Progress], OpenedModel]
 
 
+Copy = Callable[[ModelCard, int, Progress], OpenedModel]
+
+
+def refuse_copy(card: ModelCard, bits: int, progress: Progress) -> OpenedModel:
+    raise ModelFolderError(f"{card.name} is not copied here.")
+
+
 def refuse(path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
     raise ModelFolderError(f"{path.name} is not known here.")
 
@@ -84,6 +91,7 @@ class FakeCatalog:
     starter: ModelCard | None = None  # card that make_starter() adds to `cards`
     folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
+    copies: Copy = refuse_copy  # function that make_copy() calls
     gone: set[str] = field(default_factory=set[str])  # paths of models that were removed
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
@@ -142,6 +150,9 @@ class FakeCatalog:
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)
+
+    def make_copy(self, card: ModelCard, bits: int, progress: Progress) -> OpenedModel:
+        return self.copies(card, bits, progress)
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         if self.starter is None:
