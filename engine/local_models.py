@@ -243,7 +243,9 @@ class LocalModels:
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)
         roots = scan.default_roots(self._starter, paths, os.environ, Path.home())
-        return (*roots, scan.Root(self._models_dir, ModelSource.FOLDER))
+        # Imported files and copies. Older versions stored the starter model there too.
+        own = (one for one in self._models_dir.glob("[!.]*") if one.name != STARTER_FOLDER)
+        return (*roots, *(scan.Root(one, ModelSource.FOLDER) for one in sorted(own)))
 
 
 def _no_model(path: Path) -> ModelFolderError:
