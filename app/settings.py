@@ -72,6 +72,7 @@ class Settings:
     read_message: str = ""  # key of the message at the top of the view when the app last ended
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
+    mirror: str = ""  # address that is asked instead of huggingface.co; "" for none
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster

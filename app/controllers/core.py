@@ -70,7 +70,9 @@ class Core(QObject):
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
         queue_file = seams.settings_path.with_name("downloads.json")
-        self.hub = HubController(self._lane, seams.catalog, self.models, queue_file)
+        self.hub = HubController(
+            self._lane, seams.catalog, self.models, self.preferences, queue_file
+        )
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(

@@ -14,9 +14,20 @@ from PySide6.QtCore import QFile, QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
+from app.controllers.preferences import Preferences
+from app.hub.access import host_of, remove_token, store_token
 from app.hub.downloads import Downloads
 from app.hub.failures import HubError
-from app.hub.process import CancelledError, HubCall, details, found_models, repo_details, search
+from app.hub.process import (
+    Call,
+    CancelledError,
+    HubCall,
+    details,
+    fetch,
+    found_models,
+    repo_details,
+    search,
+)
 from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
 from app.viewmodels.models import repository_of
 from app.words import hub as words
@@ -39,12 +50,18 @@ class HubController(QObject):
     _downloads_moved = Signal()  # emitted on any thread
 
     def __init__(
-        self, lane: TaskLane, catalog: Catalog, models: ModelsController, queue_file: Path
+        self,
+        lane: TaskLane,
+        catalog: Catalog,
+        models: ModelsController,
+        preferences: Preferences,
+        queue_file: Path,
     ) -> None:
         super().__init__()
         self._lane = lane
         self._catalog = catalog
         self._models = models
+        self._preferences = preferences
         self._calls = TaskLane("hub", self)  # waits for answers of the Hub
         self._call: HubCall | None = None
         self.suggestions = catalog.suggestions()
@@ -58,7 +75,7 @@ class HubController(QObject):
         self.installed: tuple[InstalledModel, ...] = ()  # all models on the disk
         self._done: set[str] = set()  # keys of complete downloads that were announced
         self._downloads_moved.connect(self._on_moved, Qt.ConnectionType.QueuedConnection)
-        self._downloads = Downloads(queue_file, self._downloads_moved.emit)
+        self._downloads = Downloads(queue_file, self._downloads_moved.emit, self._fetch)
         self._done.update(self._complete())
 
     @property
@@ -66,13 +83,32 @@ class HubController(QObject):
         """All downloads, in the order in which they run."""
         return self._downloads.all
 
+    @property
+    def host(self) -> str:
+        """The name of the host to which requests go."""
+        return host_of(self._preferences.value.mirror)
+
+    def store_token(self, token: str, on_stored: Callable[[None], None]) -> None:
+        """Store the access token; an empty text removes it. Call `on_stored` when that is done."""
+        call = partial(store_token, token) if token.strip() else remove_token
+        self._lane.run(call, on_stored, self.failed.emit)
+
+    def _fetch(self, download: Download) -> Call:
+        """Return the call that fetches a download. Called on the thread of the queue."""
+        return fetch(
+            download.repo_id,
+            revision=download.revision,
+            chosen=download.chosen,
+            endpoint=self._preferences.value.mirror,
+        )
+
     def search(self, text: str) -> None:
         """Search models by words, or the one that an id or address names."""
         if not text.strip():
             return
         if self._call is not None:
             self._call.cancel()
-        self._call = call = search(text)
+        self._call = call = search(text, endpoint=self._preferences.value.mirror)
         self.is_searching, self.problem = True, None
         self.found_changed.emit()
         self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
@@ -83,7 +119,8 @@ class HubController(QObject):
             return
         self.details[repo_id] = None
         self.found_changed.emit()
-        self._calls.run(partial(_answer, details(repo_id)), partial(self._on_details, repo_id))
+        call = details(repo_id, endpoint=self._preferences.value.mirror)
+        self._calls.run(partial(_answer, call), partial(self._on_details, repo_id))
 
     def download(self, repo_id: str, *, chosen: str = "") -> None:
         """Queue a download."""

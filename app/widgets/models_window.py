@@ -125,8 +125,8 @@ class ModelsWindow(QWidget):
         self.field = LineField(self)
         self.search_button = QPushButton(words.SEARCH, self)
         self.pages = QStackedWidget(self)
-        self.recommended = OfferList(words.RECOMMENDED_NOTE, self._act, self)
-        self.found = OfferList(words.SEARCH_NOTE, self._act, self)
+        self.recommended = OfferList("", self._act, self)
+        self.found = OfferList("", self._act, self)
         self.local = OfferList(words.LOCAL_NOTE, self._act, self)
         self.downloads = OfferList("", self._act, self)
         self._build()
@@ -155,6 +155,8 @@ class ModelsWindow(QWidget):
         is_ready = models.status.phase is ModelPhase.READY
         loaded = models.status.path if is_ready else ""
         cards, downloads = hub.cards, hub.downloads
+        self.recommended.note.setText(words.recommended_note(hub.host))
+        self.found.note.setText(words.search_note(hub.host))
         self.recommended.show_offers(suggestion_offers(hub.suggestions, downloads, cards, loaded))
         found = found_offers(hub.found or (), hub.details, hub.fits, downloads, cards, loaded)
         self.found.show_offers(found, self._search_state())

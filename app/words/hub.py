@@ -12,14 +12,6 @@ SEARCH: Final = "Search"
 LOCAL: Final = "On This Computer"
 DOWNLOADS: Final = "Downloads"
 SEARCH_FIELD: Final = "Words, a name such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
-SEARCH_NOTE: Final = (
-    "Search and Details ask huggingface.co. Nothing else leaves this computer, and nothing is "
-    "asked before you press a button."
-)
-RECOMMENDED_NOTE: Final = (
-    "These suit this computer’s memory. Download fetches one from huggingface.co into the cache "
-    "that other programs share."
-)
 LOCAL_NOTE: Final = (
     "Models in the caches of Hugging Face, LM Studio and Ollama, and in your own folders."
 )
@@ -55,6 +47,13 @@ REMOVE: Final = "Remove…"
 REMOVE_NOW: Final = "Remove"
 KEEP: Final = "Keep"
 
+# Problems with the access token and the address of a mirror.
+NOT_SET: Final = "This was not set."
+NO_ACCESS_WORD: Final = "A token is a single word, which usually begins with hf_."
+ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
+NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
+ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
+
 GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantised already."
 NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
@@ -80,7 +79,7 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "busy": ("Hugging Face asks to wait, because it had many requests.", _TRY_LATER),
     "token": (
         "Hugging Face does not accept the access token.",
-        "Set another token: in a terminal, hf auth login.",
+        "Set another token in Settings, under Models.",
     ),
     "forbidden": (
         "The access token may not read this model.",
@@ -113,6 +112,25 @@ def spaced(*sentences: str) -> str:
 
 def copied(name: str, place: str) -> str:
     return f"{name} is complete: {place}"
+
+
+def search_note(host: str) -> str:
+    return (
+        f"Search and Details ask {host}. Nothing else leaves this computer, and nothing is asked "
+        "before you press a button."
+    )
+
+
+def recommended_note(host: str) -> str:
+    return (
+        f"These suit this computer’s memory. Download fetches one from {host} into the cache that "
+        "other programs share."
+    )
+
+
+def token_not_stored(why: str | None) -> str:
+    """Return the sentence; `why` is the operating system's reason, without a full stop."""
+    return f"The access token could not be stored: {why}."
 
 
 def make_copy(bits: int) -> str:
@@ -178,8 +196,8 @@ def downloaded(name: str, num_bytes: int) -> str:
 
 def ask_for_access(repo_id: str) -> str:
     return (
-        f"Accept its terms on huggingface.co/{repo_id}, set the access token of that account with "
-        "hf auth login in a terminal, then try again."
+        f"Accept its terms on huggingface.co/{repo_id}, set the access token of that account in "
+        "Settings, under Models, then try again."
     )
 
 
