@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, auto
 
-from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.hub.values import UNFINISHED, Download, DownloadState, FoundModel, RepoDetails
 from app.viewmodels import figures
 from app.viewmodels.fit import speed_text, verdict_text
 from app.viewmodels.models import describe
@@ -203,6 +203,23 @@ def _with_progress(
             stands_out=False,
         )
     return offer
+
+
+def fetching_line(downloads: tuple[Download, ...]) -> str:
+    """Return one line about the downloads that are not complete and not paused, "" for none."""
+    active = [one for one in downloads if one.state in UNFINISHED]
+    if not active:
+        return ""
+    first = next((one for one in active if one.state is DownloadState.RUNNING), active[0])
+    name, left = first.repo_id.rpartition("/")[2], first.seconds_left
+    if first.state is not DownloadState.RUNNING:
+        state = words.STATES[first.state.value]
+    elif first.total_bytes:
+        state = figures.percent(first.fraction)
+    else:
+        state = words.STATES[DownloadState.RUNNING.value]
+    time_left = "" if left is None else words.left(figures.seconds(left))
+    return words.fetching(words.joined(name, state, time_left), len(active) - 1)
 
 
 def download_offers(

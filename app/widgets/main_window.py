@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
-        self.picker = ModelPicker(theme, core.models, self)
+        self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self.commands = make_actions(self, self._slots())
         self.pane.find_bar.bind(self.commands)

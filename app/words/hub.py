@@ -133,6 +133,11 @@ def token_not_stored(why: str | None) -> str:
     return f"The access token could not be stored: {why}."
 
 
+def fetching(download: str, num_more: int) -> str:
+    """Return the line about downloads in the model picker. `download` describes the first one."""
+    return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
+
+
 def make_copy(bits: int) -> str:
     return f"Make {'an' if bits == 8 else 'a'} {bits}-bit Copy"
 
