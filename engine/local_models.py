@@ -133,7 +133,7 @@ class LocalModels:
         return choose.best_card(cards, self._memory_bytes, weigh)
 
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
-        """Return models to download that suit this machine's memory, the best one first."""
+        """Return models to download. Those that suit this machine's memory come first."""
         return choose.suggest_downloads(self._memory_bytes)
 
     def fit(self, config: str, file_bytes: int) -> Fit:

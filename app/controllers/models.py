@@ -58,7 +58,7 @@ class Catalog(Protocol):
 
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
-        """Return models to download that suit this machine's memory, the best one first."""
+        """Return models to download. Those that suit this machine's memory come first."""
         ...
 
     def fit(self, config: str, file_bytes: int) -> Fit:

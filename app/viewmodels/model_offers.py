@@ -78,19 +78,23 @@ def suggestion_offers(
     cards: Mapping[str, ModelCard],
     loaded: str,
 ) -> tuple[Offer, ...]:
-    """Return a row for each suggested model, the best one first.
+    """Return a row for each suggested model, in their order.
 
     Args:
-        suggestions: the models, the best one first.
+        suggestions: the models. Those that suit this machine come first.
         downloads: all downloads.
         cards: the models on this machine, by the id of their repository.
         loaded: the path of the model in use.
     """
     offers: list[Offer] = []
     for number, one in enumerate(suggestions):
-        rank = words.RANKS[min(number, len(words.RANKS) - 1)]
-        size = figures.file_size(one.size_bytes)
-        description = words.joined(rank, size, one.repo_id)
+        suits = words.RANKS[one.purpose, one.rank]
+        description = words.joined(
+            suits if one.suits else words.for_memory(one.memory_gb),
+            one.parameters,
+            words.bits(str(one.bits)),
+            figures.file_size(one.size_bytes),
+        )
         offer = Offer(
             key=one.repo_id,
             title=one.name,

@@ -23,7 +23,15 @@ SEARCHING: Final = "Searching…"
 ASKING: Final = "Asking…"
 MEASURING: Final = "Measuring…"
 ON_THIS_MACHINE: Final = "On this computer"
-RANKS: Final = ("Best for this computer", "Balanced", "Fast")
+# Purpose and rank of a recommended model.
+RANKS: Final[Mapping[tuple[str, str], str]] = {
+    ("chat", "best"): "Best for this computer",
+    ("chat", "balanced"): "Balanced",
+    ("chat", "fast"): "Fast",
+    ("code", "best"): "Best for code",
+    ("code", "balanced"): "Balanced, for code",
+    ("code", "fast"): "Fast, for code",
+}
 STATES: Final[Mapping[str, str]] = {
     "queued": "Next in line",
     "running": "Starting",
@@ -123,7 +131,7 @@ def search_note(host: str) -> str:
 
 def recommended_note(host: str) -> str:
     return (
-        f"These suit this computer’s memory. Download fetches one from {host} into the cache that "
+        f"The first ones suit this computer’s memory. Download fetches one from {host} into the cache that "
         "other programs share."
     )
 
@@ -136,6 +144,10 @@ def token_not_stored(why: str | None) -> str:
 def fetching(download: str, num_more: int) -> str:
     """Return the line about downloads in the model picker. `download` describes the first one."""
     return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
+
+
+def for_memory(gigabytes: int) -> str:
+    return f"For {gigabytes} GB of memory"
 
 
 def make_copy(bits: int) -> str:

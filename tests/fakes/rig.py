@@ -111,7 +111,6 @@ class FakeCatalog:
                 name=name,
                 repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
                 size_bytes=size_bytes,
-                from_bytes=0,
                 why="It suits this machine.",
             )
             for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
