@@ -152,6 +152,20 @@ class LocalModels:
         finally:
             meter.close()
 
+    def fit_gguf(self, header: Path) -> Fit:
+        """Return the fit of a GGUF file that is not on this machine.
+
+        Args:
+            header: a sparse file of the same size that begins with the header of the GGUF file.
+
+        Raises:
+            UserFixableError: the file cannot be imported, or mlx-lm cannot build the model.
+        """
+        # Import late, because numpy is slow to import.
+        from engine.gguf.convert import describe_header  # noqa: PLC0415
+
+        return self.fit(*describe_header(header))
+
     def require_importable(self, architecture: str) -> None:
         """Check that GGUF files of an architecture can be imported.
 

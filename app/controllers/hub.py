@@ -5,6 +5,9 @@ Nothing connects to the network before one of the methods search, ask and downlo
 
 from __future__ import annotations
 
+import logging
+import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -25,18 +28,28 @@ from app.hub.process import (
     details,
     fetch,
     found_models,
+    header,
     repo_details,
     search,
 )
-from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.hub.values import (
+    Download,
+    DownloadState,
+    FoundModel,
+    RepoDetails,
+    RepoFile,
+    typical_choice,
+)
 from app.viewmodels.models import repository_of
 from app.words import hub as words
 from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
-from engine.errors import DiskError
+from engine.errors import DiskError, EngineError
 from engine.types import Problem
+
+log = logging.getLogger(__name__)
 
 
 class HubController(QObject):
@@ -204,9 +217,22 @@ class HubController(QObject):
             elif found.architecture:
                 self._lane.run(
                     partial(self._catalog.require_importable, found.architecture),
-                    on_error=partial(self._on_fit, repo_id),
+                    partial(self._ask_for_header, found),
+                    partial(self._on_fit, repo_id),
                 )
         self.found_changed.emit()
+
+    def _ask_for_header(self, found: RepoDetails, _: None) -> None:
+        """Measure the GGUF file that most people fetch by its header, which is a few megabytes."""
+        choice = typical_choice(found.choices)
+        if choice is not None:
+            mirror = self._preferences.value.mirror
+            call = partial(_gguf_fit, self._catalog, found, choice, mirror)
+            self._calls.run(call, partial(self._on_header, found.found.repo_id))
+
+    def _on_header(self, repo_id: str, fit: Fit | None) -> None:
+        if fit is not None:
+            self._on_fit(repo_id, fit)
 
     def _on_fit(self, repo_id: str, fit: Fit | Problem) -> None:
         self.fits[repo_id] = fit
@@ -234,6 +260,20 @@ def _answer(call: HubCall) -> Any:
         return error.problem
     except CancelledError:
         return None
+
+
+def _gguf_fit(catalog: Catalog, found: RepoDetails, choice: RepoFile, mirror: str) -> Fit | None:
+    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "header.gguf")
+        try:
+            if not header(found, choice.path, target, endpoint=mirror).run():
+                return None
+            os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
+            return catalog.fit_gguf(target)
+        except (HubError, EngineError, OSError) as error:
+            log.info("no fit of %s: %s", choice.path, error)
+            return None
 
 
 def _move_to_trash(path: Path) -> None:

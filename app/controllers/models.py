@@ -65,6 +65,10 @@ class Catalog(Protocol):
         """Return the fit of a model with this config.json and bytes of weights."""
         ...
 
+    def fit_gguf(self, header: Path) -> Fit:
+        """Return the fit of a GGUF file of which only the header is there."""
+        ...
+
     def require_importable(self, architecture: str) -> None:
         """Raise an EngineError if GGUF files of an architecture cannot be imported."""
         ...

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from app.hub.failures import Failure, FailureKind, HubError, failure_from
@@ -136,6 +137,25 @@ def fetch(repo_id: str, *, revision: str = "", chosen: str = "", endpoint: str =
 def details(repo_id: str, *, endpoint: str = "") -> HubCall:
     """Return a call that requests the details of a repository, for `repo_details`."""
     return HubCall("details", repo_id=repo_id, endpoint=endpoint)
+
+
+def header(found: RepoDetails, path: str, target: Path, *, endpoint: str = "") -> HubCall:
+    """Return a call that stores the header of a GGUF file. Its result is the bytes, 0 for none.
+
+    Args:
+        found: the details of the repository.
+        path: the GGUF file.
+        target: the file to write.
+        endpoint: the address of a mirror; "" for none.
+    """
+    return HubCall(
+        "header",
+        repo_id=found.found.repo_id,
+        revision=found.revision,
+        path=path,
+        target=str(target),
+        endpoint=endpoint,
+    )
 
 
 def repo_details(result: Mapping[str, Any]) -> RepoDetails:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, auto
 
-from app.hub.values import UNFINISHED, Download, DownloadState, FoundModel, RepoDetails
+from app.hub.values import (
+    UNFINISHED,
+    Download,
+    DownloadState,
+    FoundModel,
+    RepoDetails,
+    typical_choice,
+)
 from app.viewmodels import figures
 from app.viewmodels.fit import speed_text, verdict_text
 from app.viewmodels.models import describe
@@ -183,6 +190,10 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
             (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))
             for file in known.choices
         )
+        measured = typical_choice(known.choices)
+        if isinstance(fit, Fit) and measured is not None:
+            verdict = words.fit_of(measured.path, verdict_text(fit))
+            offer = replace(offer, sentence=words.spaced(verdict, speed_text(fit)))
         return replace(offer, actions=(OfferAction.CHOOSE_FILE,), choices=choices)
     return replace(offer, sentence=words.SENTENCES["no_model"][0])
 

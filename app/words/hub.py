@@ -146,6 +146,10 @@ def fetching(download: str, num_more: int) -> str:
     return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
 
 
+def fit_of(file: str, verdict: str) -> str:
+    return f"{file}: {verdict}."
+
+
 def for_memory(gigabytes: int) -> str:
     return f"For {gigabytes} GB of memory"
 

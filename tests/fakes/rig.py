@@ -119,6 +119,9 @@ class FakeCatalog:
     def fit(self, config: str, file_bytes: int) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
+    def fit_gguf(self, header: Path) -> Fit:
+        raise ModelFolderError("The fake catalog measures nothing.")
+
     def require_importable(self, architecture: str) -> None: ...
 
     def is_there(self, path: str) -> bool:
