@@ -101,6 +101,7 @@ def suggestion_offers(
             one.parameters,
             words.bits(str(one.bits)),
             figures.file_size(one.size_bytes),
+            one.repo_id,
         )
         offer = Offer(
             key=one.repo_id,

@@ -112,8 +112,13 @@ class FakeCatalog:
                 repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
                 size_bytes=size_bytes,
                 why="It suits this machine.",
+                parameters=name.rpartition(" ")[2],
+                rank=rank,
             )
-            for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
+            for name, size_bytes, rank in (
+                ("Qwen3.5 9B", 5_950_000_000, "best"),
+                ("Qwen3.5 4B", 3_030_000_000, "fast"),
+            )
         )
 
     def fit(self, config: str, file_bytes: int) -> Fit:
