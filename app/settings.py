@@ -12,7 +12,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, cast
@@ -24,6 +24,7 @@ from engine.types import ConversationId, Problem
 
 ZOOM_MIN = 80
 ZOOM_MAX = 200
+KV_BITS = (0, 8, 4)  # choices of ModelDefaults.kv_bits
 
 log = logging.getLogger(__name__)
 
@@ -37,16 +38,29 @@ class Appearance(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDefaults:
+    """The options of one model: how it is loaded, and how new chats with it begin."""
+
+    thinking: bool | None = None  # for new chats; None: the model's own default
+    context_len: int = 0  # highest number of tokens of a chat; 0: the model's own limit
+    kv_bits: int = 0  # bits per attention K/V value, 4 or 8; 0: not quantised
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings that are kept between starts.
 
     The name of a field is its key in the JSON file. A field has one of the types that `_read` can
-    check: bool, int, str, Appearance, tuple of str, or str | None with None as its default.
+    check: bool, int, str, Appearance, tuple of str, str | None with None as its default, or a
+    mapping from str to ModelDefaults.
     """
 
     appearance: Appearance = Appearance.SYSTEM
     more_contrast: bool = False  # True: high contrast even if the system's own setting is off
     model_path: str | None = None  # path of the model that was chosen last
+    model_name: str = ""  # name of that model
+    # Key: path of a model. Models without an entry have the default values.
+    model_defaults: Mapping[str, ModelDefaults] = field(default_factory=dict[str, ModelDefaults])
     # folders that the user has added; they are searched for models
     model_folders: tuple[str, ...] = ()
     window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text
@@ -58,6 +72,7 @@ class Settings:
     read_message: str = ""  # key of the message at the top of the view when the app last ended
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
+    mirror: str = ""  # address that is asked instead of huggingface.co; "" for none
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
@@ -136,7 +151,9 @@ def _keep_aside(path: Path) -> LoadedSettings:
 
 
 def _to_json(settings: Settings) -> dict[str, object]:
-    return {**settings.unknown, **{name: getattr(settings, name) for name in _NAMES}}
+    defaults = {path: asdict(one) for path, one in settings.model_defaults.items()}
+    values = {name: getattr(settings, name) for name in _NAMES}
+    return {**settings.unknown, **values, "model_defaults": defaults}
 
 
 def _from_json(parsed: dict[str, object]) -> Settings:
@@ -155,11 +172,26 @@ def _read(value: object, default: object) -> object:
         case tuple() if isinstance(value, list):
             items = cast("list[object]", value)
             return tuple(item for item in items if isinstance(item, str))
+        case Mapping() if isinstance(value, dict):
+            entries = cast("dict[str, object]", value)
+            return {path: _read_defaults(entry) for path, entry in entries.items()}
         case Appearance() if isinstance(value, str) and value in set(Appearance):
             return Appearance(value)
         case _:
             # isinstance() would accept true as a number, because bool is a subclass of int.
             return value if type(value) is type(default) else default
+
+
+def _read_defaults(value: object) -> ModelDefaults:
+    """Return the options of one model; replace each missing or invalid value by its default."""
+    entry = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    thinking, context_len = entry.get("thinking"), entry.get("context_len")
+    kv_bits = entry.get("kv_bits")
+    return ModelDefaults(
+        thinking=thinking if isinstance(thinking, bool) else None,
+        context_len=max(0, context_len) if type(context_len) is int else 0,
+        kv_bits=kv_bits if type(kv_bits) is int and kv_bits in KV_BITS else 0,
+    )
 
 
 def _write_atomically(path: Path, content: bytes) -> None:

@@ -36,8 +36,18 @@ class EngineCommands(Protocol):
     def send(self, command: Command) -> None:
         """Queue a command for the engine thread. Never block."""
 
-    def load_model(self, path: str) -> None:
-        self.send(LoadModel(path))
+    def load_model(
+        self, path: str, *, kv_bits: int | None = None, context_len: int | None = None
+    ) -> None:
+        """Load a model folder.
+
+        Args:
+            path: the folder.
+            kv_bits: bits per attention K/V value, 4 or 8. None: as the engine is configured.
+            context_len: highest number of tokens in prompt and reply together, if it is lower than
+                the model's own limit.
+        """
+        self.send(LoadModel(path, kv_bits, context_len))
 
     def submit(self, request: Request) -> None:
         """Send a Submit command.

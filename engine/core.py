@@ -144,8 +144,11 @@ class EngineCore:
         self._stopping = False
         self._unload_after_s = config.unload_after_s
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
-        # Folder of the model that was unloaded because no request came. The next request loads it.
-        self._idle_path: Path | None = None
+        # The command that loaded the model in use.
+        self._loaded_by: LoadModel | None = None
+        # The command that loads the model again, which was unloaded because no request came. The
+        # next request carries it out.
+        self._idle_load: LoadModel | None = None
         # Conversations that are pinned in the cache. They are also pinned in the next model's
         # cache.
         self._pinned: set[ConversationId] = set()
@@ -190,8 +193,8 @@ class EngineCore:
             return self._unload_idle() or self._idler.step() or worked
         self._idler.pause()
         self._requested_at = time.monotonic()
-        if self._serving is None and self._idle_path is not None:
-            self._load(self._idle_path)
+        if self._serving is None and self._idle_load is not None:
+            self._load(self._idle_load)
         elif self._serving is None:
             self._waiting.refuse_all()
         else:
@@ -262,10 +265,10 @@ class EngineCore:
 
     def _obey_model(self, command: ModelCommand) -> None:
         match command:
-            case LoadModel(path):
-                self._load(Path(path))
+            case LoadModel():
+                self._load(command)
             case UnloadModel():
-                self._idle_path = None
+                self._idle_load = None
                 self._unload()
                 self._drop_cache()
                 self._emit(ModelUnloaded())
@@ -335,17 +338,18 @@ class EngineCore:
 
     # Loading and unloading of models
 
-    def _load(self, path: Path) -> None:
-        """Replace the current model with the model folder at path. Emit events about the progress.
+    def _load(self, command: LoadModel) -> None:
+        """Replace the current model with that of a command. Emit events about the progress.
 
         Requests wait during the load. The cache is kept if the same model is loaded again. If a
         Shutdown, LoadModel or UnloadModel command arrives during the load, the load ends early.
         """
         self._unload()
-        self._idle_path = None
+        self._idle_load, self._loaded_by = None, command
+        path, kv_bits = Path(command.path), command.kv_bits or self._config.kv_bits
         limit_memory(self._config)
         try:
-            namespace = namespace_of(path, self._config.kv_bits)
+            namespace = namespace_of(path, kv_bits)
             if namespace != self._namespace:
                 self._drop_cache()
             # Set this before _serve, which may create a cache and then raise an error.
@@ -353,7 +357,8 @@ class EngineCore:
             model = load_model(
                 path,
                 lambda done, total: self._report_loading(path, done, total),
-                kv_bits=self._config.kv_bits,
+                kv_bits=kv_bits,
+                context_len=command.context_len,
             )
             self._serve(model)
         except LoadAbandonedError:
@@ -426,7 +431,7 @@ class EngineCore:
             return False
         if time.monotonic() - self._requested_at < seconds:
             return False
-        self._idle_path = Path(self.model.facts.path)
+        self._idle_load = self._loaded_by
         self._unload()
         self._drop_cache()
         self._emit(ModelUnloaded(is_idle=True))

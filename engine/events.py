@@ -37,6 +37,8 @@ class LoadModel:
     """Load the model folder at path. If a model is already loaded, unload it first."""
 
     path: str
+    kv_bits: int | None = None  # bits per attention K/V value, 4 or 8; None: as configured
+    context_len: int | None = None  # a lower limit than the model's own; None: the model's own
 
 
 @dataclass(frozen=True, slots=True)

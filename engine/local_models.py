@@ -16,7 +16,7 @@ from typing import Final, Protocol
 import psutil
 
 from engine.catalog import choose, installed, scan
-from engine.catalog.card import ModelCard, ModelSource
+from engine.catalog.card import STARTER_FOLDER, ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
@@ -24,6 +24,7 @@ from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_ou
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.catalog.trash import move_to_trash
 from engine.config import EngineConfig
+from engine.copying import make_copy
 from engine.errors import ModelFolderError
 from engine.fitting import FitMeter
 
@@ -74,6 +75,11 @@ class LocalModels:
     def fingerprint(self, folders: tuple[str, ...]) -> str:
         """Return a string that changes whenever the result of `scan` would change."""
         return scan.fingerprint(self._roots(folders))
+
+    def is_there(self, path: str) -> bool:
+        """Return True if a model folder is there. The starter model can always be made again."""
+        folder = Path(path)
+        return folder.name == STARTER_FOLDER or (folder / "config.json").is_file()
 
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
@@ -127,7 +133,7 @@ class LocalModels:
         return choose.best_card(cards, self._memory_bytes, weigh)
 
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
-        """Return models to download that suit this machine's memory, the best one first."""
+        """Return models to download. Those that suit this machine's memory come first."""
         return choose.suggest_downloads(self._memory_bytes)
 
     def fit(self, config: str, file_bytes: int) -> Fit:
@@ -146,6 +152,20 @@ class LocalModels:
         finally:
             meter.close()
 
+    def fit_gguf(self, header: Path) -> Fit:
+        """Return the fit of a GGUF file that is not on this machine.
+
+        Args:
+            header: a sparse file of the same size that begins with the header of the GGUF file.
+
+        Raises:
+            UserFixableError: the file cannot be imported, or mlx-lm cannot build the model.
+        """
+        # Import late, because numpy is slow to import.
+        from engine.gguf.convert import describe_header  # noqa: PLC0415
+
+        return self.fit(*describe_header(header))
+
     def require_importable(self, architecture: str) -> None:
         """Check that GGUF files of an architecture can be imported.
 
@@ -156,6 +176,22 @@ class LocalModels:
         from engine.gguf.architectures import find_architecture  # noqa: PLC0415
 
         find_architecture(architecture)
+
+    def make_copy(
+        self, card: ModelCard, bits: int, progress: Callable[[float], None]
+    ) -> OpenedModel:
+        """Make a quantised copy of a model among the app's own models.
+
+        Args:
+            card: the model, in full precision.
+            bits: bits per weight: 4, 6 or 8.
+            progress: called with the finished share, 0 to 1. An error that it raises ends the copy.
+
+        Raises:
+            ModelFolderError: the model cannot be loaded or quantised.
+            DiskError: there is no room for the copy, or it cannot be written.
+        """
+        return OpenedModel(make_copy(card, bits, self._models_dir, progress))
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         """Return the starter model's folder. Import the model first if necessary.
@@ -220,7 +256,10 @@ class LocalModels:
 
     def _roots(self, folders: tuple[str, ...]) -> tuple[scan.Root, ...]:
         paths = tuple(Path(folder) for folder in folders)
-        return scan.default_roots(self._starter, paths, os.environ, Path.home())
+        roots = scan.default_roots(self._starter, paths, os.environ, Path.home())
+        # Imported files and copies. Older versions stored the starter model there too.
+        own = (one for one in self._models_dir.glob("[!.]*") if one.name != STARTER_FOLDER)
+        return (*roots, *(scan.Root(one, ModelSource.FOLDER) for one in sorted(own)))
 
 
 def _no_model(path: Path) -> ModelFolderError:

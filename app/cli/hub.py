@@ -33,7 +33,7 @@ def add_download_arguments(parser: ArgumentParser) -> None:
 
 def run_search(args: Namespace) -> int:
     """Print the models that fit some words."""
-    found = found_models(_answered(search(" ".join(args.words))))
+    found = found_models(_answered(search(" ".join(args.words), endpoint=args.mirror)))
     for model in found:
         print(json.dumps(asdict(model)) if args.json else for_terminal(_line(model)))
     if not found and not args.json:
@@ -44,7 +44,7 @@ def run_search(args: Namespace) -> int:
 def run_download(args: Namespace) -> int:
     """Download a model into the Hub's cache. Print the progress."""
     show = _on_terminal() if sys.stderr.isatty() else _in_pipe()
-    call = fetch(args.repo_id, revision=args.revision, chosen=args.file)
+    call = fetch(args.repo_id, revision=args.revision, chosen=args.file, endpoint=args.mirror)
     try:
         result = _answered(call, show)
     except KeyboardInterrupt:

@@ -38,8 +38,10 @@ def run(argv: Sequence[str]) -> int:
 def _dispatch(args: argparse.Namespace) -> int:
     paths = make_paths(args.data_dir)
     local = LocalModels(paths)
-    folders = load_settings(paths.settings).settings.model_folders
+    settings = load_settings(paths.settings).settings
+    folders = settings.model_folders
     if args.command == "models":
+        args.mirror = settings.mirror
         return models.run(args, local, folders)
     model: Path = args.model or _choose(local, folders)
     if args.command == "chat":

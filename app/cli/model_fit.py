@@ -32,7 +32,7 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     """Print the verdict. Return 1 if the model is too large."""
     meter = FitMeter(EngineConfig())
     try:
-        fit = _fit(args.model, local, folders, meter)
+        fit = _fit(args, local, folders, meter)
     finally:
         meter.close()
     if args.json:
@@ -44,19 +44,19 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     return int(fit.verdict is FitVerdict.TOO_LARGE)
 
 
-def _fit(text: str, local: LocalModels, folders: tuple[str, ...], meter: FitMeter) -> Fit:
-    found = matching(local.installed(local.scan(folders), folders), text)
+def _fit(args: Namespace, local: LocalModels, folders: tuple[str, ...], meter: FitMeter) -> Fit:
+    found = matching(local.installed(local.scan(folders), folders), args.model)
     card = next((model.card for model in found if model.card is not None), None)
     if card is not None:
         return meter.fit_folder(card)
     if found:
         raise ProblemError(Problem(title=words.IS_GGUF, cause="", advice=words.IMPORT_FIRST))
-    return _fit_repository(text, meter)
+    return _fit_repository(args.model, args.mirror, meter)
 
 
-def _fit_repository(repo_id: str, meter: FitMeter) -> Fit:
+def _fit_repository(repo_id: str, mirror: str, meter: FitMeter) -> Fit:
     try:
-        found = repo_details(details(repo_id).run())
+        found = repo_details(details(repo_id, endpoint=mirror).run())
     except HubError as error:
         raise ProblemError(error.problem) from error
     if not found.config:

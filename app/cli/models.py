@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from argparse import ArgumentParser, Namespace
 
-from app.cli import hub, model_fit, model_remove
+from app.cli import hub, model_fit, model_quantize, model_remove
 from app.cli.terminal import for_terminal
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
@@ -14,7 +14,9 @@ from engine.local_models import LocalModels
 def add_arguments(parser: ArgumentParser, common: list[ArgumentParser]) -> None:
     """Add the options of the list, and the commands with the options that all commands have."""
     parser.add_argument("--json", action="store_true", help="one JSON line a model")
-    actions = parser.add_subparsers(dest="action", metavar="search | download | fit | remove")
+    actions = parser.add_subparsers(
+        dest="action", metavar="search | download | fit | remove | quantize"
+    )
     hub.add_search_arguments(
         actions.add_parser("search", parents=common, help="search Hugging Face")
     )
@@ -26,6 +28,9 @@ def add_arguments(parser: ArgumentParser, common: list[ArgumentParser]) -> None:
     )
     model_remove.add_arguments(
         actions.add_parser("remove", parents=common, help="remove a model from this computer")
+    )
+    model_quantize.add_arguments(
+        actions.add_parser("quantize", parents=common, help="make a smaller copy of a model")
     )
 
 
@@ -40,6 +45,8 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
             return model_fit.run(args, local, folders)
         case "remove":
             return model_remove.run(args, local, folders)
+        case "quantize":
+            return model_quantize.run(args, local, folders)
         case _:
             return _list(args, local, folders)
 

@@ -18,6 +18,7 @@ from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
+from app.controllers.copies import Copies
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
 from app.controllers.hub import HubController
@@ -69,14 +70,17 @@ class Core(QObject):
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
         queue_file = seams.settings_path.with_name("downloads.json")
-        self.hub = HubController(self._lane, seams.catalog, self.models, queue_file)
+        self.hub = HubController(
+            self._lane, seams.catalog, self.models, self.preferences, queue_file
+        )
+        self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
         )
         self.exports = Exports(self._lane)
         self.undo = UndoList()
-        self.presets = PresetsController(self.store, self.models, self.undo)
+        self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
@@ -114,6 +118,7 @@ class Core(QObject):
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
         self.opening.close()
+        self.copies.close()
         self.hub.close()
         self.read_ahead.stop()
         self.bridge.close()

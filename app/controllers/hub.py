@@ -5,6 +5,9 @@ Nothing connects to the network before one of the methods search, ask and downlo
 
 from __future__ import annotations
 
+import logging
+import os
+import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,17 +17,39 @@ from PySide6.QtCore import QFile, QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
+from app.controllers.preferences import Preferences
+from app.hub.access import host_of, remove_token, store_token
 from app.hub.downloads import Downloads
 from app.hub.failures import HubError
-from app.hub.process import CancelledError, HubCall, details, found_models, repo_details, search
-from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.hub.process import (
+    Call,
+    CancelledError,
+    HubCall,
+    details,
+    fetch,
+    found_models,
+    header,
+    repo_details,
+    search,
+)
+from app.hub.values import (
+    Download,
+    DownloadState,
+    FoundModel,
+    RepoDetails,
+    RepoFile,
+    typical_choice,
+)
+from app.viewmodels.models import repository_of
 from app.words import hub as words
 from engine.catalog.card import ModelCard
 from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
-from engine.errors import DiskError
+from engine.errors import DiskError, EngineError
 from engine.types import Problem
+
+log = logging.getLogger(__name__)
 
 
 class HubController(QObject):
@@ -38,12 +63,18 @@ class HubController(QObject):
     _downloads_moved = Signal()  # emitted on any thread
 
     def __init__(
-        self, lane: TaskLane, catalog: Catalog, models: ModelsController, queue_file: Path
+        self,
+        lane: TaskLane,
+        catalog: Catalog,
+        models: ModelsController,
+        preferences: Preferences,
+        queue_file: Path,
     ) -> None:
         super().__init__()
         self._lane = lane
         self._catalog = catalog
         self._models = models
+        self._preferences = preferences
         self._calls = TaskLane("hub", self)  # waits for answers of the Hub
         self._call: HubCall | None = None
         self.suggestions = catalog.suggestions()
@@ -57,7 +88,7 @@ class HubController(QObject):
         self.installed: tuple[InstalledModel, ...] = ()  # all models on the disk
         self._done: set[str] = set()  # keys of complete downloads that were announced
         self._downloads_moved.connect(self._on_moved, Qt.ConnectionType.QueuedConnection)
-        self._downloads = Downloads(queue_file, self._downloads_moved.emit)
+        self._downloads = Downloads(queue_file, self._downloads_moved.emit, self._fetch)
         self._done.update(self._complete())
 
     @property
@@ -65,13 +96,32 @@ class HubController(QObject):
         """All downloads, in the order in which they run."""
         return self._downloads.all
 
+    @property
+    def host(self) -> str:
+        """The name of the host to which requests go."""
+        return host_of(self._preferences.value.mirror)
+
+    def store_token(self, token: str, on_stored: Callable[[None], None]) -> None:
+        """Store the access token; an empty text removes it. Call `on_stored` when that is done."""
+        call = partial(store_token, token) if token.strip() else remove_token
+        self._lane.run(call, on_stored, self.failed.emit)
+
+    def _fetch(self, download: Download) -> Call:
+        """Return the call that fetches a download. Called on the thread of the queue."""
+        return fetch(
+            download.repo_id,
+            revision=download.revision,
+            chosen=download.chosen,
+            endpoint=self._preferences.value.mirror,
+        )
+
     def search(self, text: str) -> None:
         """Search models by words, or the one that an id or address names."""
         if not text.strip():
             return
         if self._call is not None:
             self._call.cancel()
-        self._call = call = search(text)
+        self._call = call = search(text, endpoint=self._preferences.value.mirror)
         self.is_searching, self.problem = True, None
         self.found_changed.emit()
         self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
@@ -82,7 +132,8 @@ class HubController(QObject):
             return
         self.details[repo_id] = None
         self.found_changed.emit()
-        self._calls.run(partial(_answer, details(repo_id)), partial(self._on_details, repo_id))
+        call = details(repo_id, endpoint=self._preferences.value.mirror)
+        self._calls.run(partial(_answer, call), partial(self._on_details, repo_id))
 
     def download(self, repo_id: str, *, chosen: str = "") -> None:
         """Queue a download."""
@@ -102,7 +153,7 @@ class HubController(QObject):
     def cards(self) -> dict[str, ModelCard]:
         """The usable models in the Hub's cache, by the id of their repository."""
         usable = (card for card in self._models.cards if card.usable)
-        return {_repo_id(card.path): card for card in usable if _repo_id(card.path)}
+        return {repository_of(card.path): card for card in usable if repository_of(card.path)}
 
     def look_for_installed(self) -> None:
         """List the models on the disk again, GGUF files too."""
@@ -166,9 +217,22 @@ class HubController(QObject):
             elif found.architecture:
                 self._lane.run(
                     partial(self._catalog.require_importable, found.architecture),
-                    on_error=partial(self._on_fit, repo_id),
+                    partial(self._ask_for_header, found),
+                    partial(self._on_fit, repo_id),
                 )
         self.found_changed.emit()
+
+    def _ask_for_header(self, found: RepoDetails, _: None) -> None:
+        """Measure the GGUF file that most people fetch by its header, which is a few megabytes."""
+        choice = typical_choice(found.choices)
+        if choice is not None:
+            mirror = self._preferences.value.mirror
+            call = partial(_gguf_fit, self._catalog, found, choice, mirror)
+            self._calls.run(call, partial(self._on_header, found.found.repo_id))
+
+    def _on_header(self, repo_id: str, fit: Fit | None) -> None:
+        if fit is not None:
+            self._on_fit(repo_id, fit)
 
     def _on_fit(self, repo_id: str, fit: Fit | Problem) -> None:
         self.fits[repo_id] = fit
@@ -198,12 +262,18 @@ def _answer(call: HubCall) -> Any:
         return None
 
 
-def _repo_id(folder: Path) -> str:
-    """Return the id of the repository that a folder of the Hub's cache belongs to, or ""."""
-    if folder.parent.name != "snapshots":
-        return ""
-    kind, _, name = folder.parent.parent.name.partition("--")
-    return name.replace("--", "/", 1) if kind == "models" else ""
+def _gguf_fit(catalog: Catalog, found: RepoDetails, choice: RepoFile, mirror: str) -> Fit | None:
+    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder, "header.gguf")
+        try:
+            if not header(found, choice.path, target, endpoint=mirror).run():
+                return None
+            os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
+            return catalog.fit_gguf(target)
+        except (HubError, EngineError, OSError) as error:
+            log.info("no fit of %s: %s", choice.path, error)
+            return None
 
 
 def _move_to_trash(path: Path) -> None:

@@ -3,7 +3,8 @@
 A scan of the model folders runs on a worker thread (lane) and returns a ModelCard per model. The
 scan is repeated when the folders have changed. After the first scan the controller loads the first
 of these models that exists: the one named on the command line, the one chosen last, the best one
-found. If none of them exists, the controller makes and loads a small starter model. `status` is the
+found. If none of them exists, the controller makes and loads a small starter model. If the model
+chosen last is gone, no other model takes its place until the user chooses one. `status` is the
 state of the model in use, for example loading or ready. When the model is ready, turns.py submits
 the waiting turns.
 """
@@ -21,7 +22,8 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
-from app.viewmodels.models import ModelPhase, ModelStatus
+from app.settings import ModelDefaults
+from app.viewmodels.models import ModelPhase, ModelStatus, model_name
 from app.words import models as words
 from engine.catalog.card import ModelCard
 from engine.catalog.choose import ModelSuggestion
@@ -50,13 +52,21 @@ class Catalog(Protocol):
         """Return a value that changes if a new scan would find other models."""
         ...
 
+    def is_there(self, path: str) -> bool:
+        """Return True if a model folder is there."""
+        ...
+
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None: ...
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
-        """Return models to download that suit this machine's memory, the best one first."""
+        """Return models to download. Those that suit this machine's memory come first."""
         ...
 
     def fit(self, config: str, file_bytes: int) -> Fit:
         """Return the fit of a model with this config.json and bytes of weights."""
+        ...
+
+    def fit_gguf(self, header: Path) -> Fit:
+        """Return the fit of a GGUF file of which only the header is there."""
         ...
 
     def require_importable(self, architecture: str) -> None:
@@ -76,6 +86,12 @@ class Catalog(Protocol):
         ...
 
     def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
+    def make_copy(
+        self, card: ModelCard, bits: int, progress: Callable[[float], None]
+    ) -> OpenedModel:
+        """Make a quantised copy of a model in full precision."""
+        ...
+
     def make_starter(self, progress: Callable[[float], None]) -> Path: ...
     def open(
         self, path: Path, folders: tuple[str, ...], progress: Callable[[float], None]
@@ -87,8 +103,9 @@ class Catalog(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Scan:
     fingerprint: str
-    cards: tuple[ModelCard, ...]
+    cards: tuple[ModelCard, ...] | None  # None if they are unchanged
     best: ModelCard | None
+    gone: frozenset[str]  # the paths without a model, of those that were checked
 
 
 class ModelsController(QObject):
@@ -118,7 +135,11 @@ class ModelsController(QObject):
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._unload_after_min = 0  # as the engine was told
         self._checking = False  # True while a check of the folders is queued or running
+        self._noted = ""  # path of a model that check() named
         self.cards: tuple[ModelCard, ...] = ()
+        self.gone: frozenset[str] = frozenset()  # paths of models that are gone
+        self._best: ModelCard | None = None
+        self._loaded_with = _load_options(ModelDefaults())  # options of the model in use
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
@@ -142,8 +163,19 @@ class ModelsController(QObject):
         if self._checking:
             return
         self._checking = True
-        folders, known = self._preferences.value.model_folders, self._fingerprint
-        self._lane.run(lambda: self._scan(folders, known), self._on_scanned, self._on_scan_failed)
+        preferences = self._preferences.value
+        known, paths = self._fingerprint, (preferences.model_path, self.status.path, self._noted)
+        self._lane.run(
+            lambda: self._scan(preferences.model_folders, known, [path for path in paths if path]),
+            self._on_scanned,
+            self._on_scan_failed,
+        )
+
+    def check(self, path: str) -> None:
+        """Keep checking whether the model that answered in the shown chat is still there."""
+        if path != self._noted:
+            self._noted = path
+            self.refresh()
 
     def look_again(self) -> None:
         """Scan the model folders, also if their fingerprint is unchanged."""
@@ -152,12 +184,18 @@ class ModelsController(QObject):
 
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start."""
-        self._preferences.change(model_path=str(path))
+        self._preferences.change(model_path=str(path), model_name=self._name(path))
         self._load(path)
 
     def load_again(self) -> None:
         """Load the model that was lost when the engine stopped."""
         self._load(Path(self.status.path))
+
+    def must_load_again(self, path: str) -> bool:
+        """Return True if a model is in use with other options than it would be loaded with now."""
+        defaults = self._preferences.defaults_of(path)
+        is_used = path == self.status.path and self.status.facts is not None
+        return is_used and _load_options(defaults) != self._loaded_with
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -188,32 +226,65 @@ class ModelsController(QObject):
 
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
-        name = next((card.name for card in self.cards if card.path == path), path.name)
+        name = self._name(path)
         self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
-        self._engine.load_model(str(path))
+        defaults = self._preferences.defaults_of(str(path))
+        self._loaded_with = _load_options(defaults)
+        self._engine.load_model(
+            str(path), kv_bits=defaults.kv_bits or None, context_len=defaults.context_len or None
+        )
 
-    def _scan(self, folders: tuple[str, ...], known: str) -> _Scan | None:
-        """Scan the model folders. Return None if their fingerprint is still `known`.
+    def _name(self, path: Path) -> str:
+        return next((card.name for card in self.cards if card.path == path), path.name)
+
+    def _scan(self, folders: tuple[str, ...], known: str, paths: list[str]) -> _Scan:
+        """Scan the model folders, unless their fingerprint is still `known`, and check the paths.
 
         Called on the worker thread.
         """
+        gone = frozenset(path for path in paths if not self._catalog.is_there(path))
         fingerprint = self._catalog.fingerprint(folders)
         if fingerprint == known:
-            return None
+            return _Scan(fingerprint, None, None, gone)
         cards = self._catalog.scan(folders)
-        return _Scan(fingerprint, cards, self._catalog.best(cards))
+        return _Scan(fingerprint, cards, self._catalog.best(cards), gone)
 
-    def _on_scanned(self, scan: _Scan | None) -> None:
+    def _on_scanned(self, scan: _Scan) -> None:
         self._checking = False
-        if scan is None:
-            return
         self._fingerprint = scan.fingerprint
-        self.cards = scan.cards
-        self.cards_changed.emit()
-        if self.status.phase in (ModelPhase.SEARCHING, ModelPhase.NONE):
-            self._load_first(scan.best)
+        if scan.cards is not None:
+            self.cards, self._best = scan.cards, scan.best
+        is_moved = {path for path in scan.gone if any(card.is_at(path) for card in self.cards)}
+        gone, self.gone = self.gone, scan.gone - is_moved
+        if scan.cards is not None or gone != self.gone:
+            self.cards_changed.emit()
+        self._follow_disk(has_changed=scan.cards is not None)
+
+    def _follow_disk(self, *, has_changed: bool) -> None:
+        """Load a first model. Note a model that is gone, and load it when it is back."""
+        status = self.status
+        match status.phase:
+            case ModelPhase.SEARCHING | ModelPhase.NONE if has_changed:
+                self._load_first(self._best)
+            case ModelPhase.FAILED if status.path in self.gone:
+                self._set_gone(status.path, status.name)
+            case ModelPhase.READY if status.is_unloaded and status.path in self.gone:
+                self._set_gone(status.path, status.name)
+            case ModelPhase.GONE if status.path not in self.gone:
+                self._load(self._remembered() or Path(status.path))
+            case _:
+                pass
+
+    def _set_gone(self, path: str, name: str) -> None:
+        problem = Problem(title=words.is_gone(name), cause="", advice=words.GONE_ADVICE)
+        self._set_status(ModelStatus(phase=ModelPhase.GONE, path=path, name=name, problem=problem))
 
     def _load_first(self, best: ModelCard | None) -> None:
+        preferences = self._preferences.value
+        remembered = preferences.model_path or ""
+        if self._wanted is None and remembered in self.gone:
+            self._set_gone(remembered, preferences.model_name or model_name(Path(remembered)))
+            return
         path = self._wanted or self._remembered() or (best and best.path)
         if path is not None:
             self._load(path)
@@ -281,6 +352,11 @@ class ModelsController(QObject):
     def _set_status(self, status: ModelStatus) -> None:
         self.status = status
         self.status_changed.emit()
+
+
+def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
+    """Return the options that take effect when a model is loaded."""
+    return defaults.context_len, defaults.kv_bits
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:

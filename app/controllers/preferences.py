@@ -8,7 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
-from app.settings import Settings, save_settings, zoom_in_range
+from app.settings import ModelDefaults, Settings, save_settings, zoom_in_range
 from engine.types import ConversationId
 
 ZOOM_STEP = 10  # change of the text zoom per step, in per cent
@@ -44,6 +44,18 @@ class Preferences(QObject):
     def change(self, **values: object) -> None:
         """Set the named settings to new values; they are saved after SAVE_MS or by flush()."""
         self.set(replace(self._value, **values))
+
+    def defaults_of(self, model_path: str) -> ModelDefaults:
+        """Return the options of a model."""
+        return self._value.model_defaults.get(model_path) or ModelDefaults()
+
+    def set_defaults(self, model_path: str, defaults: ModelDefaults) -> None:
+        """Set the options of a model. Default values take no room in the file."""
+        others = {
+            path: one for path, one in self._value.model_defaults.items() if path != model_path
+        }
+        entry = {} if defaults == ModelDefaults() else {model_path: defaults}
+        self.change(model_defaults={**others, **entry})
 
     def set_selected(self, conversation_id: ConversationId | None) -> None:
         """Remember which conversation to show at the next start."""

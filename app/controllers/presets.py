@@ -1,6 +1,6 @@
 """Presets: save, apply, delete with undo, and choose a preset for each model. Main thread.
 
-A new conversation begins with the preset that is chosen for the model in use.
+A new conversation begins with the preset and the choice of thinking of the model in use.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.store_lane import StoreLane
 from app.controllers.models import ModelsController
+from app.controllers.preferences import Preferences
 from app.controllers.undo import UndoList
 from app.conversation.preset import Preset, Presets, apply_preset
 from app.conversation.tree import Conversation
@@ -27,23 +28,38 @@ class PresetsController(QObject):
     # arguments: name of the preset, function that restores the earlier preset
     replaced = Signal(str, object)
 
-    def __init__(self, store: StoreLane, models: ModelsController, undo: UndoList) -> None:
+    def __init__(
+        self,
+        store: StoreLane,
+        models: ModelsController,
+        preferences: Preferences,
+        undo: UndoList,
+    ) -> None:
         super().__init__()
         self._store = store
         self._models = models
         self._model_path = models.status.path
         self._undo = undo
+        self._preferences = preferences
+        self._thinking = self._default_thinking
         self.value = Presets()
         models.status_changed.connect(self._on_status_changed)
+        preferences.changed.connect(self._on_preferences_changed)
 
     def start(self) -> None:
         """Load the presets from the store; the list is empty until they arrive."""
         self._store.run(lambda store: store.presets.load(), self._on_loaded)
 
     def begin_conversation(self, conversation: Conversation) -> Conversation:
-        """Apply the preset that is chosen for the model in use to a new, empty conversation."""
+        """Apply the defaults of the model in use to a new, empty conversation.
+
+        They are its preset, and its choice of thinking, which goes before that of the preset.
+        """
         name = self.value.by_model.get(self._model_path, "")
-        return apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
+        begun = apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
+        if self._thinking is None:
+            return begun
+        return replace(begun, setup=replace(begun.setup, thinking=self._thinking))
 
     def save_preset(self, preset: Preset) -> None:
         """Save a preset. An earlier preset with the same name is replaced."""
@@ -96,6 +112,16 @@ class PresetsController(QObject):
     def _on_status_changed(self) -> None:
         if self._models.status.path != self._model_path:
             self._model_path = self._models.status.path
+            self._thinking = self._default_thinking
+            self.changed.emit()
+
+    @property
+    def _default_thinking(self) -> bool | None:
+        return self._preferences.defaults_of(self._model_path).thinking
+
+    def _on_preferences_changed(self) -> None:
+        if self._default_thinking != self._thinking:
+            self._thinking = self._default_thinking
             self.changed.emit()
 
     def _take(self, value: Presets) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, replace
 
 from app.conversation.actions import Turn, messages_ahead
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
-from app.words import problems as words
+from app.words import models, problems as words
 from engine.errors import UserFixableError
 from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
 
@@ -97,14 +98,18 @@ def _keep_thinking(setup: Setup, facts: ModelFacts) -> bool:
     return setup.keep_thinking and facts.can_keep_thinking
 
 
-def problem_of_begun(turn: Turn, facts: ModelFacts) -> Problem | None:
+def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Problem | None:
     """Return the reason why the loaded model cannot continue the turn's reply, or None.
 
-    If the turn generates a new reply, the result is always None.
+    If the turn generates a new reply, the result is always None. `gone` are the paths of models
+    that cannot be chosen any more.
     """
     begun = turn.conversation.nodes[turn.reply_id].generation
     if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
         return None
+    if begun.model_path in gone:
+        cause = models.is_gone(begun.model_name)
+        return OtherModelError(cause, advice=words.OTHER_MODEL_GONE_ADVICE).problem
     return OtherModelError(words.written_by(begun.model_name)).problem
 
 

@@ -235,7 +235,7 @@ class Turns(QObject):
     def _submit(self, running: _Running, facts: ModelFacts) -> None:
         """Send the request of a waiting turn, or refuse a turn that the model cannot continue."""
         conversation = self._desk.get(running.conversation_id)
-        problem = problem_of_begun(running.turn, facts)
+        problem = problem_of_begun(running.turn, facts, self._models.gone)
         if problem is not None:
             self._refuse(running, problem)
             return

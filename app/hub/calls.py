@@ -20,9 +20,12 @@ from huggingface_hub.utils import (
 
 from app.hub.fetching import Target, discard, fetch_all, first_part, needed_files
 from app.hub.values import FoundModel
+from engine.errors import EngineError
 
 _MAX_FOUND = 30  # number of repositories of each kind that a search returns
 _MAX_CONFIG = 1_000_000  # maximum size of config.json in bytes
+_FIRST_HEADER = 1 << 20  # bytes after which the first look for the end of a header is made
+_MAX_HEADER = 32 << 20  # maximum bytes of a GGUF header; a vocabulary of 262,000 tokens takes 16 MB
 _FIELDS: list[ExpandModelProperty_T] = ["downloads", "lastModified", "tags", "gated"]
 _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?[BM](?:-A\d+(?:\.\d+)?B)?)(?![A-Za-z0-9])", re.IGNORECASE
@@ -75,6 +78,41 @@ def _is_choice(path: str) -> bool:
     """Return True for a GGUF file with a model, of which only the first part if it has several."""
     is_projector = path.rpartition("/")[2].startswith("mmproj")
     return path.endswith(".gguf") and not is_projector and first_part(path) == path
+
+
+def header(request: Request, _: Reporter) -> int:
+    """Store the header of a GGUF file in the file "target". Return its bytes.
+
+    At most _MAX_HEADER bytes are fetched. If the header is longer or broken, return 0.
+    """
+    # Import late, because numpy is slow to import, and no other call needs it.
+    from engine.gguf.reader import header_len  # noqa: PLC0415
+
+    path = str(request["path"])
+    url = hf_hub_url(request["repo_id"], path, revision=request["revision"])
+    headers = {**build_hf_headers(), "Range": f"bytes=0-{_MAX_HEADER - 1}"}
+    content, step = b"", _FIRST_HEADER
+    with get_session().stream("GET", url, headers=headers, follow_redirects=True) as response:
+        hf_raise_for_status(response)
+        for part in response.iter_bytes(_FIRST_HEADER):
+            content += part
+            if len(content) < step:
+                continue
+            length, step = _header_len(header_len, content, path), 2 * step
+            if length or len(content) >= _MAX_HEADER:
+                break
+        else:
+            length = _header_len(header_len, content, path)
+    if length:
+        Path(request["target"]).write_bytes(content[:length])
+    return length
+
+
+def _header_len(measure: Callable[[bytes, str], int | None], content: bytes, path: str) -> int:
+    try:
+        return measure(content[:_MAX_HEADER], path) or 0
+    except EngineError:
+        return 0
 
 
 def download(request: Request, report: Reporter) -> dict[str, object]:
@@ -136,5 +174,5 @@ def _found(info: ModelInfo) -> FoundModel:
 
 
 CALLS: Mapping[str, Callable[[Request, Reporter], object]] = {
-    call.__name__: call for call in (search, details, download, cancel)
+    call.__name__: call for call in (search, details, header, download, cancel)
 }

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from app.hub.failures import Failure, FailureKind, HubError, failure_from
@@ -38,6 +39,7 @@ class HubCall:
     Args:
         name: the name of a function of calls.py.
         request: the arguments of the function. "repo_id" is the repository, if there is one.
+            "endpoint" is the address of a mirror, unless HF_ENDPOINT states one; "" for none.
     """
 
     def __init__(self, name: str, **request: object) -> None:
@@ -110,9 +112,9 @@ class HubCall:
         return HubError(failure, str(repo_id), is_download=is_download)
 
 
-def search(text: str) -> HubCall:
+def search(text: str, *, endpoint: str = "") -> HubCall:
     """Return a call that searches for models. Pass its result to `found_models`."""
-    return HubCall("search", words=text)
+    return HubCall("search", words=text, endpoint=endpoint)
 
 
 def found_models(result: list[dict[str, Any]]) -> tuple[FoundModel, ...]:
@@ -120,20 +122,40 @@ def found_models(result: list[dict[str, Any]]) -> tuple[FoundModel, ...]:
     return tuple(FoundModel(**one) for one in result)
 
 
-def fetch(repo_id: str, *, revision: str = "", chosen: str = "") -> HubCall:
+def fetch(repo_id: str, *, revision: str = "", chosen: str = "", endpoint: str = "") -> HubCall:
     """Return the call that downloads a model. Its result has "revision" and "total", in bytes.
 
     Args:
         repo_id: the repository.
         revision: a branch, tag or commit; "" for main.
         chosen: the one GGUF file to fetch; "" to fetch all files that the model needs.
+        endpoint: the address of a mirror; "" for none.
     """
-    return HubCall("download", repo_id=repo_id, revision=revision, chosen=chosen)
+    return HubCall("download", repo_id=repo_id, revision=revision, chosen=chosen, endpoint=endpoint)
 
 
-def details(repo_id: str) -> HubCall:
+def details(repo_id: str, *, endpoint: str = "") -> HubCall:
     """Return a call that requests the details of a repository, for `repo_details`."""
-    return HubCall("details", repo_id=repo_id)
+    return HubCall("details", repo_id=repo_id, endpoint=endpoint)
+
+
+def header(found: RepoDetails, path: str, target: Path, *, endpoint: str = "") -> HubCall:
+    """Return a call that stores the header of a GGUF file. Its result is the bytes, 0 for none.
+
+    Args:
+        found: the details of the repository.
+        path: the GGUF file.
+        target: the file to write.
+        endpoint: the address of a mirror; "" for none.
+    """
+    return HubCall(
+        "header",
+        repo_id=found.found.repo_id,
+        revision=found.revision,
+        path=path,
+        target=str(target),
+        endpoint=endpoint,
+    )
 
 
 def repo_details(result: Mapping[str, Any]) -> RepoDetails:

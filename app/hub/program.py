@@ -31,7 +31,8 @@ def main() -> None:
     """Make the call that standard input describes."""
     os.environ.update(_SILENT)
     request = json.loads(sys.stdin.readline())
-    if endpoint := request.get("endpoint"):
+    endpoint = request.get("endpoint")
+    if endpoint and not os.environ.get("HF_ENDPOINT"):
         os.environ["HF_ENDPOINT"] = endpoint
     # Imported here, because huggingface_hub reads the environment when it is imported.
     from app.hub.calls import CALLS  # noqa: PLC0415

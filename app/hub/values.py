@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from engine.types import Problem
 
+_USUAL = ("Q4_K_M", "Q4_K", "Q4_0", "Q8_0")  # quantisations, the most usual one first
+_PART = "-00001-of-"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundModel:
@@ -49,6 +52,15 @@ class RepoDetails:
     def weight_bytes(self) -> int:
         """Bytes of the weight files."""
         return sum(f.size_bytes for f in self.files if f.path.endswith(".safetensors"))
+
+
+def typical_choice(choices: tuple[RepoFile, ...]) -> RepoFile | None:
+    """Return the GGUF file that most people fetch, of those in one part; None if there is none."""
+    single = [file for file in choices if _PART not in file.path]
+    for bits in _USUAL:
+        if found := next((file for file in single if bits in file.path.upper()), None):
+            return found
+    return min(single, key=lambda file: file.size_bytes, default=None)
 
 
 class DownloadState(StrEnum):

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum, auto
 
-from app.hub.values import Download, DownloadState, FoundModel, RepoDetails
+from app.hub.values import (
+    UNFINISHED,
+    Download,
+    DownloadState,
+    FoundModel,
+    RepoDetails,
+    typical_choice,
+)
 from app.viewmodels import figures
 from app.viewmodels.fit import speed_text, verdict_text
 from app.viewmodels.models import describe
@@ -29,8 +36,31 @@ class OfferAction(Enum):
     RESUME = auto()
     CANCEL = auto()
     USE = auto()  # load the model
+    DEFAULTS = auto()  # show the options of the model
+    COPY_4 = auto()  # make a copy with 4 bits per weight
+    COPY_6 = auto()
+    COPY_8 = auto()
+    CANCEL_COPY = auto()
     REVEAL = auto()  # show the folder in the system's file manager
     REMOVE = auto()
+
+
+# The bits per weight of the copy that each action makes.
+COPY_BITS: Mapping[OfferAction, int] = {
+    OfferAction.COPY_4: 4,
+    OfferAction.COPY_6: 6,
+    OfferAction.COPY_8: 8,
+}
+_FULL_BITS = 16  # bits per weight of a model in full precision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCopy:
+    """A smaller copy of a model that is being made, or could not be made."""
+
+    bits: int  # bits per weight
+    fraction: float | None  # progress, 0 to 1; None if it ended
+    problem: Problem | None = None  # the reason why it could not be made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +74,7 @@ class Offer:
     state: str = ""  # text above the buttons, such as "Loaded"
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
+    more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
     stands_out: bool = False  # True: the first button has the accent colour
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
 
@@ -54,19 +85,24 @@ def suggestion_offers(
     cards: Mapping[str, ModelCard],
     loaded: str,
 ) -> tuple[Offer, ...]:
-    """Return a row for each suggested model, the best one first.
+    """Return a row for each suggested model, in their order.
 
     Args:
-        suggestions: the models, the best one first.
+        suggestions: the models. Those that suit this machine come first.
         downloads: all downloads.
         cards: the models on this machine, by the id of their repository.
         loaded: the path of the model in use.
     """
     offers: list[Offer] = []
     for number, one in enumerate(suggestions):
-        rank = words.RANKS[min(number, len(words.RANKS) - 1)]
-        size = figures.file_size(one.size_bytes)
-        description = words.joined(rank, size, one.repo_id)
+        suits = words.RANKS[one.purpose, one.rank]
+        description = words.joined(
+            suits if one.suits else words.for_memory(one.memory_gb),
+            one.parameters,
+            words.bits(str(one.bits)),
+            figures.file_size(one.size_bytes),
+            one.repo_id,
+        )
         offer = Offer(
             key=one.repo_id,
             title=one.name,
@@ -155,6 +191,10 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
             (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))
             for file in known.choices
         )
+        measured = typical_choice(known.choices)
+        if isinstance(fit, Fit) and measured is not None:
+            verdict = words.fit_of(measured.path, verdict_text(fit))
+            offer = replace(offer, sentence=words.spaced(verdict, speed_text(fit)))
         return replace(offer, actions=(OfferAction.CHOOSE_FILE,), choices=choices)
     return replace(offer, sentence=words.SENTENCES["no_model"][0])
 
@@ -179,6 +219,23 @@ def _with_progress(
             stands_out=False,
         )
     return offer
+
+
+def fetching_line(downloads: tuple[Download, ...]) -> str:
+    """Return one line about the downloads that are not complete and not paused, "" for none."""
+    active = [one for one in downloads if one.state in UNFINISHED]
+    if not active:
+        return ""
+    first = next((one for one in active if one.state is DownloadState.RUNNING), active[0])
+    name, left = first.repo_id.rpartition("/")[2], first.seconds_left
+    if first.state is not DownloadState.RUNNING:
+        state = words.STATES[first.state.value]
+    elif first.total_bytes:
+        state = figures.percent(first.fraction)
+    else:
+        state = words.STATES[DownloadState.RUNNING.value]
+    time_left = "" if left is None else words.left(figures.seconds(left))
+    return words.fetching(words.joined(name, state, time_left), len(active) - 1)
 
 
 def download_offers(
@@ -231,15 +288,38 @@ _ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
 }
 
 
-def local_offers(models: tuple[InstalledModel, ...], loaded: str) -> tuple[Offer, ...]:
+def local_offers(
+    models: tuple[InstalledModel, ...], loaded: str, copies: Mapping[str, ModelCopy]
+) -> tuple[Offer, ...]:
     """Return a row for each model on the disk: usable ones first, then by size.
 
     Args:
         models: the models.
         loaded: the path of the model in use.
+        copies: the copies that are being made or failed, by the path of the model.
     """
     ordered = sorted(models, key=lambda one: (_problem(one) is not None, -one.size_bytes))
-    return tuple(_local_offer(model, loaded) for model in ordered)
+    return tuple(
+        _with_copy(_local_offer(model, loaded), copies.get(str(model.path))) for model in ordered
+    )
+
+
+def _with_copy(offer: Offer, copy: ModelCopy | None) -> Offer:
+    """Show the copy of a model that is being made, or why it could not be made."""
+    if copy is None:
+        return offer
+    if copy.problem is not None:
+        problem = copy.problem
+        sentence = words.spaced(problem.title, problem.cause, problem.advice)
+        return replace(offer, sentence=sentence)
+    fraction = copy.fraction or 0.0
+    return replace(
+        offer,
+        state=words.copying(copy.bits, figures.percent(fraction)),
+        fraction=fraction,
+        actions=(OfferAction.CANCEL_COPY,),
+        more=(OfferAction.REVEAL,),
+    )
 
 
 def _problem(model: InstalledModel) -> Problem | None:
@@ -251,8 +331,9 @@ def _local_offer(model: InstalledModel, loaded: str) -> Offer:
     card, problem = model.card, _problem(model)
     can_use = model.is_complete and problem is None and not is_loaded
     is_own = card is not None and card.is_starter
-    actions = (
-        *((OfferAction.USE,) if can_use else ()),
+    can_copy = card is not None and card.usable and card.bits >= _FULL_BITS
+    more = (
+        *(COPY_BITS if can_copy else ()),
         OfferAction.REVEAL,
         *(() if is_loaded or is_own else (OfferAction.REMOVE,)),
     )
@@ -265,7 +346,11 @@ def _local_offer(model: InstalledModel, loaded: str) -> Offer:
         description=words.joined(kind, size, model.source.value, used),
         sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         state=states.LOADED if is_loaded else "",
-        actions=actions,
+        actions=(
+            *((OfferAction.USE,) if can_use else ()),
+            *((OfferAction.DEFAULTS,) if card is not None and card.usable else ()),
+        ),
+        more=more,
     )
 
 

@@ -28,6 +28,9 @@ class ModelPhase(StrEnum):
     LOADING = "loading"  # the engine loads the weights
     READY = "ready"
     FAILED = "failed"  # the model could not be loaded; ModelStatus.problem has the reason
+    # The folder of the model is gone: removed, or on a disk that is not connected. The model is
+    # loaded if its folder comes back.
+    GONE = "gone"
 
 
 WILL_BE_READY = frozenset(
@@ -66,7 +69,7 @@ def state_word(status: ModelStatus) -> str:
             return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:
             return words.UNLOADED if status.is_unloaded else words.READY
-        case ModelPhase.NONE | ModelPhase.FAILED:
+        case ModelPhase.NONE | ModelPhase.FAILED | ModelPhase.GONE:
             return words.NOT_LOADED
 
 
@@ -148,6 +151,19 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
         sentence=sentence if problem is None else f"{problem.title} {problem.cause}",
         usable=card.usable,
     )
+
+
+def repository_of(folder: Path) -> str:
+    """Return the id of the repository that a folder of the Hub's cache belongs to, or ""."""
+    if folder.parent.name != "snapshots":
+        return ""
+    kind, _, name = folder.parent.parent.name.partition("--")
+    return name.replace("--", "/", 1) if kind == "models" else ""
+
+
+def model_name(folder: Path) -> str:
+    """Return a name for the model that a folder held, without looking at the disk."""
+    return repository_of(folder).rpartition("/")[2] or folder.name
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:

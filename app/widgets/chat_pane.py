@@ -23,13 +23,14 @@ from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels.models import only_demo
-from app.viewmodels.notes import model_note, reading_note
+from app.viewmodels.notes import gone_note, last_generation, model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.composer import Composer
 from app.widgets.empty_state import ModelNote, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
+from app.widgets.gone_model import GoneModel
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
@@ -68,6 +69,7 @@ class ChatPane(QWidget):
         self.recent = RecentChats(self)
         self.app_notice = AppNotice(theme, core.opening, self)
         self.notice = Notice(theme, self)
+        self.gone_model = GoneModel(self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
@@ -108,6 +110,7 @@ class ChatPane(QWidget):
         layout.addWidget(self.view, 1)
         layout.addLayout(_centred(self.app_notice))
         layout.addLayout(_centred(self.notice))
+        layout.addLayout(_centred(self.gone_model))
         layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
         layout.addLayout(_centred(self.model_note))
@@ -137,6 +140,8 @@ class ChatPane(QWidget):
         self.view.typed.connect(composer.type)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
+        self.gone_model.choose_requested.connect(self.choose_model_requested)
+        self.gone_model.get_requested.connect(self.get_models_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -230,7 +235,7 @@ class ChatPane(QWidget):
             return
         if problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
-        elif self.model_note.isVisible():
+        elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()
         elif self._core.models.status.facts is None:
@@ -276,7 +281,10 @@ class ChatPane(QWidget):
         self.model_note.show_text(
             note, commands.GET_MODELS if lacks_model else commands.CHOOSE_MODEL
         )
-        self._reading_note = reading_note(conversation, models.status)
+        self.gone_model.show_text(gone_note(models.status))
+        generation = last_generation(conversation)
+        models.check("" if generation is None else generation.model_path)
+        self._reading_note = reading_note(conversation, models.status, models.gone)
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:

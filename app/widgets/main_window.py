@@ -84,7 +84,7 @@ class MainWindow(QMainWindow):
         self._text_commands = TextCommands(self.pane.view, core.undo)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
-        self.picker = ModelPicker(theme, core.models, self)
+        self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self.commands = make_actions(self, self._slots())
         self.pane.find_bar.bind(self.commands)
@@ -175,6 +175,7 @@ class MainWindow(QMainWindow):
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
         core.hub.completed.connect(self._on_downloaded)
+        core.copies.completed.connect(self._on_copied)
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -270,6 +271,9 @@ class MainWindow(QMainWindow):
         self.toast.say(hub.complete(download.repo_id.rpartition("/")[2]))
         if download.chosen:  # a GGUF file must be imported before it can be used
             self._core.opening.open((Path(download.folder, download.chosen),))
+
+    def _on_copied(self, name: str) -> None:
+        self.toast.say(hub.complete(name))
 
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.models.add_folder)

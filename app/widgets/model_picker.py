@@ -19,9 +19,11 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
+from app.controllers.hub import HubController
 from app.controllers.models import ModelsController
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
+from app.viewmodels.model_offers import fetching_line
 from app.viewmodels.models import (
     ModelPhase,
     PickerModel,
@@ -40,7 +42,9 @@ class ModelPicker(QFrame):
     add_folder_requested = Signal()
     get_models_requested = Signal()
 
-    def __init__(self, theme: Theme, models: ModelsController, parent: QWidget) -> None:
+    def __init__(
+        self, theme: Theme, models: ModelsController, hub: HubController, parent: QWidget
+    ) -> None:
         super().__init__(parent, Qt.WindowType.Popup | Qt.WindowType.FramelessWindowHint)
         self.setObjectName("picker")
         self.setAccessibleName(words.MODELS)
@@ -49,9 +53,12 @@ class ModelPicker(QFrame):
         self.setMaximumHeight(Size.PICKER_HEIGHT)
         self._theme = theme
         self._models = models
+        self._hub = hub
         self._rows = PickerModel(self)
+        self._room = Size.PICKER_HEIGHT  # pixels below the anchor when the popup opened
         self.list = QListView(self)
         self.sentence = Sentences(self)
+        self.fetching = Sentences(self, "small")  # progress of downloads
         self.get_models = QPushButton(commands.GET_MODELS, self)
         self.add_folder = QPushButton(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
@@ -68,7 +75,8 @@ class ModelPicker(QFrame):
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()
         corner = anchor.mapToGlobal(QPoint(anchor.width(), anchor.height() + Space.XS))
-        self._fit(inside.bottom() - Space.S - corner.y())
+        self._room = inside.bottom() - Space.S - corner.y()
+        self._fit(self._room)
         self.move(max(inside.left(), corner.x() - self.width()), corner.y())
         self.show()
         self._mark_current()
@@ -93,11 +101,18 @@ class ModelPicker(QFrame):
         layout = self._layout
         layout.setContentsMargins(Space.S, Space.L, Space.S, Space.M)
         layout.setSpacing(Space.S)
-        for part in (title, self.sentence, row):  # align these parts with the text of the rows
+        self.fetching.setProperty("tone", "secondary")
+        for part in (
+            title,
+            self.sentence,
+            self.fetching,
+            row,
+        ):  # align these parts with the text of the rows
             part.setContentsMargins(Space.L, 0, Space.L, 0)
         layout.addWidget(title)
         layout.addWidget(self.list)
         layout.addWidget(self.sentence)
+        layout.addWidget(self.fetching)
         layout.addLayout(row)
 
     def _connect(self) -> None:
@@ -107,6 +122,7 @@ class ModelPicker(QFrame):
         self.get_models.clicked.connect(self._on_get_models)
         self._models.cards_changed.connect(self._refresh)
         self._models.status_changed.connect(self._refresh)
+        self._hub.downloads_changed.connect(self._show_fetching)
 
     def _refresh(self) -> None:
         cards, status = self._models.cards, self._models.status
@@ -115,6 +131,15 @@ class ModelPicker(QFrame):
         self.sentence.setText(sentence)
         self.sentence.setVisible(bool(sentence))
         self.get_models.setDefault(only_demo(cards))
+        self._show_fetching()
+
+    def _show_fetching(self) -> None:
+        """Show one line while something is downloaded. Make the open popup as high as it needs."""
+        line, was_shown = fetching_line(self._hub.downloads), not self.fetching.isHidden()
+        self.fetching.setText(line)
+        self.fetching.setVisible(bool(line))
+        if self.isVisible() and bool(line) != was_shown:
+            self._fit(self._room)
 
     def _fit(self, room: int) -> None:
         """Set the height that the rows need, but not more than `room` or PICKER_HEIGHT px."""

@@ -24,6 +24,7 @@ from app.controllers.core import Core
 from app.theme.tokens import Size, Space
 from app.viewmodels import figures
 from app.viewmodels.model_offers import (
+    COPY_BITS,
     Offer,
     OfferAction,
     download_offers,
@@ -34,6 +35,7 @@ from app.viewmodels.model_offers import (
 from app.viewmodels.models import ModelPhase
 from app.widgets.fields import LineField
 from app.widgets.line_height import Sentences
+from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.offer_row import OfferRow
 from app.widgets.segments import Segments
 from app.words import hub as words
@@ -123,8 +125,8 @@ class ModelsWindow(QWidget):
         self.field = LineField(self)
         self.search_button = QPushButton(words.SEARCH, self)
         self.pages = QStackedWidget(self)
-        self.recommended = OfferList(words.RECOMMENDED_NOTE, self._act, self)
-        self.found = OfferList(words.SEARCH_NOTE, self._act, self)
+        self.recommended = OfferList("", self._act, self)
+        self.found = OfferList("", self._act, self)
         self.local = OfferList(words.LOCAL_NOTE, self._act, self)
         self.downloads = OfferList("", self._act, self)
         self._build()
@@ -153,10 +155,14 @@ class ModelsWindow(QWidget):
         is_ready = models.status.phase is ModelPhase.READY
         loaded = models.status.path if is_ready else ""
         cards, downloads = hub.cards, hub.downloads
+        self.recommended.note.setText(words.recommended_note(hub.host))
+        self.found.note.setText(words.search_note(hub.host))
         self.recommended.show_offers(suggestion_offers(hub.suggestions, downloads, cards, loaded))
         found = found_offers(hub.found or (), hub.details, hub.fits, downloads, cards, loaded)
         self.found.show_offers(found, self._search_state())
-        self.local.show_offers(local_offers(hub.installed, loaded), words.NO_LOCAL)
+        self.local.show_offers(
+            local_offers(hub.installed, loaded, self._core.copies.all), words.NO_LOCAL
+        )
         self.downloads.show_offers(download_offers(downloads, cards, loaded), words.NO_DOWNLOADS)
         self.downloads.note.setVisible(False)
         self.search_button.setEnabled(not hub.is_searching)
@@ -206,6 +212,7 @@ class ModelsWindow(QWidget):
             hub.found_changed,
             hub.downloads_changed,
             hub.installed_changed,
+            self._core.copies.changed,
             models.cards_changed,
             models.status_changed,
         ):
@@ -250,7 +257,13 @@ class ModelsWindow(QWidget):
         model = next((one for one in self._core.hub.installed if str(one.path) == key), None)
         if model is None:
             return
-        if action is OfferAction.REVEAL:
+        if action in COPY_BITS and model.card is not None:
+            self._core.copies.make(model.card, COPY_BITS[action])
+        elif action is OfferAction.CANCEL_COPY:
+            self._core.copies.cancel(key)
+        elif action is OfferAction.DEFAULTS and model.card is not None:
+            ModelDefaultsSheet(self._core, model.card, self).open()
+        elif action is OfferAction.REVEAL:
             folder = model.path if model.path.is_dir() else model.path.parent
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
         else:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -18,7 +19,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.viewmodels.model_offers import Offer, OfferAction
+from app.viewmodels.model_offers import COPY_BITS, Offer, OfferAction
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
 from app.words import hub as words
@@ -31,6 +32,9 @@ _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.RESUME: words.RESUME,
     OfferAction.CANCEL: words.CANCEL,
     OfferAction.USE: words.USE,
+    OfferAction.DEFAULTS: words.DEFAULTS,
+    **{action: words.make_copy(bits) for action, bits in COPY_BITS.items()},
+    OfferAction.CANCEL_COPY: words.CANCEL,
     OfferAction.REVEAL: words.REVEAL,
     OfferAction.REMOVE: words.REMOVE,
 }
@@ -47,6 +51,8 @@ class OfferRow(QFrame):
         self.setObjectName("offer")
         self._shown: Offer | None = None
         self.buttons: dict[OfferAction, QPushButton] = {}
+        self.more: QPushButton | None = None  # the button of the menu with further actions
+        self.entries: dict[OfferAction, QAction] = {}  # the entries of that menu
         self.title = QLabel(self)
         self.title.setProperty("type", "title")
         self.title.setTextFormat(Qt.TextFormat.PlainText)
@@ -82,11 +88,7 @@ class OfferRow(QFrame):
         self.bar.setValue(round((offer.fraction or 0.0) * _STEPS))
         self.bar.setAccessibleName(offer.title)
         self.setAccessibleName(words.joined(offer.title, offer.description, offer.state))
-        if old is None or (old.actions, old.choices, old.stands_out) != (
-            offer.actions,
-            offer.choices,
-            offer.stands_out,
-        ):
+        if old is None or _buttons_of(old) != _buttons_of(offer):
             self._make_buttons(offer)
 
     def _build(self) -> None:
@@ -106,10 +108,10 @@ class OfferRow(QFrame):
 
     def _make_buttons(self, offer: Offer) -> None:
         had_focus = any(button.hasFocus() for button in self.buttons.values())
-        for button in self.buttons.values():
+        for button in (*self.buttons.values(), *((self.more,) if self.more else ())):
             button.setParent(None)
             button.deleteLater()
-        self.buttons = {}
+        self.buttons, self.more, self.entries = {}, None, {}
         for action in offer.actions:
             text = _TEXTS[action]
             if action is OfferAction.CANCEL and OfferAction.PAUSE not in offer.actions:
@@ -125,8 +127,20 @@ class OfferRow(QFrame):
                 button.clicked.connect(partial(self._choose, action))
             self._buttons.addWidget(button)
             self.buttons[action] = button
+        if offer.more:
+            self._add_more(offer)
         if had_focus and self.buttons:
             next(iter(self.buttons.values())).setFocus()
+
+    def _add_more(self, offer: Offer) -> None:
+        self.more = QPushButton(words.MORE, self)
+        self.more.setAccessibleName(words.action_on(words.MORE, offer.title))
+        menu = Menu(self.more)
+        for action in offer.more:
+            self.entries[action] = menu.addAction(_TEXTS[action])
+            self.entries[action].triggered.connect(partial(self._choose, action))
+        self.more.setMenu(menu)
+        self._buttons.addWidget(self.more)
 
     def _menu(self, offer: Offer, button: QPushButton) -> Menu:
         menu = Menu(button)
@@ -139,3 +153,7 @@ class OfferRow(QFrame):
     def _choose(self, action: OfferAction, path: object = "", *_: object) -> None:
         assert self._shown is not None
         self.chosen.emit(action, self._shown.key, path if isinstance(path, str) else "")
+
+
+def _buttons_of(offer: Offer) -> tuple[object, ...]:
+    return offer.actions, offer.more, offer.choices, offer.stands_out

@@ -8,9 +8,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
+from app.controllers.hub import HubController
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
+from app.hub.access import has_token_variable
 from app.theme.tokens import Size
+from app.widgets.hub_fields import MirrorField, TokenField
 from app.widgets.row_list import RowList
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
@@ -26,6 +29,7 @@ class ModelsPage(SettingsPage):
         self,
         preferences: Preferences,
         models: ModelsController,
+        hub: HubController,
         add_folder: QAction,
         get_models: QAction,
         parent: QWidget,
@@ -48,6 +52,15 @@ class ModelsPage(SettingsPage):
         self.add_row(words.UNLOAD_AFTER, self.unload_after)
         self.add_note(words.UNLOAD_NOTE)
         self.add_note(f"{words.OWN_PLACES} {words.FOLDERS_NOTE}")
+        self.token = TokenField(hub, self)
+        self.mirror = MirrorField(self)
+        self.add_row(words.ACCESS, self.token)
+        self.add_note(words.ACCESS_FROM_VARIABLE if has_token_variable() else words.ACCESS_NOTE)
+        self.add_row(words.MIRROR, self.mirror)
+        has_address = self.mirror.isEnabled()
+        self.add_note(words.MIRROR_NOTE if has_address else words.MIRROR_FROM_VARIABLE)
+        self.mirror.changed.connect(self._on_mirror)
+        self.mirror.refused.connect(hub.failed)
         self.end()
         self._refresh()
         preferences.changed.connect(self._refresh)
@@ -55,7 +68,11 @@ class ModelsPage(SettingsPage):
     def _on_unload_after(self, minutes: object) -> None:
         self._preferences.change(unload_after_min=minutes)
 
+    def _on_mirror(self, address: str) -> None:
+        self._preferences.change(mirror=address)
+
     def _refresh(self) -> None:
+        self.mirror.show_address(self._preferences.value.mirror)
         minutes = self._preferences.value.unload_after_min
         if minutes in self.unload_after.buttons:
             self.unload_after.show_value(minutes)

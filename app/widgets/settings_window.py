@@ -47,6 +47,7 @@ class SettingsWindow(QWidget):
         self.models = ModelsPage(
             core.preferences,
             core.models,
+            core.hub,
             actions[CommandId.ADD_FOLDER],
             actions[CommandId.GET_MODELS],
             self,

@@ -12,14 +12,6 @@ SEARCH: Final = "Search"
 LOCAL: Final = "On This Computer"
 DOWNLOADS: Final = "Downloads"
 SEARCH_FIELD: Final = "Words, a name such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
-SEARCH_NOTE: Final = (
-    "Search and Details ask huggingface.co. Nothing else leaves this computer, and nothing is "
-    "asked before you press a button."
-)
-RECOMMENDED_NOTE: Final = (
-    "These suit this computer’s memory. Download fetches one from huggingface.co into the cache "
-    "that other programs share."
-)
 LOCAL_NOTE: Final = (
     "Models in the caches of Hugging Face, LM Studio and Ollama, and in your own folders."
 )
@@ -31,7 +23,15 @@ SEARCHING: Final = "Searching…"
 ASKING: Final = "Asking…"
 MEASURING: Final = "Measuring…"
 ON_THIS_MACHINE: Final = "On this computer"
-RANKS: Final = ("Best for this computer", "Balanced", "Fast")
+# Purpose and rank of a recommended model.
+RANKS: Final[Mapping[tuple[str, str], str]] = {
+    ("chat", "best"): "Best for this computer",
+    ("chat", "balanced"): "Balanced",
+    ("chat", "fast"): "Fast",
+    ("code", "best"): "Best for code",
+    ("code", "balanced"): "Balanced, for code",
+    ("code", "fast"): "Fast, for code",
+}
 STATES: Final[Mapping[str, str]] = {
     "queued": "Next in line",
     "running": "Starting",
@@ -48,11 +48,21 @@ RESUME: Final = "Resume"
 CANCEL: Final = "Cancel"
 CLEAR: Final = "Clear"
 USE: Final = "Use"
+DEFAULTS: Final = "Defaults…"
+MORE: Final = "More"
 REVEAL: Final = "Show Folder"
 REMOVE: Final = "Remove…"
 REMOVE_NOW: Final = "Remove"
 KEEP: Final = "Keep"
 
+# Problems with the access token and the address of a mirror.
+NOT_SET: Final = "This was not set."
+NO_ACCESS_WORD: Final = "A token is a single word, which usually begins with hf_."
+ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
+NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
+ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
+
+GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantised already."
 NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command goes on from there."
@@ -77,7 +87,7 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "busy": ("Hugging Face asks to wait, because it had many requests.", _TRY_LATER),
     "token": (
         "Hugging Face does not accept the access token.",
-        "Set another token: in a terminal, hf auth login.",
+        "Set another token in Settings, under Models.",
     ),
     "forbidden": (
         "The access token may not read this model.",
@@ -106,6 +116,50 @@ def joined(*parts: str) -> str:
 
 def spaced(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
+
+
+def copied(name: str, place: str) -> str:
+    return f"{name} is complete: {place}"
+
+
+def search_note(host: str) -> str:
+    return (
+        f"Search and Details ask {host}. Nothing else leaves this computer, and nothing is asked "
+        "before you press a button."
+    )
+
+
+def recommended_note(host: str) -> str:
+    return (
+        f"The first ones suit this computer’s memory. Download fetches one from {host} into the cache that "
+        "other programs share."
+    )
+
+
+def token_not_stored(why: str | None) -> str:
+    """Return the sentence; `why` is the operating system's reason, without a full stop."""
+    return f"The access token could not be stored: {why}."
+
+
+def fetching(download: str, num_more: int) -> str:
+    """Return the line about downloads in the model picker. `download` describes the first one."""
+    return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
+
+
+def fit_of(file: str, verdict: str) -> str:
+    return f"{file}: {verdict}."
+
+
+def for_memory(gigabytes: int) -> str:
+    return f"For {gigabytes} GB of memory"
+
+
+def make_copy(bits: int) -> str:
+    return f"Make {'an' if bits == 8 else 'a'} {bits}-bit Copy"
+
+
+def copying(bits: int, percent: str) -> str:
+    return f"Making {'an' if bits == 8 else 'a'} {bits}-bit copy: {percent}"
 
 
 def bits(number: str) -> str:
@@ -163,8 +217,8 @@ def downloaded(name: str, num_bytes: int) -> str:
 
 def ask_for_access(repo_id: str) -> str:
     return (
-        f"Accept its terms on huggingface.co/{repo_id}, set the access token of that account with "
-        "hf auth login in a terminal, then try again."
+        f"Accept its terms on huggingface.co/{repo_id}, set the access token of that account in "
+        "Settings, under Models, then try again."
     )
 
 

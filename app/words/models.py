@@ -26,6 +26,12 @@ NO_MODELS: Final = (
     "There is no model on this computer yet. Download one, or add the folder that has yours."
 )
 
+GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
+
+
+def is_gone(name: str) -> str:
+    return f"{name} is no longer on this computer."
+
 
 def importing(*, name: str, percent: str) -> str:
     return f"Importing {percent} · {name}"

@@ -19,6 +19,7 @@ ANSWER_RUNNING_ADVICE: Final = "Stop it, or undo once it has ended."
 DELETED_COMES_BACK: Final = "What was deleted comes back then."
 OTHER_MODEL: Final = "Another model began this answer."
 OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
+OTHER_MODEL_GONE_ADVICE: Final = "Regenerate the answer with the model in use."
 
 # Problems with the database of conversations.
 STORE: Final = "Your conversations could not be used."

@@ -27,6 +27,21 @@ NEW_CHATS: Final = "New chats begin with"
 
 UNLOAD_AFTER: Final = "Unload when idle"
 UNLOAD_NOTE: Final = "The next message loads the model again, and reads its chat once more."
+ACCESS: Final = "Access token"
+ACCESS_NAME: Final = "Access token of Hugging Face"
+ACCESS_HINT: Final = "hf_…"
+ACCESS_STORED: Final = "A token is stored"
+ACCESS_NOTE: Final = (
+    "For gated and private models. It is stored where Hugging Face’s own programs look for it."
+)
+ACCESS_FROM_VARIABLE: Final = "The variable HF_TOKEN states the token, and goes before this one."
+MIRROR: Final = "Mirror"
+MIRROR_NAME: Final = "Address of a mirror of Hugging Face"
+MIRROR_HINT: Final = "https://huggingface.co"
+MIRROR_NOTE: Final = "Searches, downloads and the access token go to this address instead."
+MIRROR_FROM_VARIABLE: Final = (
+    "The variable HF_ENDPOINT states the address, and goes before this one."
+)
 FOLDERS: Final = "Model folders"
 OWN_PLACES: Final = "The caches of Hugging Face and LM Studio are looked through as well."
 FOLDERS_NOTE: Final = "Nothing is copied or changed there."

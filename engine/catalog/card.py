@@ -54,6 +54,13 @@ class ModelCard:
         """Return True if path is this model's folder.
 
         The starter model's folder moves together with the app, so for the starter model only the
-        name of the folder must match.
+        name of the folder must match. In the Hub's cache each revision of a model has a folder of
+        its own beside the others.
         """
-        return str(self.path) == path or (self.is_starter and Path(path).name == STARTER_FOLDER)
+        other = Path(path)
+        is_revision = other.parent.name == "snapshots" and other.parent == self.path.parent
+        return (
+            str(self.path) == path
+            or is_revision
+            or (self.is_starter and other.name == STARTER_FOLDER)
+        )

@@ -6,10 +6,10 @@ The functions only compare numbers from model cards. Nothing is loaded or downlo
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from engine.catalog.card import ModelCard
 from engine.errors import BugError
@@ -22,7 +22,8 @@ _WORKING_SHARE: Final = 1.2
 _FLOAT32_BYTES: Final = 4
 # Models with at least 90 % of the largest model's parameters count as equally large.
 _ALIKE: Final = 0.9
-_MAX_SUGGESTED: Final = 3
+PURPOSES: Final = ("chat", "code")
+RANKS: Final = ("best", "balanced", "fast")
 _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 
 
@@ -33,8 +34,14 @@ class ModelSuggestion:
     name: str
     repo_id: str
     size_bytes: int
-    from_bytes: int  # bytes of memory that a machine should have for this model
     why: str  # one sentence for the user
+    parameters: str = ""  # such as "35B-A3B"
+    bits: int = 4
+    context_len: int = 0  # number of tokens
+    memory_gb: int = 8  # memory of the machines for which it is suggested
+    purpose: str = "chat"  # one of PURPOSES
+    rank: str = "best"  # one of RANKS
+    suits: bool = True  # True if it is suggested for this machine
 
 
 def packed_bytes(card: ModelCard) -> float:
@@ -81,30 +88,71 @@ def fits_bytes(size_bytes: int, memory_bytes: int) -> bool:
 
 
 def suggest_downloads(memory_bytes: int) -> tuple[ModelSuggestion, ...]:
-    """Return the models of resources/models.toml for a machine with this much memory, best first.
+    """Return the models of resources/models.toml for a machine with this much memory.
 
-    There is at least one, and there are at most three.
+    The row of the machine comes first: for chat, then for code, the best model first. The models of
+    other rows follow, the smallest first. No model occurs twice.
     """
     try:
         content = tomllib.loads(_MODELS_FILE.read_text(encoding="utf-8"))
-        rows = [_parse(row) for row in content["suggestions"]]
-    except (OSError, LookupError, TypeError, ValueError) as error:
+        models = {str(model["repo_id"]): model for model in content["models"]}
+        rows = sorted(content["rows"], key=_from_gib, reverse=True)
+        own = next(row for row in rows if _from_gib(row) << 30 <= memory_bytes)
+        found: dict[str, ModelSuggestion] = {}
+        for one in _cells(own, models, suits=True):
+            found.setdefault(one.repo_id, one)
+        others: dict[str, ModelSuggestion] = {}
+        for row in rows:  # the row with the least memory that names a model is kept
+            others |= {one.repo_id: one for one in _cells(row, models, suits=False)}
+    except (OSError, LookupError, TypeError, ValueError, StopIteration) as error:
         raise BugError(f"{_MODELS_FILE} can’t be used: {error}.") from error
-    suitable = [row for row in rows if row.from_bytes <= memory_bytes]
-    return tuple(sorted(suitable, key=lambda row: row.from_bytes, reverse=True)[:_MAX_SUGGESTED])
+    rest = [one for repo_id, one in others.items() if repo_id not in found]
+    return (*found.values(), *sorted(rest, key=lambda one: one.size_bytes))
 
 
-def _parse(row: dict[str, object]) -> ModelSuggestion:
-    match row:
+def _from_gib(row: dict[str, object]) -> int:
+    gib = row["from_gib"]
+    if not isinstance(gib, int):
+        raise TypeError(f"from_gib is no number: {gib}")
+    return gib
+
+
+def _cells(
+    row: dict[str, object], models: dict[str, dict[str, object]], *, suits: bool
+) -> Iterator[ModelSuggestion]:
+    for purpose in PURPOSES:
+        cells = cast("dict[str, str]", row.get(purpose, {}))
+        for rank in RANKS:
+            if rank in cells:
+                yield _parse(models[cells[rank]], row["memory_gb"], purpose, rank, suits=suits)
+
+
+def _parse(
+    model: dict[str, object], memory_gb: object, purpose: str, rank: str, *, suits: bool
+) -> ModelSuggestion:
+    match model:
         case {
-            "from_gib": int(gib),
             "name": str(name),
             "repo_id": str(repo_id),
+            "parameters": str(parameters),
+            "bits": int(bits),
+            "context_len": int(context_len),
             "size_bytes": int(size),
             "why": str(why),
-        }:
+            "source": str(),
+        } if isinstance(memory_gb, int):
             return ModelSuggestion(
-                name=name, repo_id=repo_id, size_bytes=size, from_bytes=gib << 30, why=why
+                name=name,
+                repo_id=repo_id,
+                size_bytes=size,
+                why=why,
+                parameters=parameters,
+                bits=bits,
+                context_len=context_len,
+                memory_gb=memory_gb,
+                purpose=purpose,
+                rank=rank,
+                suits=suits,
             )
         case _:
-            raise ValueError(f"a suggestion is incomplete: {row}")
+            raise ValueError(f"a model is incomplete: {model}")

@@ -24,7 +24,7 @@ from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import PlannedModel, plan_model
 from engine.gguf.parts import Change, Form, Order, WeightPart
-from engine.gguf.reader import GgufFile, Tensor, TensorKind
+from engine.gguf.reader import GgufFile, Tensor, TensorKind, read_gguf
 from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_json, tokenizer_json
 from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
 
@@ -108,7 +108,11 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
     Raises:
         GgufError: the file cannot be imported.
     """
-    model = plan_model(gguf.metadata, gguf.tensors.keys(), partial(_vector, gguf.tensors))
+    vector = partial(_vector, gguf.tensors)
+    return _planned(gguf, plan_model(gguf.metadata, gguf.tensors.keys(), vector))
+
+
+def _planned(gguf: GgufFile, model: PlannedModel) -> Conversion:
     tokenizer = read_tokenizer(gguf.metadata)
     vocab_size = gguf.tensors["token_embd.weight"].shape[0]
     if len(tokenizer.tokens) > vocab_size:
@@ -121,6 +125,20 @@ def plan_conversion(gguf: GgufFile) -> Conversion:
         tokenizer=tokenizer,
         parts=tuple(_plan_part(part, gguf.tensors) for part in model.parts),
     )
+
+
+def describe_header(path: Path) -> tuple[str, int]:
+    """Return the config.json and the bytes of weights that the import of a file would write.
+
+    Only the header of the file is read, so all other bytes may be missing (a sparse file). The
+    config.json lacks what depends on values of tensors, such as factors of rotary embeddings.
+
+    Raises:
+        GgufError: the file cannot be imported.
+    """
+    gguf = read_gguf(path)
+    conversion = _planned(gguf, plan_model(gguf.metadata, gguf.tensors.keys(), lambda _: None))
+    return _config_json(conversion), conversion.weights_bytes
 
 
 def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], None]) -> Rounding:

@@ -1,7 +1,6 @@
 """Import a GGUF file as a model folder. The folder appears complete or not at all.
 
-The files are written into a hidden folder beside the destination. At the end, the hidden folder
-replaces the destination. The file import.json in the imported folder contains the SHA-256 hash of
+The file import.json in the imported folder contains the SHA-256 hash of
 the source file and the rounding errors of the conversion.
 
 If two imports into the same folder run at the same time, a lock file makes the second import wait.
@@ -10,21 +9,18 @@ The second import then finds and uses the folder of the first. Call on any worke
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import mmap
-import os
-import shutil
-from collections.abc import Callable, Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from engine.errors import DiskError
 from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
 from engine.gguf.reader import GgufFile, model_name, part_paths, read_gguf
+from engine.new_folder import locked, new_folder, numbered, require_space
 
 RECORD_NAME: Final = "import.json"
 # Version of the written files. A folder with another version is imported again.
@@ -64,7 +60,7 @@ def import_once(source: Path, destination: Path, progress: Callable[[float], Non
         GgufError: the source cannot be imported.
         DiskError: the destination cannot be written.
     """
-    with _locked(destination):
+    with locked(destination):
         record = _read_record(destination)
         if record is None or not _is_current(record, source, destination):
             record = _import(read_gguf(source), destination, progress)
@@ -92,15 +88,11 @@ def import_into(models_dir: Path, source: Path, progress: Callable[[float], None
     """
     number = 1
     while not _may_hold(
-        folder := models_dir / _numbered(model_name(source), number), source, progress
+        folder := models_dir / numbered(model_name(source), number), source, progress
     ):
         number += 1
     import_once(source, folder, progress)
     return folder
-
-
-def _numbered(name: str, number: int) -> str:
-    return name if number == 1 else f"{name}-{number}"
 
 
 def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> bool:
@@ -129,8 +121,8 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
 def _import(gguf: GgufFile, destination: Path, progress: Callable[[float], None]) -> ImportRecord:
     conversion = plan_conversion(gguf)
     meter = _Meter(2 * gguf.num_bytes, progress)
-    with _new_folder(destination) as folder:
-        _require_space(folder, conversion.weights_bytes + _SMALL_FILES_BYTES)
+    with new_folder(destination) as folder:
+        require_space(folder, conversion.weights_bytes + _SMALL_FILES_BYTES)
         rounding = write_files(conversion, folder, meter.add)
         record = ImportRecord(
             version=_VERSION,
@@ -228,82 +220,3 @@ def _is_of(record: ImportRecord, source: Path) -> bool:
     except OSError:
         return False
     return (record.source_name, record.source_bytes) == (paths[0].name, source_bytes)
-
-
-@contextmanager
-def _locked(destination: Path) -> Generator[None]:
-    """Lock a destination folder. Wait while another thread or process holds the lock.
-
-    The operating system releases the lock when a process ends, so no lock is left after a crash.
-    """
-    path = destination.with_name(f".{destination.name}.lock")
-    try:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        path.touch(mode=0o600)
-        descriptor = os.open(path, os.O_RDWR)
-    except OSError as error:
-        raise _disk_error(destination, error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-@contextmanager
-def _new_folder(destination: Path) -> Generator[Path]:
-    """Create an empty folder. If the with block succeeds, the folder replaces destination.
-
-    Yields:
-        The empty folder, in the same parent folder as destination.
-    """
-    staging = destination.with_name(f".{destination.name}.importing")
-    try:
-        # A killed import leaves its staging folder behind. Remove this folder.
-        shutil.rmtree(staging, ignore_errors=True)
-        staging.mkdir(mode=0o700)
-        yield staging
-        _settle(staging)
-        _replace(staging, destination)
-    except OSError as error:
-        raise _disk_error(destination, error) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _settle(folder: Path) -> None:
-    """Restrict the files of a folder to their owner. Wait until all data is on the disk."""
-    for path in folder.iterdir():
-        path.chmod(0o600)
-        _fsync(path)
-    _fsync(folder)
-
-
-def _replace(staging: Path, destination: Path) -> None:
-    replaced = destination.with_name(f".{destination.name}.replaced")
-    shutil.rmtree(replaced, ignore_errors=True)
-    if destination.exists():
-        destination.rename(replaced)
-    staging.rename(destination)
-    _fsync(destination.parent)
-    shutil.rmtree(replaced, ignore_errors=True)
-
-
-def _fsync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _require_space(folder: Path, needed_bytes: int) -> None:
-    free_bytes = shutil.disk_usage(folder).free
-    if free_bytes < needed_bytes:
-        raise DiskError(
-            f"{needed_bytes / 1e6:,.0f} MB are needed in {folder.parent}, and {free_bytes / 1e6:,.0f} MB are free."
-        )
-
-
-def _disk_error(destination: Path, error: OSError) -> DiskError:
-    return DiskError(f"{destination} could not be written: {error.strerror}.", details=repr(error))

@@ -213,21 +213,39 @@ def read_gguf(path: Path) -> GgufFile:
     return GgufFile(paths=paths, contents=contents, metadata=metadata, tensors=tensors)
 
 
+def header_len(content: bytes, file_name: str) -> int | None:
+    """Return the bytes of the header with which content begins, or None if more bytes are needed.
+
+    Raises:
+        GgufError: the header is broken.
+    """
+    cursor = _Cursor(content, file_name)
+    try:
+        _read_header(cursor, file_name)
+    except _TruncatedError:
+        return None
+    return cursor.position
+
+
+def _read_header(cursor: _Cursor, file_name: str) -> tuple[Metadata, list[_TensorEntry]]:
+    if cursor.read_bytes(4) != b"GGUF":
+        raise GgufError(f"{file_name} is not a GGUF file.")
+    version = cursor.integer("I")
+    if version not in _VERSIONS:
+        raise GgufError(
+            f"{file_name} is a GGUF file of version {version}; versions 2 and 3 can be read."
+        )
+    num_tensors, num_values = cursor.integer("Q"), cursor.integer("Q")
+    metadata = Metadata(_read_values(cursor, num_values))
+    return metadata, [_read_entry(cursor) for _ in range(_bounded(cursor, num_tensors))]
+
+
 def _read_part(path: Path, index: int, num_parts: int) -> GgufFile:
     """Parse one file, which must be part number index (from 0) of a model of num_parts files."""
     content = _map(path)
     cursor = _Cursor(content, path.name)
-    if cursor.read_bytes(4) != b"GGUF":
-        raise GgufError(f"{path.name} is not a GGUF file.")
-    version = cursor.integer("I")
-    if version not in _VERSIONS:
-        raise GgufError(
-            f"{path.name} is a GGUF file of version {version}; versions 2 and 3 can be read."
-        )
-    num_tensors, num_values = cursor.integer("Q"), cursor.integer("Q")
-    metadata = Metadata(_read_values(cursor, num_values))
+    metadata, entries = _read_header(cursor, path.name)
     _require_part(metadata, path, index, num_parts)
-    entries = [_read_entry(cursor) for _ in range(_bounded(cursor, num_tensors))]
     alignment = metadata.integer("general.alignment", 32)
     if alignment < 1:
         raise _wrong("general.alignment", "a positive number")
@@ -264,13 +282,17 @@ def _map(path: Path) -> mmap.mmap:
         raise GgufError(f"{path} can’t be read: {error.strerror}.") from error
 
 
+class _TruncatedError(GgufError):
+    """A file ends inside its header."""
+
+
 class _Cursor:
     """A reader of consecutive values from a file's header.
 
-    A read past the end of the file raises GgufError: the file is truncated.
+    A read past the end of the file raises an error: the file is truncated.
     """
 
-    def __init__(self, content: mmap.mmap, file_name: str) -> None:
+    def __init__(self, content: mmap.mmap | bytes, file_name: str) -> None:
         self.content = content
         self.position = 0
         self._file_name = file_name
@@ -278,7 +300,7 @@ class _Cursor:
     def read_bytes(self, num_bytes: int) -> bytes:
         end = self.position + num_bytes
         if end > len(self.content):
-            raise GgufError(
+            raise _TruncatedError(
                 f"{self._file_name} is truncated: its header ends after {len(self.content):,} bytes."
             )
         taken = self.content[self.position : end]

@@ -19,7 +19,7 @@ import json
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -95,7 +95,11 @@ class LoadedModel:
 
 
 def load_model(
-    path: Path, progress: Callable[[int, int], None], *, kv_bits: int | None = None
+    path: Path,
+    progress: Callable[[int, int], None],
+    *,
+    kv_bits: int | None = None,
+    context_len: int | None = None,
 ) -> LoadedModel:
     """Load the model folder at path.
 
@@ -104,6 +108,8 @@ def load_model(
         progress: called with the number of loaded bytes and the total number of bytes. It may
             raise LoadAbandonedError.
         kv_bits: bits per attention K/V value, in layers that can be quantised. None: unquantised.
+        context_len: highest number of tokens in prompt and reply together. None, or a number above
+            the model's own limit: the model's own limit.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -112,6 +118,8 @@ def load_model(
         LoadAbandonedError: as raised by progress.
     """
     card = _usable_card(path)
+    if context_len is not None:
+        card = replace(card, context_len=min(context_len, card.context_len or _NO_LIMIT))
     try:
         return _load(card, progress, kv_bits)
     except (EngineError, LoadAbandonedError):

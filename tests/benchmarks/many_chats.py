@@ -1,12 +1,17 @@
 """Delays of the main thread while several answers stream into the real window.
 
-    python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20] [--download]
+    python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20]
+    python -m tests.benchmarks.many_chats --download [--chats 2] [--seconds 10] [--pairs 6]
 
 A precise timer of 5 ms runs on the main thread while all answers run. Prints one JSON line with the
 time between its ticks. Without --model the model is a tiny random Qwen3.5, the worst case: nearly
 all of a step is Python code, and the engine thread and the main thread share the interpreter. For a
-real model on Linux set LD_PRELOAD=libopenblas.so.0. With --download, a model is downloaded from a Hub
-on this machine at full speed meanwhile, in two more processes.
+real model on Linux set LD_PRELOAD=libopenblas.so.0.
+
+With --download, the same answers run through intervals with and without a download, in turn. A model
+is downloaded from a Hub on this machine at full speed, in two more processes. Each interval with a
+download is compared with the mean of the two intervals beside it. The line has the median of these
+ratios and all of them. Answers that end within an interval are replaced, and the interval is dropped.
 """
 
 from __future__ import annotations
@@ -14,38 +19,106 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.conversation.tree import Setup
+from app.hub.values import DownloadState
+from app.widgets.commands import CommandId
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
 REPO = "someone/Large-4bit"
-MEGABYTES = 1_500
+MEGABYTES = 2_000
+MAX_TOKENS = 30_000  # of an answer
 LOOK_MS = 20  # interval at which the number of running answers is checked
 
 
-def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
-    """Return the times between ticks on the main thread while `num_chats` answers run at once."""
+def start_answers(real: RealWindow, num_chats: int, seed: int) -> None:
+    """Start `num_chats` long answers, and wait until all of them run."""
     for attempt in range(20):
         for number in range(num_chats):
-            real.ask(f"{attempt} {number}: tell me a long story about a fox.")
+            real.window.commands[CommandId.NEW_CHAT].trigger()
+            setup = Setup(temperature=0.0, max_tokens=MAX_TOKENS)
+            real.core.chat.set_setup(real.current, setup)
+            real.type(f"{seed} {attempt} {number}: tell me a long story about a fox.")
+            QTest.keyClick(real.edit, Qt.Key.Key_Return)
         while real.core.turns.live and real.num_at_once < num_chats:
             wait_ms(LOOK_MS)
         if real.num_at_once == num_chats:
             break
-        while real.core.turns.live:
-            wait_ms(LOOK_MS)
+        stop_answers(real)
+
+
+def stop_answers(real: RealWindow) -> None:
+    for conversation in real.core.library.summaries:
+        real.core.chat.stop(conversation.conversation_id)
+    while real.core.turns.live:
+        wait_ms(LOOK_MS)
+
+
+def rate_of(real: RealWindow, num_chats: int, seconds: float) -> float | None:
+    """Return the tokens per second of all answers, or None if one of them ended."""
+    tokens, start = num_tokens(real), time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        wait_ms(LOOK_MS)
+        if real.num_at_once < num_chats:
+            return None
+    return (num_tokens(real) - tokens) / (time.perf_counter() - start)
+
+
+def compare(
+    real: RealWindow, *, num_chats: int, seconds: float, num_pairs: int
+) -> dict[str, object]:
+    """Return the decode rate beside a download, as ratios to the intervals before and after it."""
+    ratios: list[float] = []
+    plain: list[float] = []
+    fetched = seed = 0
+    while len(ratios) < num_pairs:
+        seed += 1
+        start_answers(real, num_chats, seed)
+        before = rate_of(real, num_chats, seconds)
+        while before is not None and len(ratios) < num_pairs:
+            start_download(real)
+            done = real.core.hub.downloads[0].done_bytes
+            beside = rate_of(real, num_chats, seconds)
+            last = real.core.hub.downloads[0]
+            assert last.state is DownloadState.RUNNING, "the file is too small"
+            real.core.hub.cancel(REPO)
+            after = rate_of(real, num_chats, seconds)
+            if beside is None or after is None:
+                break
+            fetched += last.done_bytes - done
+            plain += [before, after]
+            ratios.append(beside / ((before + after) / 2))
+            before = after
+        stop_answers(real)
+    return {
+        "chats": num_chats,
+        "seconds": seconds,
+        "tok_s": round(statistics.median(plain)),
+        "megabytes_s": round(fetched / len(ratios) / seconds / 1e6),
+        "ratio": round(statistics.median(ratios), 3),
+        "ratios": [round(ratio, 3) for ratio in ratios],
+    }
+
+
+def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, object]:
+    """Return the times between ticks on the main thread while `num_chats` answers run at once."""
+    start_answers(real, num_chats, 0)
     gaps = Gaps()
     tokens = num_tokens(real)
     start = time.perf_counter()
@@ -58,7 +131,6 @@ def measure(real: RealWindow, *, num_chats: int, seconds: float) -> dict[str, ob
         "chats": num_chats,
         "seconds": round(measured, 1),
         "tok_s": round(rate),
-        "megabytes": sum(one.done_bytes for one in real.core.hub.downloads) // 1_000_000,
         **gaps.figures(),
     }
 
@@ -68,19 +140,23 @@ def num_tokens(real: RealWindow) -> int:
     return sum(live.num_tokens for live in real.core.turns.live.values())
 
 
+def start_download(real: RealWindow) -> None:
+    """Start the download of the large file, and wait for its first bytes."""
+    real.core.hub.download(REPO)
+    while real.core.hub.downloads[0].done_bytes == 0:
+        wait_ms(LOOK_MS)
+
+
 @contextmanager
-def downloading(real: RealWindow, home: Path) -> Generator[None]:
-    """Download a large file in the queue of a window, from a Hub in a process of its own."""
+def large_file(home: Path) -> Generator[None]:
+    """Serve a large file from a Hub in a process of its own."""
     command = [sys.executable, "-m", "tests.fakes.hub_server", REPO, str(MEGABYTES)]
     hub = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert hub.stdout is not None
     os.environ.update(HF_HOME=str(home), HF_ENDPOINT=hub.stdout.readline().strip())
-    real.core.hub.download(REPO)
-    real.wait_until(lambda: real.core.hub.downloads[0].done_bytes > 0)
     try:
         yield
     finally:
-        real.core.hub.pause(REPO)
         hub.communicate()
 
 
@@ -90,6 +166,7 @@ def main() -> int:
     parser.add_argument("--chats", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--download", action="store_true")
+    parser.add_argument("--pairs", type=int, default=6)
     args = parser.parse_args()
     app = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as temporary:
@@ -97,7 +174,12 @@ def main() -> int:
         model = args.model or build_tiny("qwen3_5", data_dir / "m", Template.KEEPING)
         with closing(RealWindow(data_dir)) as real:
             real.launch(model)
-            with downloading(real, data_dir / "hf") if args.download else nullcontext():
+            if args.download:
+                with large_file(data_dir / "hf"):
+                    row = compare(
+                        real, num_chats=args.chats, seconds=args.seconds, num_pairs=args.pairs
+                    )
+            else:
                 row = measure(real, num_chats=args.chats, seconds=args.seconds)
     sys.stdout.write(json.dumps(row) + "\n")
     del app

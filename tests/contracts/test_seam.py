@@ -11,7 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
-MAX_NAMES = 52
+# header_len tells the child process that downloads when a GGUF header is complete.
+MAX_NAMES = 53
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 

@@ -47,6 +47,7 @@ EXEMPT = {
         "MISSING_LIBRARY",
         "missing_display",  # names of environment variables
     },
+    "hub/calls.py": {"header"},  # a header of HTTP
     "hub/fetching.py": {"_is_intact"},  # a header of Git
     "hub/process.py": {"_PROGRAM"},  # a program
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},

@@ -19,6 +19,7 @@ from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from engine.errors import ModelFolderError
 from engine.local_models import LocalModels
+from tests.fakes.gguf_models import tiny_gguf
 from tests.fakes.hub_server import FakeHub, Repository, running_hub
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
@@ -137,6 +138,25 @@ def test_gguf_files_of_an_unknown_architecture_are_not_offered(
     window.wait_until(lambda: "t5" in unknown.sentence.text())
     window.wait_until(lambda: OfferAction.CHOOSE_FILE in known.buttons)
     assert unknown.buttons == {}
+
+
+def test_details_of_a_gguf_repository_show_the_fit_of_a_file(
+    window: RealWindow, hub: FakeHub
+) -> None:
+    hub.repositories["someone/Tiny-GGUF"] = Repository(
+        {"m-Q4_K_M.gguf": tiny_gguf("qwen35").to_bytes()}, tags=("gguf",), architecture="qwen35"
+    )
+    window.run(CommandId.GET_MODELS)
+    models = models_window(window)
+    models.show_tab(ModelsTab.SEARCH)
+    QTest.keyClicks(models.field, "tiny gguf")
+    QTest.keyClick(models.field, Qt.Key.Key_Return)
+    window.wait_until(lambda: len(models.found.rows) == 1)
+    row = models.found.rows[0]
+    assert not any("/resolve/" in path for _, path in hub.requests)
+    row.buttons[OfferAction.SHOW].click()
+    window.wait_until(lambda: row.sentence.text().startswith("m-Q4_K_M.gguf: Fits, with room"))
+    assert OfferAction.CHOOSE_FILE in row.buttons
 
 
 def test_download_can_be_paused_resumed_and_cleared_in_the_window(

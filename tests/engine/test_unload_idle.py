@@ -9,7 +9,8 @@ from engine.events import ModelUnloaded, RequestFailed, SetUnloadAfter, Submit, 
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from engine.unanswered import Unanswered
 from tests.fakes.asking import ask, user
-from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.tiny_model import Template
 
 SMALL = 4096  # bytes that may stay allocated
 
@@ -64,3 +65,28 @@ def test_new_engine_thread_gets_the_time():
         unanswered.note_command(SetUnloadAfter(seconds))
 
     assert unanswered.for_new_thread() == [SetUnloadAfter(300.0)]
+
+
+def test_model_is_loaded_again_with_the_limit_and_the_bits_of_its_command(
+    open_tiny: OpenTiny, tiny_model: TinyModel
+):
+    client = open_tiny("qwen3_5")
+    whole = client.core.model
+    assert whole is not None
+    folder = tiny_model("qwen3_5", Template.KEEPING)
+    client.load_model(str(folder), kv_bits=8, context_len=200)
+    client.set_unload_after(0.0)
+    client.run_until_idle()
+    assert client.core.model is None
+    client.set_unload_after(None)
+    ask(client, user("Hello there"), chat="A")
+    model = client.core.model
+
+    assert model is not None
+    assert model.facts.context_len == 200
+    assert model.facts.kv_bytes_per_token < whole.facts.kv_bytes_per_token
+    client.load_model(str(folder), context_len=1 << 40)
+    client.run_until_idle()
+    assert client.core.model is not None
+    assert client.core.model.facts.context_len == whole.facts.context_len
+    assert client.core.model.facts.kv_bytes_per_token == whole.facts.kv_bytes_per_token

@@ -46,7 +46,7 @@ class Fault:
     times: int = 1
     status: int = 0
     cut_after: int = -1  # bytes after which the connection is closed
-    spoil: bool = False  # the last byte of the content is wrong
+    spoil: bool = False  # the first byte that is sent is wrong
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -209,7 +209,7 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
                     return
                 headers["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
             if fault is not None and fault.spoil:
-                content = content[:-1] + bytes([content[-1] ^ 1])
+                content = content[:start] + bytes([content[start] ^ 1]) + content[start + 1 :]
             cut_after = fault.cut_after if fault is not None else -1
             self._send(206 if asked else 200, content[start:], headers, cut_after)
 

@@ -72,6 +72,13 @@ Progress = Callable[[float], None]
 Open = Callable[[Path, tuple[str, ...], Progress], OpenedModel]
 
 
+Copy = Callable[[ModelCard, int, Progress], OpenedModel]
+
+
+def refuse_copy(card: ModelCard, bits: int, progress: Progress) -> OpenedModel:
+    raise ModelFolderError(f"{card.name} is not copied here.")
+
+
 def refuse(path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
     raise ModelFolderError(f"{path.name} is not known here.")
 
@@ -84,6 +91,8 @@ class FakeCatalog:
     starter: ModelCard | None = None  # card that make_starter() adds to `cards`
     folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
+    copies: Copy = refuse_copy  # function that make_copy() calls
+    gone: set[str] = field(default_factory=set[str])  # paths of models that were removed
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         self.folders = folders
@@ -102,16 +111,26 @@ class FakeCatalog:
                 name=name,
                 repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
                 size_bytes=size_bytes,
-                from_bytes=0,
                 why="It suits this machine.",
+                parameters=name.rpartition(" ")[2],
+                rank=rank,
             )
-            for name, size_bytes in (("Qwen3.5 9B", 5_950_000_000), ("Qwen3.5 4B", 3_030_000_000))
+            for name, size_bytes, rank in (
+                ("Qwen3.5 9B", 5_950_000_000, "best"),
+                ("Qwen3.5 4B", 3_030_000_000, "fast"),
+            )
         )
 
     def fit(self, config: str, file_bytes: int) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
+    def fit_gguf(self, header: Path) -> Fit:
+        raise ModelFolderError("The fake catalog measures nothing.")
+
     def require_importable(self, architecture: str) -> None: ...
+
+    def is_there(self, path: str) -> bool:
+        return path not in self.gone
 
     def installed(
         self, cards: tuple[ModelCard, ...], folders: tuple[str, ...]
@@ -138,6 +157,9 @@ class FakeCatalog:
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)
+
+    def make_copy(self, card: ModelCard, bits: int, progress: Progress) -> OpenedModel:
+        return self.copies(card, bits, progress)
 
     def make_starter(self, progress: Callable[[float], None]) -> Path:
         if self.starter is None:

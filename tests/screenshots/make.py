@@ -29,12 +29,14 @@ from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
+from app.viewmodels.model_offers import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
+from engine.events import ModelUnloaded
 from engine.local_models import OpenedModel
 from engine.types import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
@@ -255,6 +257,14 @@ def models_window(stage: Stage, tab: ModelsTab) -> None:
     stage.wait(20)
 
 
+def model_defaults(stage: Stage) -> None:
+    models_window(stage, ModelsTab.LOCAL)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    window.local.rows[0].buttons[OfferAction.DEFAULTS].click()
+    stage.wait(SHORT_MS)
+
+
 def settings(stage: Stage, tab: Icon) -> None:
     two_versions(stage)
     preferences, presets = stage.core.preferences, stage.core.presets
@@ -408,6 +418,18 @@ def other_model(stage: Stage) -> None:
     stage.wait(SHORT_MS)
 
 
+def gone_model(stage: Stage) -> None:
+    """A chat whose model was removed from the disk after it had been unloaded."""
+    two_turns(stage)
+    path = stage.core.models.status.path
+    stage.rig.catalog.gone.add(path)
+    stage.rig.catalog.cards = MODELS[1:]
+    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.rig.models.refresh()
+    stage.wait_until(stage.pane.gone_model.isVisible)
+    stage.wait(SHORT_MS)
+
+
 def picker(stage: Stage) -> None:
     two_versions(stage)
     stage.engine.hold_load = True
@@ -466,6 +488,7 @@ SCENES = {
     "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
     "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),
     "models-local": WindowScene(partial(models_window, tab=ModelsTab.LOCAL)),
+    "model-defaults": WindowScene(model_defaults),
     "streaming": WindowScene(streaming),
     "thinking": WindowScene(thinking),
     "reading": WindowScene(reading),
@@ -482,6 +505,7 @@ SCENES = {
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
     "other-model": WindowScene(other_model),
+    "gone-model": WindowScene(gone_model, ("normal", "small")),
     "picker": WindowScene(picker, ("normal", "small")),
     "empty": WindowScene(empty, ("normal", "small", "large")),
     "demo": WindowScene(demo, models=(DEMO,)),
@@ -521,9 +545,9 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
         for dialog in (
-            *window.findChildren(QDialog),
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),
+            *window.findChildren(QDialog),
         ):
             _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()

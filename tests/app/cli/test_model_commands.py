@@ -131,3 +131,29 @@ def test_remove_of_a_path_outside_the_places_of_models_removes_nothing(home: Pat
 
     assert models(home, "remove", str(outside), "--yes") == 1
     assert outside.exists()
+
+
+def test_quantize_makes_a_copy_that_is_listed(home: Path, capsys: pytest.CaptureFixture[str]):
+    build_tiny("qwen3_5", lm_studio(home) / "Tiny-bf16", Template.KEEPING)
+
+    assert models(home, "quantize", "Tiny-bf16", "--bits", "6") == 0
+    assert capsys.readouterr().out == (
+        f"Tiny-6bit is complete: {home / 'app' / 'models' / 'Tiny-6bit'}\n"
+    )
+    assert models(home, "--json") == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["bits"] for row in rows if row["name"] == "Tiny-6bit"] == [6]
+    assert models(home, "quantize", "Tiny-6bit") == 1
+    assert capsys.readouterr().err == (
+        "rejoinder: No smaller copy can be made of this model. Tiny-6bit is already quantised, to 6 "
+        "bits. Choose a model in full precision (16-bit).\n"
+    )
+
+
+def test_quantize_refuses_a_gguf_file_in_one_sentence(
+    home: Path, capsys: pytest.CaptureFixture[str]
+):
+    write_gguf(lm_studio(home) / "Big.gguf", 100)
+
+    assert models(home, "quantize", "Big") == 1
+    assert "GGUF" in capsys.readouterr().err

@@ -18,10 +18,13 @@ from app.hub.process import (
     HubCall,
     details,
     found_models,
+    header,
     repo_details,
     search,
 )
-from app.hub.values import Download, DownloadState
+from app.hub.values import Download, DownloadState, RepoFile, typical_choice
+from engine.gguf.reader import header_len
+from tests.fakes.gguf_models import tiny_gguf
 from tests.fakes.hub_server import FakeHub, Fault, Repository, running_hub
 
 REPO = "mlx-community/Tiny-Qwen3.5-9B-4bit"
@@ -313,3 +316,30 @@ def test_damaged_queue_file_is_an_empty_queue(tmp_path: Path, content: str) -> N
     downloads = Downloads(file, lambda: None)
     assert downloads.all == ()
     downloads.close()
+
+
+def test_header_of_a_gguf_file_is_fetched_without_the_rest(hub: FakeHub, tmp_path: Path) -> None:
+    content = tiny_gguf("qwen3").to_bytes()
+    length = header_len(content, "m.gguf")
+    files = {"m-Q4_K_M.gguf": content + bytes(60_000_000), "broken-Q8_0.gguf": bytes(300_000)}
+    hub.repositories[REPO] = Repository(files, tags=("gguf",), architecture="qwen3")
+    found = repo_details(details(REPO).run())
+    target = tmp_path / "header"
+    sent = hub.sent_bytes
+
+    assert header(found, "m-Q4_K_M.gguf", target).run() == length
+    assert target.read_bytes() == content[:length]
+    assert hub.sent_bytes - sent < 30_000_000
+    assert header(found, "broken-Q8_0.gguf", tmp_path / "other").run() == 0
+    assert not (tmp_path / "other").exists()
+
+
+def test_typical_choice_is_the_usual_quantisation_in_one_part() -> None:
+    def choice(*names: str) -> str:
+        found = typical_choice(tuple(RepoFile(path=name, size_bytes=len(name)) for name in names))
+        return "" if found is None else found.path
+
+    assert choice("m-Q8_0.gguf", "m-Q4_K_M.gguf", "m-Q4_0.gguf") == "m-Q4_K_M.gguf"
+    assert choice("m-q4_k_m-00001-of-00002.gguf", "m-q8_0.gguf") == "m-q8_0.gguf"
+    assert choice("m-Q6_K.gguf", "m-BF16.gguf") == "m-Q6_K.gguf"
+    assert choice("m-Q6_K-00001-of-00002.gguf") == ""

@@ -83,6 +83,7 @@ def test_state_word_is_correct_for_each_phase() -> None:
         "Loading 62%",
         "Ready",
         "Not loaded",
+        "Not loaded",
     ]
 
 

@@ -4,6 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 
+from app.hub.values import Download, DownloadState
 from app.settings import Settings
 from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
@@ -201,4 +202,30 @@ def test_picker_stays_inside_the_window_and_its_list_scrolls(
     assert picker.height() <= Size.PICKER_HEIGHT
     assert picker.list.verticalScrollBar().maximum() > 0
     assert picker.rect().contains(picker.add_folder.geometry())
+    picker.hide()
+
+
+def test_picker_shows_a_line_while_something_is_downloaded(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloads: list[Download] = []
+    monkeypatch.setattr(type(stage.core.hub), "downloads", property(lambda _: tuple(downloads)))
+    stage.run(CommandId.CHOOSE_MODEL)
+    picker = stage.window.picker
+    assert not picker.fetching.isVisible()
+    downloads.append(
+        Download(
+            repo_id="owner/Other-4bit",
+            state=DownloadState.RUNNING,
+            done_bytes=1,
+            total_bytes=4,
+        )
+    )
+    stage.core.hub.downloads_changed.emit()
+    assert picker.fetching.text() == "Downloading Other-4bit · 25%"
+    assert picker.fetching.isVisible()
+    assert picker.rect().contains(picker.fetching.geometry())
+    downloads.clear()
+    stage.core.hub.downloads_changed.emit()
+    assert not picker.fetching.isVisible()
     picker.hide()

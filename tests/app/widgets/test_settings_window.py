@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
@@ -198,3 +199,52 @@ def test_settings_pages_paint_different_pictures(stage: Stage, appearance: Appea
         QTest.mouseClick(tab, LEFT)
         pictures.append(window.grab().toImage())
     assert all(one != other for one, other in pairwise(pictures))
+
+
+@pytest.fixture
+def own_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("HF_TOKEN", "HF_TOKEN_PATH", "HF_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+    return tmp_path / "hf" / "token"
+
+
+def test_token_is_stored_by_the_return_key_and_never_shown(own_token: Path, stage: Stage) -> None:
+    token = opened(stage, Icon.MODEL).models.token
+    assert not token.remove_button.isVisible()
+    QTest.keyClicks(token.field, "hf_secret")
+    assert token.field.displayText() == "●" * 9
+    QTest.keyClick(token.field, Key.Key_Return)
+    stage.wait_until(token.remove_button.isVisible)
+    assert own_token.read_text() == "hf_secret"
+    assert token.field.text() == ""
+    assert token.field.placeholderText() == "A token is stored"
+    QTest.mouseClick(token.remove_button, LEFT)
+    stage.wait_until(lambda: not own_token.exists())
+
+
+def test_field_of_the_token_is_disabled_by_its_variable(
+    own_token: Path, make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_other")
+    page = opened(make_stage(), Icon.MODEL).models
+    assert not page.token.field.isEnabled()
+    assert any("HF_TOKEN" in label.text() for label in page.findChildren(QLabel))
+
+
+def test_mirror_is_set_and_a_text_that_is_no_address_is_refused(
+    own_token: Path, stage: Stage
+) -> None:
+    mirror = opened(stage, Icon.MODEL).models.mirror
+    QTest.keyClicks(mirror, "https://hf-mirror.com/")
+    QTest.keyClick(mirror, Key.Key_Return)
+    assert stage.core.preferences.value.mirror == "https://hf-mirror.com"
+    assert stage.core.hub.host == "hf-mirror.com"
+    mirror.setText("http://hf-mirror.com")
+    QTest.keyClick(mirror, Key.Key_Return)
+    assert stage.core.preferences.value.mirror == "https://hf-mirror.com"
+    assert mirror.text() == "https://hf-mirror.com"
+    assert "https://" in stage.window.toast.text
+    mirror.clear()
+    QTest.keyClick(mirror, Key.Key_Return)
+    assert stage.core.hub.host == "huggingface.co"

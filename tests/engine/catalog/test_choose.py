@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,9 @@ def test_cpu_device_needs_room_for_float32_weights():
     assert best_card([nine, card("two", 2)], 24 * GIB, float32_bytes) == card("two", 2)
 
 
+MODELS_FILE = Path(__file__).parents[3] / "resources" / "models.toml"
+
+
 @pytest.mark.parametrize(
     ("gib", "repo_id"),
     [
@@ -89,14 +93,40 @@ def test_cpu_device_needs_room_for_float32_weights():
         (24, "mlx-community/Qwen3.5-9B-MLX-4bit"),
         (32, "mlx-community/Qwen3.5-27B-4bit"),
         (64, "mlx-community/Qwen3.5-35B-A3B-4bit"),
-        (512, "mlx-community/Qwen3.5-35B-A3B-4bit"),
+        (512, "mlx-community/Qwen3.5-122B-A10B-4bit"),
     ],
 )
 def test_suggested_download_fits_the_memory(gib: float, repo_id: str):
-    suggestion, *others = suggest_downloads(int(gib * GIB))
+    suggestion, *_ = suggest_downloads(int(gib * GIB))
     assert suggestion.repo_id == repo_id
-    assert all(one.from_bytes < suggestion.from_bytes for one in others)
-    assert len(others) <= 2
-    suggested = card("x", suggestion.size_bytes * 2 / 1e9)
-    assert suggested.size_bytes == suggestion.size_bytes
-    assert fits(suggested, int(gib * GIB))
+    assert (suggestion.purpose, suggestion.rank) == ("chat", "best" if gib >= 7 else "fast")
+
+
+@pytest.mark.parametrize("gib", [7.5, 15.5, 23, 31, 47, 62, 94, 126, 500])
+def test_all_models_of_the_row_fit_and_come_first(gib: float):
+    found = suggest_downloads(int(gib * GIB))
+    suited = [one for one in found if one.suits]
+    assert list(found[: len(suited)]) == suited
+    assert 1 <= len(suited) <= 6
+    for one in suited:
+        size = card("x", one.size_bytes * 2 / 1e9)
+        assert size.size_bytes == pytest.approx(one.size_bytes, abs=1)
+        assert fits(size, int(gib * GIB)), one.repo_id
+    assert len({one.repo_id for one in found}) == len(found)
+
+
+def test_every_model_has_its_source_and_a_row():
+    content = tomllib.loads(MODELS_FILE.read_text(encoding="utf-8"))
+    named = {
+        repo_id
+        for row in content["rows"]
+        for purpose in ("chat", "code")
+        for repo_id in row.get(purpose, {}).values()
+    }
+    assert named == {model["repo_id"] for model in content["models"]}
+    for model in content["models"]:
+        name = model["repo_id"].partition("/")[2]
+        assert model["source"].startswith("https://")
+        assert name in model["source"]
+    classes = {row["memory_gb"] for row in content["rows"]}
+    assert classes >= {8, 16, 24, 32, 48, 64, 96}

@@ -239,7 +239,7 @@ def test_killed_import_leaves_no_folder_and_the_next_one_succeeds(source: Path, 
     killed.communicate()
     assert killed.returncode == 9
     assert not destination.exists()
-    assert ".Tiny.importing" in names(destination.parent)
+    assert ".Tiny.writing" in names(destination.parent)
 
     import_once(source, destination, nothing)
 
