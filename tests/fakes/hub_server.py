@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -95,6 +96,12 @@ def running_hub() -> Generator[FakeHub]:
         hub.close()
 
 
+@cache
+def sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+@cache
 def git_hash(content: bytes) -> str:
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
@@ -105,7 +112,7 @@ def info_of(repo_id: str, repository: Repository) -> dict[str, object]:
         row: dict[str, object] = {"rfilename": path, "size": len(content)}
         row["blobId"] = git_hash(content)
         if len(content) >= _LFS_BYTES:
-            digest = hashlib.sha256(content).hexdigest()
+            digest = sha256(content)
             row["lfs"] = {"sha256": digest, "size": len(content), "pointerSize": 130}
         siblings.append(row)
     return {
@@ -186,7 +193,7 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
             if content is None:
                 self._send(404, b"{}", {**headers, "X-Error-Code": "EntryNotFound"})
             elif len(content) >= _LFS_BYTES:
-                digest = hashlib.sha256(content).hexdigest()
+                digest = sha256(content)
                 headers["X-Linked-Etag"] = f'"{digest}"'
                 headers["X-Linked-Size"] = str(len(content))
                 headers["Location"] = f"{hub.cdn}/cdn/{digest}"
@@ -243,7 +250,7 @@ def _handler(hub: FakeHub) -> type[BaseHTTPRequestHandler]:  # noqa: C901 — on
 
     def hub_file(digest: str) -> bytes | None:
         contents = (content for one in hub.repositories.values() for content in one.files.values())
-        return next((one for one in contents if hashlib.sha256(one).hexdigest() == digest), None)
+        return next((one for one in contents if sha256(one) == digest), None)
 
     return Handler
 
