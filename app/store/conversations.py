@@ -39,6 +39,7 @@ from app.store.database import BUSY_TIMEOUT_S, Database, open_database
 from app.store.errors import ConversationMissingError, DatabaseDamagedError
 from app.store.message_rows import message_values, node_from
 from app.store.presets import PresetStore
+from app.store.search import MessageSearch
 from app.words import problems as words
 from engine.types import ConversationId, Problem
 
@@ -92,6 +93,7 @@ class ConversationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.presets = PresetStore(database)
+        self.search = MessageSearch(database)
 
     def close(self) -> None:
         self._database.close()
