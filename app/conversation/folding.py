@@ -6,7 +6,9 @@ import re
 import unicodedata
 
 # Chinese, Japanese and Korean characters. Their words have no spaces between them.
-_CJK = re.compile("([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])")
+_CJK = re.compile(
+    "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
+)
 
 
 def search_text(text: str) -> str:

@@ -117,10 +117,10 @@ _M004: Migration = (
 # in slices. The database connection provides the SQL function search_text (database.py). An index of
 # all prefixes of 2 characters lets a search start at two letters; one of 3 characters more would grow
 # the database by 15 % and save no time.
-_PENDING = (
-    "EXISTS (SELECT 1 FROM search_progress WHERE {0}.message_number BETWEEN first AND last)"
+_PENDING = "EXISTS (SELECT 1 FROM search_progress WHERE {0}.message_number BETWEEN first AND last)"
+_ADD = (
+    "INSERT INTO message_search (rowid, text) SELECT new.message_number, search_text(new.content)"
 )
-_ADD = "INSERT INTO message_search (rowid, text) SELECT new.message_number, search_text(new.content)"
 _REMOVE = (
     "INSERT INTO message_search (message_search, rowid, text)"
     " SELECT 'delete', old.message_number, search_text(old.content)"

@@ -61,6 +61,11 @@ PUT_MESSAGE = _insert(
 SELECT_MESSAGES = _select(
     "messages", MESSAGE_COLUMNS, "WHERE conversation_id = ? ORDER BY message_number"
 )
+# Parameters: a conversation, and a JSON array of message ids.
+TAKEN_IDS = """
+    SELECT count(*) FROM messages
+    WHERE conversation_id <> ?1 AND node_id IN (SELECT value FROM json_each(?2))
+"""
 SAVE_TEXT = (
     "UPDATE messages SET content = ?, reasoning = ? WHERE node_id = ? AND status = 'streaming'"
 )

@@ -64,7 +64,9 @@ def check_index(database: Database) -> None:
         )
         for word in str(content).lower().replace(".", " ").split()
     }
-    database.run("CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5vocab(message_search, instance)")
+    database.run(
+        "CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5vocab(message_search, instance)"
+    )
     assert {(term, doc) for term, doc in database.rows("SELECT term, doc FROM words")} == expected
 
 
