@@ -95,9 +95,12 @@ class StoreLane(QObject):
         """Index the messages of an earlier version in slices, between the other calls."""
         if more:
             self._lane.run(
-                lambda: self._worker.store.search.index_slice(),
+                self._index_slice,
                 lambda more: self._index_old_messages(more=more),
             )
+
+    def _index_slice(self) -> bool:
+        return self._worker.store.search.index_slice()
 
     def _on_opened(self, problem: Problem | None) -> None:
         self.opened.emit()

@@ -169,17 +169,18 @@ class _Builder:
     ) -> _Draft | None:
         """Return the draft that holds a message; `above` if the message is left out."""
         is_empty = not (message.text.strip() or message.reasoning.strip())
-        if message.role not in (Role.USER, Role.ASSISTANT) or is_empty:
+        role = message.role
+        if (role is not Role.USER and role is not Role.ASSISTANT) or is_empty:
             return above
-        if above is None and message.role is Role.ASSISTANT:
+        if above is None and role is Role.ASSISTANT:
             above = self._new(f"{message.key} question", None, Role.USER)
             above.texts.append(words.NO_QUESTION)
-        if above is None or above.role is not message.role:
-            draft = self._new(message.key, above, message.role)
+        if above is None or above.role is not role:
+            draft = self._new(message.key, above, role)
         elif is_alone:
             draft = above
         else:
-            draft = self._new(message.key, above.parent, message.role)
+            draft = self._new(message.key, above.parent, role)
             draft.texts += above.texts
             draft.thoughts += above.thoughts
             self._count(sum(map(len, (*draft.texts, *draft.thoughts))))

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 
 from app.exchange.foreign import (
     MAX_MESSAGES,
@@ -272,12 +272,15 @@ def _part_text(part: object) -> str:
     if isinstance(part, str):
         return part
     text = as_fields(part).get("text")
-    if isinstance(text, dict):  # Jan and OpenAI's threads
-        return as_text(as_fields(text).get("value"))
-    return as_text(text) or (words.NO_TEXT if as_fields(part) else "")
+    # The text is itself an object in Jan and in OpenAI's threads.
+    return (
+        as_text(text)
+        or as_text(as_fields(text).get("value"))
+        or (words.NO_TEXT if as_fields(part) else "")
+    )
 
 
-def _limit(messages: Mapping[str, object] | list[Fields]) -> None:
+def _limit(messages: Sized) -> None:
     if len(messages) > MAX_MESSAGES:
         raise UnreadableError(words.TOO_MANY_MESSAGES)
 

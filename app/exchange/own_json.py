@@ -133,7 +133,7 @@ def _conversation(file: _File, shown: object) -> Conversation:
     )
     conv = add_nodes(conv, *map(_node, file.messages))
     if isinstance(shown, dict):
-        for node_id in shown.values():  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        for node_id in shown.values():  # pyright: ignore[reportUnknownVariableType]
             if isinstance(node_id, str) and node_id in conv.nodes:
                 conv = show_version(conv, NodeId(node_id))
     return conv

@@ -10,7 +10,9 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, override
+from typing import IO
+
+from typing_extensions import override
 
 from app.exchange.reading import UnreadableError
 from app.words import exchange as words
@@ -53,9 +55,12 @@ class Document:
             UnreadableError: the file cannot be read, also while the `with` block reads it.
         """
         try:
-            with self.open() as file, _Metered(file, meter) as metered:
-                with io.TextIOWrapper(io.BufferedReader(metered), encoding="utf-8-sig") as text:
-                    yield text
+            with (
+                self.open() as file,
+                io.BufferedReader(_Metered(file, meter)) as metered,
+                io.TextIOWrapper(metered, encoding="utf-8-sig") as text,
+            ):
+                yield text
         except UnicodeError:
             raise UnreadableError(words.NOT_TEXT) from None
         except OSError as error:

@@ -128,7 +128,7 @@ _REMOVE = (
 _M005: Migration = (
     """
     CREATE VIRTUAL TABLE message_search USING fts5 (
-        text, content = '', columnsize = 0, prefix = '2',
+        text, content = '', columnsize = 0, prefix = '2 3',
         tokenize = 'unicode61 remove_diacritics 2'
     )
     """,

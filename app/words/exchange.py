@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-
 # Reasons why a file or a conversation cannot be imported.
 DAMAGED: Final = "It is damaged: the JSON in it breaks off or is invalid."
 NOT_TEXT: Final = "It is not UTF-8 text."

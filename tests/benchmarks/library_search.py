@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from statistics import quantiles
 from tempfile import TemporaryDirectory
@@ -141,9 +142,7 @@ def measure(folder: Path, conversations: int, number: int) -> dict[str, object]:
             "prefixes_of_two": timed_queries(store, [word[:2] for word in real]),
             "prefixes_of_three": timed_queries(store, [word[:3] for word in real]),
             "prefixes_of_four": timed_queries(store, [word[:4] for word in real]),
-            "pairs": timed_queries(
-                store, [f"{a} {b}" for a, b in zip(real, real[1:], strict=False)]
-            ),
+            "pairs": timed_queries(store, [f"{a} {b}" for a, b in pairwise(real)]),
             "nonsense": timed_queries(store, nonsense),
             "words_and_nonsense": timed_queries(store, real + nonsense),
             "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000,

@@ -85,7 +85,7 @@ def check_index(database: Database) -> None:
         ("今天天气很好", "好", "好"),
         ("これは日本語です", "日本語", "日本語"),
         ("안녕하세요 세계", "하세", "하세"),
-        ("full width ＡＢＣ", "abc", "ＡＢＣ"),
+        ("full width \uff21\uff22\uff23", "abc", "\uff21\uff22\uff23"),
         ("I don't know", "don't", "don't"),
         ("call snake_case_name()", "snake_case", "snake_case"),
         ("plan a trip", "a trip", "a"),
