@@ -11,9 +11,15 @@ from pathlib import Path
 from app.conversation.tree import Conversation
 from app.exchange import documents, own_json
 from app.words import exchange as words
-from engine.errors import DiskError
+from engine.errors import DiskError, UserFixableError
 
 KINDS = (".json", ".md", ".html", ".txt")
+
+
+class ExportKindError(UserFixableError):
+    """The ending of the file to export to is not in KINDS."""
+
+    title = words.WHICH_KIND
 
 
 def export(path: Path, conversations: Iterable[Conversation]) -> int:
@@ -22,10 +28,11 @@ def export(path: Path, conversations: Iterable[Conversation]) -> int:
     If `conversations` raises an exception, such as for a cancelled export, no file changes.
 
     Raises:
-        DiskError: the file cannot be written, or its ending is not in KINDS.
+        ExportKindError: the ending of the file is not in KINDS.
+        DiskError: the file cannot be written.
     """
     if path.suffix.lower() not in KINDS:
-        raise DiskError(words.WHICH_KIND)
+        raise ExportKindError("")
     number = 0
 
     def counted() -> Iterator[Conversation]:

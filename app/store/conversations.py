@@ -123,7 +123,8 @@ class ConversationStore:
         A stored conversation that is marked as deleted is restored. Its other values stay.
 
         Raises:
-            MessagesTakenError: a message has the id of a message of another conversation.
+            MessagesTakenError: a message has the id of a message of another conversation, or of
+                another message of this one.
         """
         with self._database.transaction():
             ids = json.dumps(list(conv.nodes))
@@ -138,7 +139,12 @@ class ConversationStore:
             self.restore(conv.conversation_id)
             if not new:
                 return Merged.PRESENT
-            grown = add_nodes(stored, *new)
+            updated_at = max(stored.updated_at, conv.updated_at)
+            grown = replace(add_nodes(stored, *new), updated_at=updated_at)
+            roles = {node_id: node.role for node_id, node in grown.nodes.items()}
+            if any(node.parent and roles[node.parent] is node.role for node in new):
+                raise MessagesTakenError(exchange_words.TAKEN)
+            self._update_conversation(conversation_row(grown), conversation_row(stored))
             self._write_nodes(grown, new)
             self._write_shown(grown)
             return Merged.GROWN
