@@ -100,7 +100,7 @@ class MessageSearch:
         Case, accents and punctuation are ignored. A single letter matches only as a whole word, and
         is not searched for alone.
         """
-        terms = tuple(_terms(words))
+        terms = tuple(query_terms(words))
         if all(_is_letter(term) for term in terms):
             return ()
         only = only or SearchFilter()
@@ -109,7 +109,7 @@ class MessageSearch:
             (" AND ".join(map(_fts_term, terms)), only.since, only.until, only.model_name, limit),
         )
         gone = self._below_deleted({str(row[0]) for row in rows})
-        pattern = _place_of(terms)
+        pattern = match_pattern(terms)
         groups: dict[str, list[MessageHit]] = {}
         heads: dict[str, tuple[str, float]] = {}
         for conversation_id, title, updated_at, node_id, role, created_at, content in rows:
@@ -164,7 +164,7 @@ def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:
     return Excerpt(text=head + marked + tail, start=len(head), end=len(head) + len(marked))
 
 
-def _terms(words: str) -> Iterator[str]:
+def query_terms(words: str) -> Iterator[str]:
     """Yield the words and phrases of a query, without punctuation. A phrase contains spaces."""
     text = unicodedata.normalize("NFKC", clean_text(words[: _MAX_TERMS * _MAX_TERM_LEN]))
     parts = list(_PARTS.finditer(text))[:_MAX_TERMS]
@@ -186,7 +186,7 @@ def _fts_term(term: str) -> str:
     return f'"{text}"' if is_whole else f'"{text}" *'
 
 
-def _place_of(terms: Iterable[str]) -> re.Pattern[str]:
+def match_pattern(terms: Iterable[str]) -> re.Pattern[str]:
     """Return a pattern that finds the first of some terms in folded text."""
     patterns = (
         r"[\W_]+".join(re.escape(word) for word in fold(term)[0].replace("_", " ").split())

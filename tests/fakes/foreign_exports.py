@@ -185,7 +185,7 @@ def jan_files() -> dict[str, str]:
     """Return the text of each file of a thread. Jan has no branches."""
 
     def line(number: int, role: str, text: str) -> str:
-        value = {
+        value: dict[str, object] = {
             "id": f"m{number}",
             "object": "thread.message",
             "thread_id": "t-1",
@@ -197,7 +197,7 @@ def jan_files() -> dict[str, str]:
         return json.dumps(value)
 
     said = [("user", "One?"), ("assistant", "One, again."), ("user", "Two?"), ("assistant", "Two.")]
-    thread = {
+    thread: dict[str, object] = {
         "id": "t-1",
         "object": "thread",
         "title": "Numbers",

@@ -133,8 +133,8 @@ def test_markdown_quotes_thoughts() -> None:
         {"updated_at": "number out of range"},
         {"title": None},
         {"setup": {"temperature": "hot"}},
-        {"messages": {}},
-        {"messages": [{}]},
+        {"messages": "none"},
+        {"messages": [{"node_id": "A1u"}]},
     ],
 )
 def test_own_json_with_a_wrong_field_is_refused(change: dict[str, object]) -> None:

@@ -54,9 +54,9 @@ def written(folder: Path, value: object, name: str = "export.json") -> Path:
     return path
 
 
-def chat(*messages: ForeignMessage, **more: str) -> Conversation:
+def chat(*messages: ForeignMessage) -> Conversation:
     built = to_conversation(
-        ForeignChat(kind="test", key="c", title="T", messages=messages, **more), now=5.0
+        ForeignChat(kind="test", key="c", title="T", messages=messages), now=5.0
     )
     built.check_invariants()
     return built

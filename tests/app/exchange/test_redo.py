@@ -37,7 +37,7 @@ def stored(folder: Path, path: Path) -> Conversation:
     return loaded
 
 
-@pytest.mark.parametrize("template", [Template.KEEPING, Template.STRIPPING])
+@pytest.mark.parametrize("template", [Template.KEEPING, Template.THINKING])
 def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     tmp_path: Path, open_tiny: OpenTiny, tiny_model: TinyModel, template: Template
 ) -> None:
@@ -45,14 +45,14 @@ def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     player = ScriptPlayer(client, tiny_model("qwen3_5", template), check=True)
     send(player, "What is a boat?")
     send(player, "And a ship?")
-    before = player._chats["A"]
+    before = player.chats["A"]
     path = tmp_path / "chat.json"
     export(path, [before])
 
-    player._chats["A"] = stored(tmp_path, path)
+    player.chats["A"] = stored(tmp_path, path)
     report = send(player, "And a raft?")
 
-    assert player._chats["A"].nodes.keys() > before.nodes.keys()
+    assert player.chats["A"].nodes.keys() > before.nodes.keys()
     assert report.redo == 0
     assert report.restored > 0
     assert report.holds
@@ -62,12 +62,12 @@ def test_second_turn_of_a_foreign_conversation_has_redo_0(
     tmp_path: Path, open_tiny: OpenTiny, tiny_model: TinyModel
 ) -> None:
     player = ScriptPlayer(open_tiny(), tiny_model("qwen3_5", Template.KEEPING), check=True)
-    player._chats["A"] = stored(tmp_path, write_export(tmp_path, "chatgpt"))
+    player.chats["A"] = stored(tmp_path, write_export(tmp_path, "chatgpt"))
 
     first = send(player, "Three?")
     second = send(player, "Four?")
 
-    assert len(shown_path(player._chats["A"])) == 8
+    assert len(shown_path(player.chats["A"])) == 8
     assert (first.redo, second.redo) == (0, 0)
     assert first.holds
     assert second.holds

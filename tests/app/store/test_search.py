@@ -124,8 +124,8 @@ def test_find_without_a_match_returns_nothing(
 @given(words=st.text(max_size=60), text=st.text(max_size=60))
 @settings(max_examples=100)
 def test_excerpt_of_any_text_marks_a_part_of_it(words: str, text: str) -> None:
-    terms = tuple(searching._terms(words)) or ("x",)
-    excerpt = searching.excerpt(text, searching._place_of(terms))
+    terms = tuple(searching.query_terms(words)) or ("x",)
+    excerpt = searching.excerpt(text, searching.match_pattern(terms))
 
     assert 0 <= excerpt.start <= excerpt.end <= len(excerpt.text)
     assert "\n" not in excerpt.text

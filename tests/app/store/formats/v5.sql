@@ -82,7 +82,7 @@ CREATE INDEX messages_streaming ON messages (status) WHERE status = 'streaming';
 CREATE INDEX messages_deleted ON messages (deleted_at) WHERE deleted_at IS NOT NULL;
 
     CREATE VIRTUAL TABLE message_search USING fts5 (
-        text, content = '', columnsize = 0, prefix = '2',
+        text, content = '', columnsize = 0, prefix = '2 3',
         tokenize = 'unicode61 remove_diacritics 2'
     )
     ;
