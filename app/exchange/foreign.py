@@ -137,8 +137,9 @@ class _Builder:
         children = self._children()
         # Each item: message, the draft above it, and True if no other branch shares that draft.
         roots = children.get(None, [])
-        stack = [(root, None, len(roots) == 1) for root in reversed(roots)]
-        below: list[tuple[ForeignMessage, _Draft | None, bool]] = [*stack]
+        below: list[tuple[ForeignMessage, _Draft | None, bool]] = [
+            (root, None, len(roots) == 1) for root in reversed(roots)
+        ]
         while below:
             message, above, is_alone = below.pop()
             draft = self._draft(message, above, is_alone=is_alone)
@@ -149,7 +150,7 @@ class _Builder:
             below += [(one, draft, alone) for one in reversed(following)]
         for draft in [*self._drafts]:
             if draft.role is Role.USER and draft.num_children == 0:
-                self._new(f"{draft.key} reply", draft, Role.ASSISTANT)
+                self._new(f"{draft.key}/reply", draft, Role.ASSISTANT)
         return self._drafts
 
     def _children(self) -> dict[str | None, list[ForeignMessage]]:
@@ -173,7 +174,7 @@ class _Builder:
         if (role is not Role.USER and role is not Role.ASSISTANT) or is_empty:
             return above
         if above is None and role is Role.ASSISTANT:
-            above = self._new(f"{message.key} question", None, Role.USER)
+            above = self._new(f"{message.key}/question", None, Role.USER)
             above.texts.append(words.NO_QUESTION)
         if above is None or above.role is not role:
             draft = self._new(message.key, above, role)

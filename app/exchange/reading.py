@@ -18,7 +18,7 @@ _CHUNK = 64 * 1024
 _SPACE = " \t\r\n\ufeff"
 _MAX_INTEGER = 2**63
 _MAX_DIGITS = 19
-_BAD_NUMBER = "number out of range"  # fails the type check of the field that holds it
+_BAD_NUMBER = "out-of-range"  # fails the type check of the field that holds it
 
 
 class UnreadableError(Exception):

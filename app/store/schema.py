@@ -112,11 +112,11 @@ _M004: Migration = (
     "ALTER TABLE messages ADD COLUMN accepted_tokens INTEGER DEFAULT 0",
 )
 
-# The index of the search (search.py). A message is indexed if it does not stream and its number is not
-# in the range that search_progress holds: these are messages of earlier versions, which are indexed
-# in slices. The database connection provides the SQL function search_text (database.py). An index of
-# all prefixes of 2 characters lets a search start at two letters; one of 3 characters more would grow
-# the database by 15 % and save no time.
+# The index of the search (search.py). A message is indexed if it does not stream and its number is
+# not in the range that search_progress holds: these are messages of earlier versions, which are
+# indexed in slices. The connection provides the SQL function search_text (database.py). Without the
+# index of all prefixes of 2 and 3 characters, the first letters of a search would take 0.2 s in a
+# million messages; with it, the database grows by 58 % instead of 40 %.
 _PENDING = "EXISTS (SELECT 1 FROM search_progress WHERE {0}.message_number BETWEEN first AND last)"
 _ADD = (
     "INSERT INTO message_search (rowid, text) SELECT new.message_number, search_text(new.content)"

@@ -130,7 +130,7 @@ def test_markdown_quotes_thoughts() -> None:
         {"conversation_id": 5},
         {"created_at": -1},
         {"created_at": True},
-        {"updated_at": "number out of range"},
+        {"updated_at": "out-of-range"},
         {"title": None},
         {"setup": {"temperature": "hot"}},
         {"messages": "none"},
