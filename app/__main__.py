@@ -1,6 +1,6 @@
 """The command `rejoinder`: opens the window, or runs one of the commands that need no window.
 
-`chat`, `models` and `bench` run in the terminal (app.cli). Any other arguments are options of the
+The COMMANDS run in the terminal (app.cli). Any other arguments are options of the
 window (app.launch). If no window can be shown, the reason is printed to standard error and the exit
 status is 1.
 """
@@ -18,7 +18,7 @@ from app.bridge.display import MISSING_LIBRARY, missing_display
 from app.options import Options, SelfTestOptions
 from app.words import problems as words
 
-COMMANDS = ("chat", "models", "bench")
+COMMANDS = ("chat", "models", "import", "export", "search", "bench")
 # Window options that take the next argument as their value.
 _WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 
@@ -88,7 +88,9 @@ def first_word(arguments: Sequence[str]) -> str | None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="rejoinder",
-        description="Open the window. Without a window: rejoinder chat | models | bench (each has --help).",
+        description="Open the window. Without a window: rejoinder "
+        + " | ".join(COMMANDS)
+        + " (each has --help).",
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="keep everything in DIR")
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")

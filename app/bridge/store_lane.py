@@ -91,8 +91,20 @@ class StoreLane(QObject):
 
         self._lane.run(call, on_result, unless_lost)
 
+    def _index_old_messages(self, *, more: bool = True) -> None:
+        """Index the messages of an earlier version in slices, between the other calls."""
+        if more:
+            self._lane.run(
+                self._index_slice,
+                lambda more: self._index_old_messages(more=more),
+            )
+
+    def _index_slice(self) -> bool:
+        return self._worker.store.search.index_slice()
+
     def _on_opened(self, problem: Problem | None) -> None:
         self.opened.emit()
+        self._index_old_messages()
         if problem is not None:
             self.failed.emit(problem)
 

@@ -1,4 +1,7 @@
-"""Entry point of the commands that need no window: chat, models, bench script, bench tree."""
+"""Entry point of the commands that need no window.
+
+chat, models, import, export, search, bench script, bench tree.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.cli import bench, chat, models
+from app.cli import bench, chat, exchange, models
 from app.cli.client import ProblemError
 from app.cli.script import ScriptError
 from app.cli.tree.command import add_arguments as add_tree_arguments, run_tree
-from app.paths import make_paths
+from app.paths import Paths, make_paths
 from app.settings import load_settings
 from engine.errors import EngineError
 from engine.local_models import LocalModels
-
-COMMANDS = ("chat", "models", "bench")
 
 
 def run(argv: Sequence[str]) -> int:
@@ -37,6 +38,18 @@ def run(argv: Sequence[str]) -> int:
 
 def _dispatch(args: argparse.Namespace) -> int:
     paths = make_paths(args.data_dir)
+    match args.command:
+        case "import":
+            return exchange.run_import(args, paths)
+        case "export":
+            return exchange.run_export(args, paths)
+        case "search":
+            return exchange.run_search(args, paths)
+        case _:
+            return _run_models(args, paths)
+
+
+def _run_models(args: argparse.Namespace, paths: Paths) -> int:
     local = LocalModels(paths)
     settings = load_settings(paths.settings).settings
     folders = settings.model_folders
@@ -71,6 +84,12 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
     help_text = "list, search and download models"
     models.add_arguments(commands.add_parser("models", parents=common, help=help_text), common)
+    help_text = "import conversations from files of Rejoinder or another app"
+    exchange.add_import_arguments(commands.add_parser("import", parents=common, help=help_text))
+    help_text = "export conversations to a file"
+    exchange.add_export_arguments(commands.add_parser("export", parents=common, help=help_text))
+    help_text = "search in all conversations"
+    exchange.add_search_arguments(commands.add_parser("search", parents=common, help=help_text))
     kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
     bench.add_arguments(kinds.add_parser("script", parents=common, help="play a script"))
     add_tree_arguments(kinds.add_parser("tree", parents=common, help="edit, branch, stop, return"))

@@ -142,7 +142,7 @@ class ScriptPlayer:
         self._model = model
         self._check = check
         self._max_drafts = max_drafts  # Request.max_drafts of all requests
-        self._chats: dict[str, Conversation] = {}
+        self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
         self._num_ids = 0
@@ -161,7 +161,7 @@ class ScriptPlayer:
             case Send() | Regenerate() | Continue() | Edit():
                 yield from self._generate(step)
             case System(chat=chat, text=text):
-                self._chats[chat] = set_system_prompt(self._chat(chat), text)
+                self.chats[chat] = set_system_prompt(self._chat(chat), text)
             case SwitchBranch():
                 self._switch(step)
             case ForgetChat(chat=chat):
@@ -182,12 +182,12 @@ class ScriptPlayer:
                 yield from self.join()
 
     def _chat(self, name: str) -> Conversation:
-        return self._chats.get(name) or new_conversation(ConversationId(name), now=0.0)
+        return self.chats.get(name) or new_conversation(ConversationId(name), now=0.0)
 
     def _generate(self, step: GeneratingStep) -> Iterator[StepReport]:
         before = self._chat(step.chat)
         turn = self._plan(before, step)
-        self._chats[step.chat] = turn.conversation
+        self.chats[step.chat] = turn.conversation
         request_id = RequestId(self._new_id())
         generate = step.generate
         request = Request(
@@ -238,7 +238,7 @@ class ScriptPlayer:
         siblings = versions(conv, _nth(conv, role, step.message).node_id)
         if not 1 <= step.version <= len(siblings):
             raise ScriptError(f"version {step.version} of {len(siblings)} does not exist")
-        self._chats[step.chat] = show_version(conv, siblings[step.version - 1])
+        self.chats[step.chat] = show_version(conv, siblings[step.version - 1])
 
     def join(self) -> Iterator[StepReport]:
         """Wait until all pending replies have finished. Yield the report of each one."""
@@ -258,8 +258,8 @@ class ScriptPlayer:
                 return None
 
     def _report(self, pending: _Pending, finished: RequestFinished) -> StepReport:
-        conv = self._chats[pending.chat]
-        self._chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
+        conv = self.chats[pending.chat]
+        self.chats[pending.chat] = finish_reply(conv, pending.turn.reply_id, finished)
         usage, plan = finished.usage, finished.usage.plan
         redo = self._processed.add_answer(
             finished.prompt_ids, finished.output_ids, restored=plan.restored

@@ -35,7 +35,16 @@ def from_json(kind: type[_Value], text: str) -> _Value:
     Raises:
         ValueError: the text is not JSON, or does not fit the class.
     """
-    return cast("_Value", _reader(kind)(json.loads(text)))
+    return from_parsed(kind, json.loads(text))
+
+
+def from_parsed(kind: type[_Value], value: object) -> _Value:
+    """Return the dataclass value that parsed JSON describes.
+
+    Raises:
+        ValueError: the JSON does not fit the class.
+    """
+    return cast("_Value", _reader(kind)(value))
 
 
 def from_json_or_none(kind: type[_Value], text: str) -> _Value | None:

@@ -13,8 +13,10 @@ removed from the database.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import Enum
 from pathlib import Path
 
 from app.conversation.tree import (
@@ -36,10 +38,15 @@ from app.store.conversation_rows import (
     summary_from,
 )
 from app.store.database import BUSY_TIMEOUT_S, Database, open_database
-from app.store.errors import ConversationMissingError, DatabaseDamagedError
+from app.store.errors import (
+    ConversationMissingError,
+    DatabaseDamagedError,
+    MessagesTakenError,
+)
 from app.store.message_rows import message_values, node_from
 from app.store.presets import PresetStore
-from app.words import problems as words
+from app.store.search import MessageSearch
+from app.words import exchange as exchange_words, problems as words
 from engine.types import ConversationId, Problem
 
 # seconds after which deleted conversations and messages are removed for good
@@ -82,6 +89,14 @@ def _kept_aside(kept: Path) -> Problem:
     )
 
 
+class Merged(Enum):
+    """The effect of ConversationStore.merge."""
+
+    ADDED = "added"
+    GROWN = "grown"  # messages were added to a stored conversation
+    PRESENT = "present"  # everything was stored already
+
+
 class ConversationStore:
     """The conversations and presets of a data folder. Use on the store thread only.
 
@@ -92,6 +107,7 @@ class ConversationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
         self.presets = PresetStore(database)
+        self.search = MessageSearch(database)
 
     def close(self) -> None:
         self._database.close()
@@ -99,9 +115,39 @@ class ConversationStore:
     def create(self, conv: Conversation) -> None:
         """Write a conversation that is not stored yet."""
         with self._database.transaction():
-            self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
-            self._write_nodes(conv, conv.nodes.values())
-            self._write_shown(conv)
+            self._insert(conv)
+
+    def merge(self, conv: Conversation) -> Merged:
+        """Write an imported conversation, or those of its messages that are not stored yet.
+
+        A stored conversation that is marked as deleted is restored. Its other values stay.
+
+        Raises:
+            MessagesTakenError: a message has the id of a message of another conversation, or of
+                another message of this one.
+        """
+        with self._database.transaction():
+            ids = json.dumps(list(conv.nodes))
+            ((taken,),) = self._database.rows(statements.TAKEN_IDS, (conv.conversation_id, ids))
+            if taken:
+                raise MessagesTakenError(exchange_words.TAKEN)
+            if not self._database.rows(statements.SELECT_CONVERSATION, (conv.conversation_id,)):
+                self._insert(conv)
+                return Merged.ADDED
+            stored = self.load(conv.conversation_id)
+            new = [node for node in conv.nodes.values() if node.node_id not in stored.nodes]
+            self.restore(conv.conversation_id)
+            if not new:
+                return Merged.PRESENT
+            updated_at = max(stored.updated_at, conv.updated_at)
+            grown = replace(add_nodes(stored, *new), updated_at=updated_at)
+            roles = {node_id: node.role for node_id, node in grown.nodes.items()}
+            if any(node.parent and roles[node.parent] is node.role for node in new):
+                raise MessagesTakenError(exchange_words.TAKEN)
+            self._update_conversation(conversation_row(grown), conversation_row(stored))
+            self._write_nodes(grown, new)
+            self._write_shown(grown)
+            return Merged.GROWN
 
     def save(self, conv: Conversation, *, since: Conversation) -> None:
         """Write the changes of a conversation relative to `since`, the value that was saved last.
@@ -178,6 +224,11 @@ class ConversationStore:
         # newest versions; replace() then restores the versions that were shown before.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown)
+
+    def _insert(self, conv: Conversation) -> None:
+        self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
+        self._write_nodes(conv, conv.nodes.values())
+        self._write_shown(conv)
 
     def _update_conversation(self, row: ConversationRecord, old: ConversationRecord) -> None:
         # UPDATE_CONVERSATION leaves a column unchanged if its parameter is None (NULL).

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.conversation.folding import search_text
 from app.paths import free_name
 from app.store.errors import (
     DatabaseDamagedError,
@@ -40,6 +41,8 @@ class Database:
         self._path = path
         with self._errors_in_words():
             self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
+            # The triggers of the search index call this function.
+            self._connection.create_function("search_text", 1, search_text, deterministic=True)
 
     def close(self) -> None:
         self._connection.close()

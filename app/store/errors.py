@@ -8,6 +8,7 @@ EngineError (engine)
     ├── DatabaseDamagedError        the file is damaged or no database
     ├── DatabaseFileError           the file cannot be opened, read or written
     ├── ConversationMissingError    deleted for good
+    ├── MessagesTakenError          an imported message has the id of another conversation's message
     └── AlreadyRunningError         another Rejoinder uses the data folder
 """
 
@@ -65,6 +66,10 @@ class ConversationMissingError(StoreError):
     """The conversation was deleted for good."""
 
     title = words.CONVERSATION_MISSING
+
+
+class MessagesTakenError(StoreError):
+    """An imported conversation has ids of messages that belong to another conversation."""
 
 
 class AlreadyRunningError(StoreError):

@@ -112,4 +112,49 @@ _M004: Migration = (
     "ALTER TABLE messages ADD COLUMN accepted_tokens INTEGER DEFAULT 0",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004)
+# The index of the search (search.py). A message is indexed if it does not stream and its number is
+# not in the range that search_progress holds: these are messages of earlier versions, which are
+# indexed in slices. The connection provides the SQL function search_text (database.py). Without the
+# index of all prefixes of 2 and 3 characters, the first letters of a search would take 0.2 s in a
+# million messages; with it, the database grows by 58 % instead of 40 %.
+_PENDING = "EXISTS (SELECT 1 FROM search_progress WHERE {0}.message_number BETWEEN first AND last)"
+_ADD = (
+    "INSERT INTO message_search (rowid, text) SELECT new.message_number, search_text(new.content)"
+)
+_REMOVE = (
+    "INSERT INTO message_search (message_search, rowid, text)"
+    " SELECT 'delete', old.message_number, search_text(old.content)"
+)
+_M005: Migration = (
+    """
+    CREATE VIRTUAL TABLE message_search USING fts5 (
+        text, content = '', columnsize = 0, prefix = '2 3',
+        tokenize = 'unicode61 remove_diacritics 2'
+    )
+    """,
+    "CREATE TABLE search_progress (first INTEGER NOT NULL, last INTEGER NOT NULL) STRICT",
+    """
+    INSERT INTO search_progress
+    SELECT 1, coalesce(max(message_number), 0) FROM messages
+    """,
+    f"""
+    CREATE TRIGGER search_insert AFTER INSERT ON messages
+    WHEN new.status <> 'streaming' AND NOT {_PENDING.format("new")}
+    BEGIN {_ADD}; END
+    """,
+    f"""
+    CREATE TRIGGER search_delete AFTER DELETE ON messages
+    WHEN old.status <> 'streaming' AND NOT {_PENDING.format("old")}
+    BEGIN {_REMOVE}; END
+    """,
+    f"""
+    CREATE TRIGGER search_update AFTER UPDATE OF content, status ON messages
+    WHEN (old.content <> new.content OR old.status <> new.status) AND NOT {_PENDING.format("new")}
+    BEGIN
+        {_REMOVE} WHERE old.status <> 'streaming';
+        {_ADD} WHERE new.status <> 'streaming';
+    END
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005)

@@ -61,6 +61,11 @@ PUT_MESSAGE = _insert(
 SELECT_MESSAGES = _select(
     "messages", MESSAGE_COLUMNS, "WHERE conversation_id = ? ORDER BY message_number"
 )
+# Parameters: a conversation, and a JSON array of message ids.
+TAKEN_IDS = """
+    SELECT count(*) FROM messages
+    WHERE conversation_id <> ?1 AND node_id IN (SELECT value FROM json_each(?2))
+"""
 SAVE_TEXT = (
     "UPDATE messages SET content = ?, reasoning = ? WHERE node_id = ? AND status = 'streaming'"
 )
@@ -69,3 +74,51 @@ STOP_INTERRUPTED = "UPDATE messages SET status = 'stopped' WHERE status = 'strea
 INSERT_SHOWN = _insert("shown_versions", ShownRow._fields)
 SELECT_SHOWN = _select("shown_versions", ShownRow._fields, "WHERE conversation_id = ?")
 DELETE_SHOWN = "DELETE FROM shown_versions WHERE conversation_id = ?"
+
+SEARCH_PENDING = "SELECT first, last FROM search_progress"
+# The numbers of the last messages of a range, until a number of messages or a size is reached. The
+# newest message comes first, the last row is the first message of the slice.
+SEARCH_SIZES = """
+    SELECT message_number FROM (
+        SELECT message_number, sum(length(content)) OVER (ORDER BY message_number DESC) AS size,
+            length(content) AS own
+        FROM (
+            SELECT message_number, content FROM messages WHERE message_number BETWEEN ? AND ?
+            ORDER BY message_number DESC LIMIT ?
+        )
+    )
+    WHERE size - own <= ?
+"""
+SEARCH_INDEX = """
+    INSERT INTO message_search (rowid, text)
+    SELECT message_number, search_text(content) FROM messages
+    WHERE message_number BETWEEN ? AND ? AND status <> 'streaming'
+"""
+SEARCH_DONE = "UPDATE search_progress SET last = ? - 1"
+# CROSS JOIN fixes the order of the loops: SQLite then reads the hits newest first and stops at the
+# limit, instead of sorting all hits.
+SEARCH_FIND = """
+    SELECT conversations.conversation_id, title, updated_at, node_id, role, messages.created_at,
+        content
+    FROM message_search
+    CROSS JOIN messages ON messages.message_number = message_search.rowid
+    CROSS JOIN conversations USING (conversation_id)
+    WHERE message_search MATCH ?1
+        AND conversations.deleted_at IS NULL
+        AND (?2 IS NULL OR messages.created_at >= ?2)
+        AND (?3 IS NULL OR messages.created_at < ?3)
+        AND (?4 IS NULL OR json_extract(generation, '$.model_name') = ?4)
+    ORDER BY message_search.rowid DESC
+    LIMIT ?5
+"""
+# The deleted messages of a conversation, and all messages below them.
+DELETED_MESSAGES = """
+    WITH RECURSIVE gone (node_id) AS (
+        SELECT node_id FROM messages INDEXED BY messages_deleted
+        WHERE deleted_at IS NOT NULL AND conversation_id = ?1
+        UNION
+        SELECT below.node_id FROM messages AS below JOIN gone ON below.parent = gone.node_id
+        WHERE below.conversation_id = ?1
+    )
+    SELECT node_id FROM gone
+"""

@@ -24,7 +24,9 @@ def test_first_word_skips_options_and_their_values(line: str, word: str | None) 
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "chat | models | bench" in capsys.readouterr().out
+    assert "chat | models | import | export | search | bench" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_start_without_display_prints_reason_and_returns_1(

@@ -1,0 +1,27 @@
+"""Conversations in files: export to JSON, Markdown, HTML and text, and import from JSON exports.
+
+Everything in an imported file is hostile: sizes, depths, counts and types are checked before use,
+and each refusal is one sentence (words/exchange.py).
+
+The JSON that `own_json` writes is an array of conversation objects. It keeps all branches:
+
+    format              "rejoinder-conversation"
+    version             1
+    conversation_id     string; an import of a stored conversation adds only its missing messages
+    title, title_is_manual, system_prompt, read_system_prompt (string or null), keep_ready, draft
+    created_at, updated_at      Unix seconds
+    setup               object: the generation options of the chat; null means the model's default
+    shown               object: parent id ("" for the first message) to the id of the version shown
+                        below it, if that is not the newest one
+    messages            array, each parent before its children, versions of a message oldest first:
+        node_id, parent     strings; parent is null for a first message
+        role                "user" or "assistant"; the roles alternate
+        content, reasoning  strings in Markdown
+        created_at          Unix seconds
+        status              "complete", "stopped" or "failed"
+        reply               null, or object: token_ids (array), answer_start, tokenizer_hash
+        generation          null, or object: model, sampling options and usage of the reply
+        problem             null, or object: title, cause, advice, details
+
+Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.
+"""

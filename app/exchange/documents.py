@@ -1,0 +1,115 @@
+"""The branch on show of a conversation as Markdown, HTML or plain text. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from html import escape
+
+from markdown_it import MarkdownIt
+
+from app.conversation.tree import Conversation, MessageNode, shown_path
+from app.words import exchange as words
+from engine.types import Role
+
+_RULE = "-" * 60
+_FENCE = re.compile(r"`{3,}|~{3,}")
+
+# Nothing is loaded when the page is opened: no script, no picture of another server.
+_HEAD = """<!DOCTYPE html>
+<html><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<style>
+body { font: 11pt/1.5 -apple-system, "Segoe UI", sans-serif; max-width: 46em; margin: 2em auto; padding: 0 1em }
+h1 { font-size: 1.5em } h2 { font-size: 1em; margin: 1.8em 0 .3em; color: #555; break-after: avoid }
+.chat + .chat { break-before: page } .user { background: #f3f3f5; border-radius: .6em; padding: .1em 1em }
+pre { background: #f6f6f8; padding: .8em; white-space: pre-wrap; overflow-wrap: anywhere; break-inside: avoid-page }
+code { font-family: ui-monospace, Menlo, monospace; font-size: .9em }
+table { border-collapse: collapse } td, th { border: 1px solid #ccc; padding: .2em .6em }
+details, blockquote { color: #555 } p, li { orphans: 3; widows: 3 }
+@media print { body { max-width: none; margin: 0 } }
+</style>
+"""
+HTML_END = "</body></html>\n"
+
+_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+def to_markdown(conv: Conversation) -> str:
+    """Return a title, and a heading and the text of each message. The text is unchanged."""
+    parts = [f"# {conv.title}"]
+    if conv.system_prompt.strip():
+        parts += [f"## {words.SYSTEM_PROMPT}", conv.system_prompt]
+    for node in shown_path(conv):
+        if _has_text(node):
+            parts += [f"## {_author(node)}", message_markdown(node)]
+    return "\n\n".join(parts) + "\n"
+
+
+def message_markdown(node: MessageNode) -> str:
+    """Return the text of a message, with its open code block closed. Thoughts are quoted."""
+    text = _closed(node.content.strip("\n"))
+    if not node.reasoning.strip():
+        return text
+    lines = (f"> {line}".rstrip() for line in node.reasoning.strip().splitlines())
+    return "\n".join((f"> **{words.THOUGHTS}**", ">", *lines)) + f"\n\n{text}"
+
+
+def to_text(conv: Conversation) -> str:
+    """Return the messages without Markdown headings; the Markdown in a message stays."""
+    parts = [conv.title, _RULE]
+    if conv.system_prompt.strip():
+        parts += [f"{words.SYSTEM_PROMPT}:", conv.system_prompt, _RULE]
+    for node in shown_path(conv):
+        if _has_text(node):
+            parts += [f"{_author(node)} ({_date(node)}):", node.content, _RULE]
+    return "\n\n".join(parts) + "\n"
+
+
+def html_start(title: str) -> str:
+    return f"{_HEAD}<title>{escape(title)}</title></head><body>\n"
+
+
+def to_html(conv: Conversation) -> str:
+    """Return a section for a page that html_start() begins. HTML in a message is escaped."""
+    parts = [f'<section class="chat"><h1>{escape(conv.title)}</h1>']
+    if conv.system_prompt.strip():
+        prompt = _markdown.render(conv.system_prompt)
+        parts.append(f"<details><summary>{words.SYSTEM_PROMPT}</summary>{prompt}</details>")
+    for node in shown_path(conv):
+        if not _has_text(node):
+            continue
+        parts.append(f"<h2>{escape(_author(node))} · {_date(node)}</h2>")
+        if node.reasoning.strip():
+            thoughts = _markdown.render(node.reasoning)
+            parts.append(f"<details><summary>{words.THOUGHTS}</summary>{thoughts}</details>")
+        parts.append(f'<div class="{node.role}">{_markdown.render(node.content)}</div>')
+    return "\n".join((*parts, "</section>\n"))
+
+
+def _has_text(node: MessageNode) -> bool:
+    return bool(node.content.strip() or node.reasoning.strip())
+
+
+def _author(node: MessageNode) -> str:
+    if node.role is Role.USER:
+        return words.YOU
+    return (node.generation and node.generation.model_name) or words.ASSISTANT
+
+
+def _date(node: MessageNode) -> str:
+    return datetime.fromtimestamp(node.created_at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _closed(text: str) -> str:
+    """Close a code block that a cut-off reply left open, so that it does not swallow what follows."""
+    fence = ""
+    for line in text.splitlines():
+        match = _FENCE.match(line.lstrip())
+        if match is None:
+            continue
+        if not fence:
+            fence = match[0]
+        elif match[0].startswith(fence) and not line.strip().strip(fence[0]):
+            fence = ""
+    return f"{text}\n{fence}" if fence else text

@@ -1,0 +1,220 @@
+"""Rejoinder's own JSON of a conversation, with all branches. The package's docstring has the fields."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+
+from app.conversation.text import clean_text
+from app.conversation.tree import (
+    Conversation,
+    Generation,
+    MessageNode,
+    MessageStatus,
+    NodeId,
+    Setup,
+    add_nodes,
+    show_version,
+)
+from app.exchange.foreign import MAX_MESSAGES, MAX_VERSIONS, as_seconds
+from app.exchange.reading import UnreadableError
+from app.store.codec import from_parsed
+from app.words import exchange as words
+from engine.types import ConversationId, Problem, ReplyTokens, Role
+
+FORMAT = "rejoinder-conversation"
+VERSION = 1
+_MAX_ID_LEN = 100
+_MAX_TOKEN = 2**32
+_FIRST = ""  # key in `shown` for the versions of the first message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tokens:
+    token_ids: tuple[int, ...]
+    answer_start: int
+    tokenizer_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Message:
+    """A message in the file. The fields are those of MessageNode."""
+
+    node_id: str
+    parent: str | None = None
+    role: Role
+    content: str
+    created_at: float
+    reasoning: str = ""
+    reply: _Tokens | None = None
+    status: MessageStatus = MessageStatus.COMPLETE
+    generation: Generation | None = None
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _File:
+    """A conversation in the file, without `shown`."""
+
+    conversation_id: str
+    created_at: float
+    updated_at: float
+    title: str
+    title_is_manual: bool = False
+    system_prompt: str = ""
+    read_system_prompt: str | None = None
+    keep_ready: bool = False
+    setup: Setup = field(default_factory=Setup)
+    draft: str = ""
+    messages: tuple[_Message, ...]
+
+
+def to_json(conv: Conversation) -> str:
+    """Return the JSON object of a conversation, without its deleted messages."""
+    there = {node_id for ids in conv.children.values() for node_id in ids}
+    kept: set[NodeId | None] = {None}
+    messages: list[_Message] = []
+    for node in conv.nodes.values():
+        if node.node_id in there and node.parent in kept:
+            kept.add(node.node_id)
+            messages.append(_message(node))
+    file = _File(
+        conversation_id=conv.conversation_id,
+        created_at=conv.created_at,
+        updated_at=conv.updated_at,
+        title=conv.title,
+        title_is_manual=conv.title_is_manual,
+        system_prompt=conv.system_prompt,
+        read_system_prompt=conv.read_system_prompt,
+        keep_ready=conv.keep_ready,
+        setup=conv.setup,
+        draft=conv.draft,
+        messages=tuple(messages),
+    )
+    shown = {parent or _FIRST: node for parent, node in conv.shown.items() if parent in kept}
+    value = {"format": FORMAT, "version": VERSION, **asdict(file), "shown": shown}
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def is_own(value: Mapping[str, object]) -> bool:
+    return value.get("format") == FORMAT
+
+
+def from_value(value: Mapping[str, object]) -> Conversation:
+    """Return the conversation that a parsed object describes.
+
+    Raises:
+        UnreadableError: the object is not valid, or has another version.
+    """
+    if value.get("version") != VERSION:
+        raise UnreadableError(words.NEWER)
+    try:
+        return _conversation(from_parsed(_File, value), value.get("shown"))
+    except (ValueError, OverflowError):
+        raise UnreadableError(words.BAD_CONVERSATION) from None
+
+
+def _conversation(file: _File, shown: object) -> Conversation:
+    if len(file.messages) > MAX_MESSAGES:
+        raise UnreadableError(words.TOO_MANY_MESSAGES)
+    _check_tree(file.messages)
+    conv = Conversation(
+        conversation_id=ConversationId(_id(file.conversation_id)),
+        created_at=_time(file.created_at),
+        updated_at=_time(file.updated_at),
+        title=clean_text(file.title),
+        title_is_manual=file.title_is_manual,
+        system_prompt=clean_text(file.system_prompt),
+        read_system_prompt=file.read_system_prompt and clean_text(file.read_system_prompt),
+        keep_ready=file.keep_ready,
+        setup=file.setup,
+        draft=clean_text(file.draft),
+    )
+    conv = add_nodes(conv, *map(_node, file.messages))
+    if isinstance(shown, dict):
+        for node_id in shown.values():  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(node_id, str) and node_id in conv.nodes:
+                conv = show_version(conv, NodeId(node_id))
+    return conv
+
+
+def _check_tree(messages: tuple[_Message, ...]) -> None:
+    roles: dict[str | None, Role] = {None: Role.ASSISTANT}
+    versions: dict[str | None, int] = {}
+    for message in messages:
+        if message.node_id in roles or message.parent not in roles:
+            raise ValueError("a parent comes before its children, and an id is used once")
+        if {roles[message.parent], message.role} != {Role.USER, Role.ASSISTANT}:
+            raise ValueError("the roles alternate")
+        roles[message.node_id] = message.role
+        versions[message.parent] = versions.get(message.parent, 0) + 1
+        if versions[message.parent] > MAX_VERSIONS:
+            raise UnreadableError(words.TOO_MANY_VERSIONS)
+
+
+def _message(node: MessageNode) -> _Message:
+    reply = node.reply
+    return _Message(
+        node_id=node.node_id,
+        parent=node.parent,
+        role=node.role,
+        content=node.content,
+        created_at=node.created_at,
+        reasoning=node.reasoning,
+        reply=reply
+        and _Tokens(
+            token_ids=reply.token_ids,
+            answer_start=reply.answer_start,
+            tokenizer_hash=reply.tokenizer_hash,
+        ),
+        status=_ended(node.status),
+        generation=node.generation,
+        problem=node.problem,
+    )
+
+
+def _node(message: _Message) -> MessageNode:
+    tokens = message.reply
+    if tokens and not all(0 <= token < _MAX_TOKEN for token in tokens.token_ids):
+        raise ValueError("a token id is out of range")
+    if tokens and not 0 <= tokens.answer_start <= len(tokens.token_ids):
+        raise ValueError("answer_start is out of range")
+    return MessageNode(
+        node_id=NodeId(_id(message.node_id)),
+        parent=None if message.parent is None else NodeId(message.parent),
+        role=message.role,
+        content=clean_text(message.content),
+        created_at=_time(message.created_at),
+        reasoning=clean_text(message.reasoning),
+        reply=tokens
+        and ReplyTokens.of(
+            tokens.token_ids,
+            answer_start=tokens.answer_start,
+            tokenizer_hash=clean_text(tokens.tokenizer_hash),
+        ),
+        status=_ended(message.status),
+        generation=message.generation and _clean(message.generation),
+        problem=message.problem,
+    )
+
+
+def _clean(generation: Generation) -> Generation:
+    return replace(generation, model_name=clean_text(generation.model_name))
+
+
+def _ended(status: MessageStatus) -> MessageStatus:
+    """Return the status of a message that no engine writes: a streaming one has stopped."""
+    return MessageStatus.STOPPED if status is MessageStatus.STREAMING else status
+
+
+def _id(text: str) -> str:
+    if not 0 < len(text) <= _MAX_ID_LEN or not text.isascii() or not text.isprintable():
+        raise ValueError("an id has other characters, or is too long")
+    return text
+
+
+def _time(seconds: float) -> float:
+    if as_seconds(seconds) != seconds:
+        raise ValueError("a time is out of range")
+    return seconds

@@ -1,0 +1,201 @@
+"""Full-text search over all messages, with an SQLite FTS5 index (https://sqlite.org/fts5.html).
+
+Triggers in the database keep the index up to date (schema.py). They index the text that
+`search_text` returns. A streaming reply is indexed when it ends. For a database of an earlier
+version, `index_slice` indexes the old messages, newest first. The table search_progress has the
+numbers of the messages that are not indexed yet.
+
+The index has no copy of the text. `find` therefore loads the text of a hit from the table messages
+and looks for the place of the match in it.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from app.conversation.folding import fold, search_text
+from app.conversation.text import clean_text
+from app.conversation.tree import NodeId
+from app.store import statements
+from app.store.database import Database
+from engine.types import ConversationId, Role
+
+FIRST_HITS = 50
+SLICE_MESSAGES = 200  # messages that one slice indexes: about 30 ms of the store thread
+SLICE_BYTES = 1_000_000
+_MAX_TERMS = 16
+_MAX_TERM_LEN = 64
+_BEFORE, _AFTER = 40, 120  # characters of an excerpt before and after the match
+_PARTS = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_WORD = re.compile(r"\w+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchFilter:
+    """Conditions on the found messages. None means no condition."""
+
+    since: float | None = None  # Unix seconds, inclusive
+    until: float | None = None  # Unix seconds, exclusive
+    model_name: str | None = None  # only replies of this model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """A piece of a message on one line. text[start:end] is the match; empty if not located."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageHit:
+    """A found message."""
+
+    node_id: NodeId
+    role: Role
+    created_at: float
+    excerpt: Excerpt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationHits:
+    """The found messages of one conversation, newest first."""
+
+    conversation_id: ConversationId
+    title: str
+    updated_at: float
+    hits: tuple[MessageHit, ...]
+
+
+class MessageSearch:
+    """The search index of a database. Use on the store thread only."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def index_slice(self) -> bool:
+        """Index some messages of an earlier version. Return True if more messages are left."""
+        first, last = self._pending()
+        if first > last:
+            return False
+        sizes = self._database.rows(
+            statements.SEARCH_SIZES, (first, last, SLICE_MESSAGES, SLICE_BYTES)
+        )
+        start = sizes[-1][0] if sizes else first
+        with self._database.transaction():
+            self._database.run(statements.SEARCH_INDEX, (start, last))
+            self._database.run(statements.SEARCH_DONE, (start,))
+        return True
+
+    def find(
+        self, words: str, only: SearchFilter | None = None, *, limit: int = FIRST_HITS
+    ) -> tuple[ConversationHits, ...]:
+        """Return the newest messages that contain all words, grouped by conversation.
+
+        A word matches every word that begins with it. Words in double quotes match as a phrase.
+        Case, accents and punctuation are ignored. A single letter matches only as a whole word, and
+        is not searched for alone.
+        """
+        terms = tuple(query_terms(words))
+        if all(_is_letter(term) for term in terms):
+            return ()
+        only = only or SearchFilter()
+        rows = self._database.rows(
+            statements.SEARCH_FIND,
+            (" AND ".join(map(_fts_term, terms)), only.since, only.until, only.model_name, limit),
+        )
+        gone = self._below_deleted({str(row[0]) for row in rows})
+        pattern = match_pattern(terms)
+        groups: dict[str, list[MessageHit]] = {}
+        heads: dict[str, tuple[str, float]] = {}
+        for conversation_id, title, updated_at, node_id, role, created_at, content in rows:
+            if node_id in gone:
+                continue
+            hit = MessageHit(
+                node_id=NodeId(str(node_id)),
+                role=Role(str(role)),
+                created_at=_number(created_at),
+                excerpt=excerpt(str(content), pattern),
+            )
+            groups.setdefault(str(conversation_id), []).append(hit)
+            heads[str(conversation_id)] = str(title), _number(updated_at)
+        return tuple(
+            ConversationHits(
+                conversation_id=ConversationId(key),
+                title=heads[key][0],
+                updated_at=heads[key][1],
+                hits=tuple(hits),
+            )
+            for key, hits in groups.items()
+        )
+
+    def _pending(self) -> tuple[int, int]:
+        """Return the first and the last message number that is not indexed yet."""
+        ((first, last),) = self._database.rows(statements.SEARCH_PENDING)
+        assert isinstance(first, int)
+        assert isinstance(last, int)
+        return first, last
+
+    def _below_deleted(self, conversations: Iterable[str]) -> set[object]:
+        """Return the ids of the messages that are deleted, or below a deleted message."""
+        found: set[object] = set()
+        for conversation_id in conversations:
+            rows = self._database.rows(statements.DELETED_MESSAGES, (conversation_id,))
+            found.update(node_id for (node_id,) in rows)
+        return found
+
+
+def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:
+    """Return the surroundings of the first match of a pattern in the folded text."""
+    folded, offsets = fold(content)
+    match = place.search(folded)
+    start, end = (offsets[match.start()], offsets[match.end()]) if match else (0, 0)
+    before = " ".join(content[max(0, start - _BEFORE) : start].split())
+    before += " " if start and content[start - 1].isspace() and before else ""
+    marked = " ".join(content[start:end].split())
+    after = content[end : end + _AFTER]
+    tail = " " * after[:1].isspace() + " ".join(after.split())
+    head = ("…" if start > _BEFORE else "") + before
+    tail += "…" if end + _AFTER < len(content) else ""
+    return Excerpt(text=head + marked + tail, start=len(head), end=len(head) + len(marked))
+
+
+def query_terms(words: str) -> Iterator[str]:
+    """Yield the words and phrases of a query, without punctuation. A phrase contains spaces."""
+    text = unicodedata.normalize("NFKC", clean_text(words[: _MAX_TERMS * _MAX_TERM_LEN]))
+    parts = list(_PARTS.finditer(text))[:_MAX_TERMS]
+    for part in parts:
+        text = " ".join(_WORD.findall(part[1] or part[2] or ""))[:_MAX_TERM_LEN].strip()
+        if text:
+            yield text
+
+
+def _is_letter(term: str) -> bool:
+    return len(term) == 1 and search_text(term) == term
+
+
+def _fts_term(term: str) -> str:
+    # Terms contain only letters, digits, underscores and spaces, so no quote needs escaping.
+    # search_text() adds a space after a Chinese, Japanese or Korean character, which is a word.
+    text = search_text(term)
+    is_whole = _is_letter(term) or text.endswith(" ")
+    return f'"{text}"' if is_whole else f'"{text}" *'
+
+
+def match_pattern(terms: Iterable[str]) -> re.Pattern[str]:
+    """Return a pattern that finds the first of some terms in folded text."""
+    patterns = (
+        r"[\W_]+".join(re.escape(word) for word in fold(term)[0].replace("_", " ").split())
+        for term in terms
+    )
+    # A word begins after a character that is no letter, or anywhere in Chinese or Japanese text.
+    return re.compile("|".join(rf"(?<![a-z0-9])(?:{pattern})" for pattern in patterns if pattern))
+
+
+def _number(value: object) -> float:
+    assert isinstance(value, int | float)
+    return float(value)

@@ -1,0 +1,77 @@
+"""Texts of import, export and search. A file that cannot be read is described by one sentence."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# Reasons why a file or a conversation cannot be imported.
+DAMAGED: Final = "It is damaged: the JSON in it breaks off or is invalid."
+NOT_TEXT: Final = "It is not UTF-8 text."
+TOO_DEEP: Final = "Its JSON is nested too deeply."
+TOO_LARGE: Final = "One of its conversations is larger than 32 million characters."
+TOO_MUCH: Final = "It unpacks to more than 8 GB."
+TOO_MANY_FILES: Final = "It has more than 100,000 files."
+TOO_MANY_MESSAGES: Final = "It has more than 50,000 messages."
+TOO_MANY_VERSIONS: Final = "It has more than 1,000 versions of one message."
+BAD_ZIP: Final = "The ZIP file is damaged or encrypted."
+BAD_CONVERSATION: Final = "Its fields are missing or have wrong types."
+NEWER: Final = "A newer Rejoinder wrote it. Update Rejoinder, then import it again."
+EMPTY: Final = "It has no messages that can be read."
+UNKNOWN: Final = "It holds no conversations of a known kind."
+TAKEN: Final = "Its messages belong to another conversation here."
+
+# Texts that take the place of what another app stored and Rejoinder cannot show.
+NO_QUESTION: Final = "(This conversation began with an answer.)"
+NO_TEXT: Final = "(An image or a file was here.)"
+
+# Headings in exported files.
+YOU: Final = "You"
+ASSISTANT: Final = "Assistant"
+SYSTEM_PROMPT: Final = "System prompt"
+THOUGHTS: Final = "Thoughts"
+
+ALREADY_HERE: Final = "already here"
+NOTHING_FOUND: Final = "Nothing was found."
+WHICH_KIND: Final = "The file name must end in .json, .md, .html or .txt."
+
+
+def count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def conversation_number(name: str, number: int) -> str:
+    return f"{name}, conversation {number}"
+
+
+def imported(added: int, grown: int, present: int) -> str:
+    """Return the summary of an import."""
+    parts = [f"{count(added, 'conversation')} imported"]
+    if grown:
+        parts.append(f"{grown} continued")
+    if present:
+        parts.append(f"{present} {ALREADY_HERE}")
+    return ", ".join(parts) + "."
+
+
+def exported(number: int, name: str) -> str:
+    return f"{count(number, 'conversation')} exported to {name}."
+
+
+def unreadable(number: int) -> str:
+    return f"{count(number, 'item')} could not be read:"
+
+
+def cannot_read(reason: str | None) -> str:
+    return f"It cannot be read: {reason}." if reason else "It cannot be read."
+
+
+def cannot_write(path: object, reason: str | None) -> str:
+    return f"{path} cannot be written: {reason}."
+
+
+def no_such_chat(name: str) -> str:
+    return f"No conversation is called “{name}”."
+
+
+def several_chats(name: str, number: int) -> str:
+    return f"{number} conversations are called “{name}”; rename one of them."

@@ -1,0 +1,24 @@
+"""A program that imports a file into a database until test_import_kill.py kills it.
+
+Arguments: path of the database, path of the file. It prints the id of each stored conversation.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from app.exchange.importing import Import, Unreadable
+from app.store.conversations import open_store
+
+
+def main(database: Path, file: Path) -> None:
+    store = open_store(database, now=0.0).store
+    for one in Import([file], now=0.0).found():
+        assert not isinstance(one, Unreadable)
+        store.merge(one)
+        print(one.conversation_id, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

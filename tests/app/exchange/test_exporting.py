@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+from app.conversation.tree import Conversation, replace_node, set_title
+from app.exchange.documents import message_markdown, to_html
+from app.exchange.exporting import ExportKindError, export
+from app.exchange.importing import Import
+from app.exchange.own_json import from_value, to_json
+from app.exchange.reading import UnreadableError
+from engine.errors import DiskError
+from tests.fakes.conversations import ConversationWriter
+from tests.fakes.trees import conversations, without_deleted
+
+
+def written(*texts: str, answer: str = "Yes.") -> ConversationWriter:
+    writer = ConversationWriter()
+    for text in texts:
+        writer.send(text, answer)
+    return writer
+
+
+def answered(answer: str) -> str:
+    writer = written("Hi", answer=answer)
+    return message_markdown(list(writer.conv.nodes.values())[1])
+
+
+@given(conv=conversations())
+@settings(max_examples=100)
+def test_exported_json_of_a_random_tree_is_imported_equal(conv: Conversation) -> None:
+    conv.check_invariants()
+
+    assert from_value(json.loads(to_json(conv))) == without_deleted(conv)
+
+
+def test_export_of_several_conversations_is_imported_equal(tmp_path: Path) -> None:
+    convs = [replace(written("one", "two").conv, title=f"Chat {n}") for n in range(5)]
+    path = tmp_path / "all.json"
+
+    assert export(path, convs) == 5
+    assert list(Import([path], now=0.0).found()) == convs
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_export_of_no_conversation_is_valid_json(tmp_path: Path) -> None:
+    path = tmp_path / "none.json"
+    export(path, [])
+
+    assert json.loads(path.read_text()) == []
+
+
+@pytest.mark.parametrize("ending", ["md", "html", "txt", "JSON"])
+def test_export_has_the_branch_on_show(tmp_path: Path, ending: str) -> None:
+    writer = written("What is a boat?")
+    writer.edit(writer.conv.children[None][0], "What is a ship?", "A large boat.")
+    path = tmp_path / f"chat.{ending}"
+
+    export(path, [set_title(writer.conv, "Ships & boats")])
+
+    text = path.read_text(encoding="utf-8")
+    assert "What is a ship?" in text
+    assert "A large boat." in text
+    assert ("What is a boat?" in text) == (ending == "JSON")
+
+
+def test_export_to_an_unknown_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportKindError):
+        export(tmp_path / "chat.docx", [])
+
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_failed_export_leaves_the_existing_file(tmp_path: Path) -> None:
+    path = tmp_path / "chat.md"
+    path.write_text("old")
+
+    def cancelled() -> Iterator[Conversation]:
+        yield written("one").conv
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export(path, cancelled())
+
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_export_to_a_missing_folder_raises(tmp_path: Path) -> None:
+    with pytest.raises(DiskError):
+        export(tmp_path / "missing" / "chat.md", [])
+
+
+def test_html_of_a_message_with_html_is_escaped() -> None:
+    hostile = '<script>alert(1)</script> [x](javascript:alert(1)) <img src="http://x/y.png">'
+    conv = set_title(written(hostile, answer=hostile).conv, "<b>Title</b>")
+
+    page = to_html(conv)
+
+    assert "<script" not in page
+    assert "<img" not in page
+    assert 'href="javascript' not in page
+    assert "&lt;b&gt;Title" in page
+
+
+def test_markdown_closes_an_open_code_block() -> None:
+    assert answered("```python\nprint()") == "```python\nprint()\n```"
+    assert answered("```\na\n```\ntext") == "```\na\n```\ntext"
+    assert answered("````\n```\na") == "````\n```\na\n````"
+
+
+def test_markdown_quotes_thoughts() -> None:
+    writer = written("Hi", answer="Yes.")
+    reply = replace(list(writer.conv.nodes.values())[1], reasoning="One\n\nTwo")
+    writer.conv = replace_node(writer.conv, reply)
+
+    assert message_markdown(reply) == "> **Thoughts**\n>\n> One\n>\n> Two\n\nYes."
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"conversation_id": ""},
+        {"conversation_id": "x" * 101},
+        {"conversation_id": 5},
+        {"created_at": -1},
+        {"created_at": True},
+        {"updated_at": "out-of-range"},
+        {"title": None},
+        {"setup": {"temperature": "hot"}},
+        {"messages": "none"},
+        {"messages": [{"node_id": "A1u"}]},
+    ],
+)
+def test_own_json_with_a_wrong_field_is_refused(change: dict[str, object]) -> None:
+    value = json.loads(to_json(written("one").conv)) | change
+
+    with pytest.raises(UnreadableError):
+        from_value(value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"node_id": "A1r"},
+        {"parent": "A1r"},
+        {"parent": "missing"},
+        {"role": "assistant"},
+        {"role": "tool"},
+        {"status": "lost"},
+        {"content": None},
+        {"created_at": 1e30},
+        {"reply": {"token_ids": [-1], "answer_start": 0, "tokenizer_hash": ""}},
+        {"reply": {"token_ids": [2**32], "answer_start": 0, "tokenizer_hash": ""}},
+        {"reply": {"token_ids": [1], "answer_start": 2, "tokenizer_hash": ""}},
+        {"generation": {"model_name": 5}},
+    ],
+)
+def test_own_json_with_a_wrong_message_is_refused(change: dict[str, object]) -> None:
+    value = json.loads(to_json(written("one").conv))
+    value["messages"][0] |= change
+
+    with pytest.raises(UnreadableError):
+        from_value(value)
