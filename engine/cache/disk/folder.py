@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from engine.cache.disk.index import Entry, Index, entry_of, packed, unpacked
+from engine.cache.disk.index import Entry, Index, entry_of, unpacked
 from engine.cache.disk.record import PART_SUFFIX, SUFFIX, RecordError, read_header
 
 log = logging.getLogger(__name__)
@@ -39,8 +39,33 @@ class FolderInUseError(Exception):
     """Another process uses the folder."""
 
 
+class FolderLock:
+    """The right to use the folder of all models. One process at a time has it."""
+
+    def __init__(self, root: Path) -> None:
+        """Create the folder if needed, and lock it.
+
+        Raises:
+            FolderInUseError: another process uses the folder.
+            OSError: the folder cannot be created or locked.
+        """
+        is_new = not root.exists()
+        _make_private(root)
+        self._file = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._file)
+            raise FolderInUseError from error
+        if is_new:
+            _mark_as_cache(root)
+
+    def release(self) -> None:
+        os.close(self._file)
+
+
 class Folder:
-    """The records of one namespace, while this process holds the lock of the whole folder."""
+    """The records of one namespace. The caller holds the FolderLock of the root."""
 
     def __init__(self, root: Path, namespace: str, clock: Callable[[], float] = time.time) -> None:
         """Open the folder, create it if needed, and load the index.
@@ -51,7 +76,6 @@ class Folder:
             clock: function that returns the Unix time.
 
         Raises:
-            FolderInUseError: another process uses the folder.
             OSError: the folder cannot be read or written.
         """
         self.namespace = namespace
@@ -60,27 +84,8 @@ class Folder:
         self._clock = clock
         self.index = Index()
         self.extra: dict[str, object] = {}  # further values in the saved index
-        is_new = not root.exists()
-        for folder in (root, self.path):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
-        self._lock = os.open(root / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(self._lock)
-            raise FolderInUseError from error
-        try:
-            if is_new:
-                _mark_as_cache(root)
-            self._load()
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Release the lock."""
-        os.close(self._lock)
+        _make_private(self.path)
+        self._load()
 
     def file(self, entry: Entry) -> Path:
         return self.path / (entry.address + SUFFIX)
@@ -90,12 +95,12 @@ class Folder:
         for entry in entries:
             self.file(entry).unlink(missing_ok=True)
 
-    def save_index(self, entries: Iterable[Entry], extra: dict[str, object]) -> None:
-        """Save the index atomically, readable by this user only."""
+    def save_index(self, data: bytes) -> None:
+        """Save an index, as returned by `packed`, atomically and readable by this user only."""
         part = self.path / (_INDEX + PART_SUFFIX)
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(opened, "wb") as file:
-            file.write(packed(list(entries), extra))
+            file.write(data)
         part.replace(self.path / _INDEX)
 
     def other_bytes(self) -> int:
@@ -123,10 +128,10 @@ class Folder:
         now = self._clock()
         with os.scandir(self.path) as files:
             for file in files:
-                address, suffix = os.path.splitext(file.name)
-                if suffix == PART_SUFFIX:
-                    os.unlink(file.path)
-                if suffix != SUFFIX:
+                address = file.name.removesuffix(SUFFIX)
+                if file.name.endswith(PART_SUFFIX):
+                    Path(file.path).unlink()
+                if address == file.name:
                     continue
                 entry = known.get(address) or self._read_entry(Path(file.path), address)
                 if entry is not None:
@@ -137,9 +142,8 @@ class Folder:
     def _saved(self) -> list[Entry]:
         path = self.path / _INDEX
         try:
-            if path.stat().st_size > _MAX_INDEX_BYTES:
-                raise RecordError("the index is too large")
-            entries, self.extra = unpacked(path.read_bytes())
+            with path.open("rb") as file:
+                entries, self.extra = unpacked(file.read(_MAX_INDEX_BYTES))
         except FileNotFoundError:
             return []
         except (RecordError, OSError) as error:
@@ -155,6 +159,11 @@ class Folder:
             log.info("a record of cached state is removed: %s", error)
             _remove(path)
             return None
+
+
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
 
 
 def _remove(path: Path) -> None:

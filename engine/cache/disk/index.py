@@ -152,6 +152,12 @@ class Index:
             self._unlink(entry)
         return removed
 
+    def resize(self, entry: Entry, nbytes: int) -> None:
+        """Correct the size of a record. Before it was written, it was estimated."""
+        if self.entries.get(entry.address) is entry:
+            self.nbytes += nbytes - entry.nbytes
+            entry.nbytes = nbytes
+
     def following(self, entry: Entry) -> list[Entry]:
         """Return the records whose parent is this one."""
         below = self._below.get(entry.address, {})

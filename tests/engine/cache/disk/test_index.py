@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache.disk.folder import Folder, FolderInUseError
-from engine.cache.disk.index import Entry, Index, Place, entry_of
+from engine.cache.disk.folder import Folder, FolderInUseError, FolderLock
+from engine.cache.disk.index import Entry, Index, Place, entry_of, packed
 from engine.cache.disk.record import RecordKey, RecordKind, read_header, write_record
 from engine.cache.feeding import Feed
 from engine.cache.radix import TokenRun
@@ -127,14 +127,12 @@ def _filled(root: Path, count: int) -> list[Entry]:
         write_record(folder.path, key, {"conversation": f"chat {number}"}, {})
         path = folder.path / f"{key.address}.safetensors"
         entries.append(entry_of(read_header(path, NAMESPACE), key.address, last_used=1.0))
-    folder.save_index(entries, {"written": 5})
-    folder.close()
+    folder.save_index(packed(entries, {"written": 5}))
     return entries
 
 
 def _known(root: Path) -> list[tuple[str, set[str], array[int]]]:
     folder = Folder(root, NAMESPACE)
-    folder.close()
     return sorted((e.address, e.users, e.ids) for e in folder.index.entries.values())
 
 
@@ -174,11 +172,12 @@ def test_records_that_are_gone_or_damaged_are_left_out(tmp_path: Path) -> None:
 
 def test_the_folder_is_private_and_used_by_one_process(tmp_path: Path) -> None:
     root = tmp_path / "deep" / "cache"
+    lock = FolderLock(root)
     folder = Folder(root, NAMESPACE)
     for path in (root, folder.path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert (root / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f068868")
     with pytest.raises(FolderInUseError):
-        Folder(root, "another model")
-    folder.close()
-    Folder(root, "another model").close()
+        FolderLock(root)
+    lock.release()
+    FolderLock(root).release()
