@@ -30,7 +30,12 @@ from typing import assert_never
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import Folder, FolderInUseError, FolderLock
+from engine.cache.disk.folder import (
+    Folder,
+    FolderInUseError,
+    FolderLock,
+    forget_in_other_folders,
+)
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
@@ -318,8 +323,7 @@ class EngineCore:
                 # The conversation stays pinned if it is pinned. Only Pin commands change that.
                 self._idler.drop(command.conversation_id)
                 self._history.forget(command.conversation_id)
-                if self.disk is not None:
-                    self.disk.forget(command.conversation_id)
+                attempt("deleting cached state", partial(self._forget_on_disk, command))
                 if self.cache is not None:
                     self.cache.forget(command.conversation_id)
                     # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
@@ -466,6 +470,21 @@ class EngineCore:
             attempt("writing cached state", partial(self.disk.close, self._config.disk_close_s))
         self.disk = None
         self._release_disk()
+
+    def _forget_on_disk(self, command: Forget) -> None:
+        """Delete the state of a conversation from disk, for all models."""
+        root = self._config.disk_folder
+        if root is None or not root.is_dir():
+            return
+        lock = None if self._disk_lock is not None else FolderLock(root)
+        used = self.disk.namespace if self.disk is not None else None
+        try:
+            if self.disk is not None:
+                self.disk.forget(command.conversation_id)
+            forget_in_other_folders(root, used, command.conversation_id)
+        finally:
+            if lock is not None:
+                lock.release()
 
     def _release_disk(self) -> None:
         if self._disk_lock is not None:

@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from engine.cache.disk.index import Entry, Index, entry_of, unpacked
+from engine.cache.disk.index import Entry, Index, entry_of, packed, unpacked
 from engine.cache.disk.record import PART_SUFFIX, SUFFIX, RecordError, read_header
 
 log = logging.getLogger(__name__)
@@ -159,6 +159,26 @@ class Folder:
             log.info("a record of cached state is removed: %s", error)
             _remove(path)
             return None
+
+
+def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) -> None:
+    """Delete a conversation's records of all models except the loaded one.
+
+    Args:
+        root: the folder of all models. The caller holds its lock.
+        used: the namespace that is open, or None.
+        conversation_id: the conversation. Records that others use are kept.
+    """
+    if not root.is_dir():
+        return
+    for path in list(root.iterdir()):
+        if path.is_dir() and path.name != used:
+            folder = Folder(root, path.name)
+            removed = folder.index.forget(conversation_id)
+            if removed:
+                folder.delete(removed)
+                entries = list(folder.index.entries.values())
+                folder.save_index(packed(entries, folder.extra))
 
 
 def _make_private(folder: Path) -> None:

@@ -52,7 +52,8 @@ class Entry:
     feeds: bytes  # forward passes that computed the tokens, as feed_bytes
     nbytes: int
     point: PointKind = PointKind.TAIL  # kind of the resume point, for a state or logits record
-    users: set[str] = field(default_factory=set[str])  # conversations that use the record
+    # Conversations that use the whole record. Others may branch inside it.
+    users: set[str] = field(default_factory=set[str])
     last_used: float = 0.0  # Unix time
 
     @property
@@ -119,9 +120,35 @@ class Index:
             at[entry.kind] = entry
         self.entries[entry.address] = entry
         self.nbytes += entry.nbytes
-        for above in self.ancestry(entry):
-            above.users |= entry.users
+        self.add_users(Place(entry, entry.end), entry.users)
         return True
+
+    def add_users(self, place: Place, users: set[str]) -> None:
+        """Record that conversations use a path: all of its records that lie on it completely."""
+        stop = place.num_tokens
+        for entry in (place.entry, *self.ancestry(place.entry)):
+            if stop == entry.end:
+                entry.users |= users
+            stop = entry.start
+
+    def forget(self, user: str) -> list[Entry]:
+        """Remove the records that hold text of one conversation only. Return the removed entries.
+
+        If another conversation needs only the beginning of such a record, it loses this record and
+        what follows: text that was forgotten must not stay.
+        """
+        for entry in self.entries.values():
+            entry.users.discard(user)
+        removed: list[Entry] = []
+        # A point has no text of its own. It goes with the K/V record that it belongs to.
+        unused = [
+            entry
+            for entry in self.entries.values()
+            if entry.kind is RecordKind.KV and not entry.users
+        ]
+        for entry in unused:
+            removed.extend(self.remove(entry.address))
+        return removed
 
     def add_all(self, entries: Sequence[Entry]) -> list[Entry]:
         """Add records in any order. Return those that cannot be used: a record above is missing."""

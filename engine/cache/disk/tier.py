@@ -61,6 +61,9 @@ _WAITING_BYTES = 128 << 20
 _WAIT_S = 0.02
 # Resume points of one branch that are kept on disk, counted from its end.
 _NUM_POINTS = 4
+# Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
+# such a point at its end too, so that it can be continued.
+_NUM_PROMPTS = 2
 # Failed writes in a row after which the tier switches itself off.
 _MAX_ERRORS = 3
 # Writes after which the index is saved again. After a crash, the headers of later records are read.
@@ -249,9 +252,9 @@ class DiskTier:
             raise _DamagedError(place.entry, "the records do not reach the resume point")
         self._cache.graft(conversation_id, Graft(run, spans, snapshot))
         now = self._clock()
+        self._index.add_users(place, {conversation_id})
         for entry in (*entries, place.entry, *self._index.ancestry(place.entry)):
             entry.last_used = now
-            entry.users.add(conversation_id)
         return sum(entry.nbytes for entry in entries)
 
     def _entries_of(self, place: Place, start: int) -> list[Entry]:
@@ -381,7 +384,7 @@ class DiskTier:
         """Return the resume points to save, the most valuable one last.
 
         These are the last ones of each branch, and the ends of shared system prompts. The logits at
-        the end of a prompt are saved for the newest prompt of a branch only.
+        the end of a prompt are saved for the newest prompts of a branch only.
         """
         holdings = self._cache.holdings()
         chosen: dict[KvNode, tuple[int, int, int]] = {}
@@ -398,7 +401,7 @@ class DiskTier:
                 is_last = num_points < _NUM_POINTS and (
                     kind is not PointKind.STRIDE or num_points == 0
                 )
-                is_old_prompt = kind is PointKind.PROMPT and num_prompts > 1
+                is_old_prompt = kind is PointKind.PROMPT and num_prompts > _NUM_PROMPTS
                 if kind is PointKind.SYSTEM or (is_last and not is_old_prompt):
                     rank = (kind is not PointKind.PROMPT, node.last_used, node.end)
                     chosen[node] = max(chosen.get(node, rank), rank)
@@ -412,11 +415,10 @@ class DiskTier:
         end = place.num_tokens if place else 0
         if end < run.end:
             return self._save_kv(node, run, place, end)
-        if place is None or node.snapshot is None:
+        if place is None:
             return False
-        for above in (place.entry, *self._index.ancestry(place.entry)):
-            above.users |= node.users
-        return self._save_point(node.snapshot, place, node.users)
+        self._index.add_users(place, set(node.users))
+        return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
 
     def _save_kv(self, node: KvNode, run: TokenRun, place: Place | None, start: int) -> bool:
         holder = next(above for above in ancestry(node) if above.start <= start)
@@ -477,7 +479,8 @@ class DiskTier:
         today = int(self._clock() // _DAY_S)
         if today != self._day:
             self._day, self._written_today = today, 0
-        if self._written_today + nbytes > self._limits.daily_bytes:
+        coming = nbytes + sum(write.nbytes for write in self._writes)
+        if self._written_today + coming > self._limits.daily_bytes:
             return False
         return self._make_room(nbytes)
 
@@ -545,13 +548,13 @@ class DiskTier:
 
     # Removal
 
+    @property
+    def namespace(self) -> str:
+        return self._folder.namespace
+
     def forget(self, conversation_id: ConversationId) -> None:
         """Delete the records that no other conversation uses."""
-        for entry in self._index.entries.values():
-            entry.users.discard(conversation_id)
-        unused = [entry for entry in self._index.entries.values() if not entry.users]
-        for entry in unused:
-            self._remove(entry)
+        self._delete(self._index.forget(conversation_id))
         self._queue.clear()
         self._save_index()
 
@@ -573,7 +576,9 @@ class DiskTier:
                         self._remove(following)
 
     def _remove(self, entry: Entry) -> None:
-        removed = self._index.remove(entry.address)
+        self._delete(self._index.remove(entry.address))
+
+    def _delete(self, removed: Sequence[Entry]) -> None:
         self._unsaved += len(removed)
         if removed:
             self._lane.submit(_quietly, partial(self._folder.delete, removed))
