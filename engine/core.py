@@ -414,9 +414,8 @@ class EngineCore:
         drafter = make_drafter(model, self._history)
         if self.disk is None:
             self._open_disk(model, self.cache)
-        runner = Runner(
-            model, self.cache, self._history, self._config, drafter, recorded_source, self.disk
-        )
+        runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
+        runner.disk = self.disk
         self._serving = Serving(
             runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
         )

@@ -205,7 +205,9 @@ class PromptPlan:
     read: int
     # Number of tokens with cached K/V. It is larger than `restored` if a snapshot is missing.
     matched: int = 0
-    restored_disk: int = 0  # number of restored tokens whose state was read from disk for this request
+    restored_disk: int = (
+        0  # number of restored tokens whose state was read from disk for this request
+    )
     reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
 
 

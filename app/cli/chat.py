@@ -59,7 +59,9 @@ def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
-    with ThreadedClient(EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))) as client:
+    with ThreadedClient(
+        EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
+    ) as client:
         facts = load_model(client, model, lambda _: None)
         for number, text in enumerate(_messages(args)):
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))

@@ -325,7 +325,7 @@ class ScriptPlayer:
                     self._held.append(event)
 
     def _start_anew(self) -> None:
-        """Wait until all cached state is written, then go on with a new engine."""
+        """Let the engine write all cached state, then start a new engine."""
         if self._restart is None:
             raise ScriptError("this player cannot restart its engine")
         self._client.await_idle()

@@ -60,13 +60,12 @@ class Runner:
         config: EngineConfig,
         drafter: Drafter,
         make_source: SourceFactory = token_source,
-        disk: DiskTier | None = None,
     ) -> None:
         self._model = model
         self._cache = cache
         self._history = history
         self._config = config
-        self._disk = disk
+        self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
         self._make_source = make_source
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
@@ -188,8 +187,8 @@ class Runner:
         prompt = self._build_read_ahead(task)
         self._check_fits(prompt)
         name, token_ids = task.conversation_id, prompt.token_ids
-        if self._disk is not None and displaces:
-            self._disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
+        if self.disk is not None and displaces:
+            self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
         match = self._cache.match_ahead(name, token_ids)
         if match.restored == len(token_ids):
             return None
@@ -242,8 +241,8 @@ class Runner:
         )
         source = self._make_source(self._model, request, reply)
         fetched = NOTHING_FETCHED
-        if self._disk is not None and not request.side:
-            fetched = self._disk.fetch(request.conversation_id, prompt.token_ids)
+        if self.disk is not None and not request.side:
+            fetched = self.disk.fetch(request.conversation_id, prompt.token_ids)
         lease = self._cache.acquire(
             request.conversation_id,
             prompt.token_ids,
@@ -405,9 +404,9 @@ class Runner:
         now = time.perf_counter()
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
-        if self._disk is not None:
+        if self.disk is not None:
             num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
-            self._disk.rates.note_tokens(num_fed, first - clock.restored)
+            self.disk.rates.note_tokens(num_fed, first - clock.restored)
         return Usage(
             plan=sequence.plan,
             output_tokens=sequence.num_output,
@@ -423,5 +422,5 @@ class Runner:
             drafted_tokens=sequence.num_drafted,
             accepted_tokens=sequence.num_accepted,
             disk_ms=sequence.disk_s * 1e3,
-            written_bytes=self._disk.statistics().written_bytes if self._disk else 0,
+            written_bytes=self.disk.statistics().written_bytes if self.disk else 0,
         )

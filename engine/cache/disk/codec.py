@@ -115,23 +115,32 @@ def _structure(tree: object, numbers: Iterator[int], depth: int) -> list[object]
 
 
 def _tree(structure: object, arrays: Mapping[str, mx.array], depth: int) -> object:
-    match structure:
+    if not isinstance(structure, list) or depth == 0:
+        raise RecordError("the structure is invalid")
+    match cast("list[object]", structure):
         case ["a", int(number)] if str(number) in arrays:
             return arrays[str(number)]
         case ["v", None | bool() | int() | float() | str() as value]:
             return value
-        case [("l" | "t") as kind, list(items)] if depth:
-            parts = [_tree(item, arrays, depth - 1) for item in cast("list[object]", items)]
-            return parts if kind == "l" else tuple(parts)
-        case ["d", list(items)] if depth:
-            return dict(_named(item, arrays, depth - 1) for item in cast("list[object]", items))
+        case ["l", items]:
+            return [_tree(item, arrays, depth - 1) for item in _listed(items)]
+        case ["t", items]:
+            return tuple(_tree(item, arrays, depth - 1) for item in _listed(items))
+        case ["d", items]:
+            return dict(_named(item, arrays, depth - 1) for item in _listed(items))
         case _:
             raise RecordError("the structure is invalid")
 
 
 def _named(item: object, arrays: Mapping[str, mx.array], depth: int) -> tuple[str, object]:
-    match item:
+    match _listed(item):
         case [str(name), value]:
-            return name, _tree(cast("object", value), arrays, depth)
+            return name, _tree(value, arrays, depth)
         case _:
             raise RecordError("the structure is invalid")
+
+
+def _listed(items: object) -> list[object]:
+    if not isinstance(items, list):
+        raise RecordError("the structure is invalid")
+    return cast("list[object]", items)

@@ -203,4 +203,4 @@ def _mark_as_cache(root: Path) -> None:
     if sys.platform == "darwin":
         # Time Machine has its own mark. It is an extended attribute that Python cannot set.
         command = ["/usr/bin/tmutil", "addexclusion", str(root)]
-        subprocess.run(command, check=False, capture_output=True, timeout=5)
+        subprocess.run(command, check=False, capture_output=True, timeout=5)  # noqa: S603

@@ -108,7 +108,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a record says about itself. Its checksum is not verified yet."""
+    """Identity, notes and size of a record. Its checksum is not verified yet."""
 
     key: RecordKey
     notes: Mapping[str, str]
@@ -206,7 +206,7 @@ def write_record(
 
 
 def read_header(path: Path, namespace: str) -> Header:
-    """Read what a record says about itself. Its state is neither read nor verified.
+    """Read the identity and the notes of a record. Its state is neither read nor verified.
 
     Raises:
         RecordError: the file is no record of this namespace and format, or is not named after its
@@ -232,7 +232,8 @@ def read_record(path: Path, namespace: str) -> Record:
             raise RecordError("the file is cut")
     view = memoryview(data).toreadonly()
     metadata = table["__metadata__"]
-    checksum = str(metadata.get("checksum", "")) if isinstance(metadata, dict) else ""
+    fields = cast("dict[str, object]", metadata) if isinstance(metadata, dict) else {}
+    checksum = str(fields.get("checksum", ""))
     if len(checksum) != len(_NO_CHECKSUM):
         raise RecordError("there is no checksum")
     digest = hashlib.sha256(text.replace(checksum.encode(), _NO_CHECKSUM.encode(), 1))
@@ -273,12 +274,16 @@ def _open(path: Path) -> BinaryIO:
     # A record is a regular file. O_NONBLOCK: opening a named pipe must not wait for a writer.
     opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)
     try:
-        if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise RecordError("the file is not a regular file")
+        _check_regular(opened)
         return os.fdopen(opened, "rb", buffering=0)
     except BaseException:
         os.close(opened)
         raise
+
+
+def _check_regular(opened: int) -> None:
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        raise RecordError("the file is not a regular file")
 
 
 def _read_start(
@@ -393,7 +398,7 @@ def _read_into(file: BinaryIO, view: memoryview) -> int:
     """Fill a view from an unbuffered file. Return the number of bytes read."""
     done = 0
     while done < len(view):
-        count = cast("int | None", file.readinto(view[done:]))  # pyright: ignore[reportAttributeAccessIssue]
+        count = os.readv(file.fileno(), [view[done:]])
         if not count:
             break
         done += count

@@ -77,7 +77,7 @@ _DAY_S = 86400
 
 @dataclass(frozen=True, slots=True)
 class DiskLimits:
-    """What the tier may use."""
+    """Upper limits of the tier."""
 
     budget_bytes: int  # size of all records of all models
     daily_bytes: int  # bytes written on one day
@@ -297,14 +297,13 @@ class DiskTier:
         tree = _decoded(entry, record)
         length = entry.end - entry.start
         fits = (
-            isinstance(tree, tuple)
-            and len(cast("tuple[object, ...]", tree)) == self._layout.num_kv
+            len(tree) == self._layout.num_kv
             and tree_bytes(tree) == length * self._layout.kv_bytes_per_token
             and all(x.ndim == 4 and x.shape[-2] == length for x in arrays_in(tree))
         )
         if not fits:
             raise _DamagedError(entry, "its K/V do not fit the model")
-        span = KvArrays(length, cast("tuple[object, ...]", tree))
+        span = KvArrays(length, tree)
         if start > entry.start:
             span = span.split(start - entry.start)[1]
         return span if span.num_tokens == end - start else span.split(end - start)[0]
@@ -318,19 +317,15 @@ class DiskTier:
                 raise _DamagedError(entry, "its logits do not fit the model")
             states = known.states if known else ()
             return Snapshot(entry.start, entry.point, states, logits)
-        states = cast("tuple[object, ...]", tree) if isinstance(tree, tuple) else ()
-        names = [
-            frozenset(cast("dict[str, object]", state)) if isinstance(state, dict) else frozenset()
-            for state in states
+        tables = [
+            cast("dict[str, object]", state) if isinstance(state, dict) else {} for state in tree
         ]
-        if names != self._attributes:
+        if [frozenset(table) for table in tables] != self._attributes:
             raise _DamagedError(entry, "its state does not fit the model")
-        counts = {
-            cast("dict[str, object]", state).get("offset", entry.start) for state in states
-        } if states else {entry.start}
+        counts = [table.get("offset") for table in tables]
         if any(isinstance(count, int) and count != entry.start for count in counts):
             raise _DamagedError(entry, "its state is of another position")
-        return Snapshot(entry.start, entry.point, states)
+        return Snapshot(entry.start, entry.point, tree)
 
     # Save
 
@@ -372,8 +367,12 @@ class DiskTier:
         deadline = time.monotonic() + seconds
         while self.has_work and time.monotonic() < deadline:
             self.step()
-        # The record that is being written now is finished. The others are given up.
-        self._lane.shutdown(wait=True, cancel_futures=True)
+        # The record that is being written now is finished. The others are given up. Deletions are
+        # done.
+        for write in self._writes:
+            if write.future is not None:
+                write.future.cancel()
+        self._lane.shutdown(wait=True)
         self._readers.shutdown(wait=True)
         self._collect()
         self._queue.clear()
@@ -437,7 +436,7 @@ class DiskTier:
             return self._write(key, snapshot.states, snapshot.kind, users)
         if snapshot.logits is not None and self._index.point(place, RecordKind.LOGITS) is None:
             key = self._key(RecordKind.LOGITS, parent, run)
-            return self._write(key, [snapshot.logits], snapshot.kind, users)
+            return self._write(key, (snapshot.logits,), snapshot.kind, users)
         return False
 
     def _key(self, kind: RecordKind, parent: str, run: TokenRun) -> RecordKey:
@@ -645,11 +644,15 @@ class _DamagedError(Exception):
         self.entry = entry
 
 
-def _decoded(entry: Entry, record: Record) -> object:
+def _decoded(entry: Entry, record: Record) -> tuple[object, ...]:
+    """Return the tree of a record, which is a tuple: of K/V leaves, of states, or of logits."""
     try:
-        return decode(record)
+        tree = decode(record)
     except RecordError as error:
         raise _DamagedError(entry, str(error)) from error
+    if not isinstance(tree, tuple):
+        raise _DamagedError(entry, "its content has another structure")
+    return cast("tuple[object, ...]", tree)
 
 
 # Calls on other threads. They return errors without tracebacks: a traceback would keep arrays alive.

@@ -106,10 +106,21 @@ def test_removal_takes_the_records_that_need_it() -> None:
     assert index.nbytes == 0
 
 
-def test_users_of_a_record_use_the_records_above_it() -> None:
-    _, first, branch, _ = _tree()
-    assert first.users == {"chat", "other"}
-    assert branch.users == {"other"}
+def test_users_of_a_record_use_the_records_that_lie_on_its_path_completely() -> None:
+    index, first, branch, _ = _tree()
+    after = _kv(branch, TokenRun((60,), (Feed(9, 10, one_by_one=True),), 9), "third")
+    assert index.add(after)
+    assert first.users == {"chat"}
+    assert branch.users == {"other", "third"}
+
+
+def test_forgotten_text_is_removed_even_from_shared_records() -> None:
+    index, _, _, _ = _tree()
+    assert len(index.forget("other")) == 2
+    assert len(index.forget("chat")) == 2
+    index, first, _, _ = _tree()
+    assert first in index.forget("chat")
+    assert not index.entries
 
 
 def test_a_record_outside_of_its_parent_is_not_used() -> None:
