@@ -1,4 +1,4 @@
-"""What the disk tier may use, what its records depend on, and its figures for the app."""
+"""Limits, namespace and figures of the cached state on disk."""
 
 from __future__ import annotations
 

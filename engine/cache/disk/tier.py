@@ -1,4 +1,4 @@
-"""The disk tier: cached state that survives a restart. Engine thread only, except for file work.
+"""Cached state on disk that survives a restart. Engine thread only, except for file work.
 
 The tier stands beside one PrefixCache and its radix tree:
 
@@ -85,7 +85,7 @@ class DiskLimits:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """What was read from disk for one request."""
+    """Tokens and bytes that were read from disk for one request."""
 
     num_tokens: int = 0  # tokens that can be restored now and could not be before
     nbytes: int = 0
