@@ -5,7 +5,7 @@ The tier stands beside one PrefixCache and its radix tree:
     save    idle work, and at the end: resume points of the tree become records
     fetch   before a request: records become nodes of the tree, if that is sooner than feeding tokens
 
-Nothing is written twice: a path that goes on adds only the K/V of its new tokens. Files are written
+Nothing is written twice: a longer path adds only the K/V of its new tokens. Files are written
 and deleted by one other thread, in order. It gets bytes of evaluated arrays, and calls no mlx. The
 engine thread keeps the arrays until the file is written, and frees them.
 
