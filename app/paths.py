@@ -37,6 +37,11 @@ class Paths:
         return self.data_dir / "conversations.db"
 
     @property
+    def state_dir(self) -> Path:
+        """Folder of cached model state, which survives a restart."""
+        return self.cache_dir / "state"
+
+    @property
     def settings(self) -> Path:
         return self.data_dir / "settings.json"
 

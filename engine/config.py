@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +72,15 @@ class EngineConfig:
     # True if the engine saves energy on battery power: it reads ahead only for the shown
     # conversation, reads no drafts and runs no audits.
     saves_battery: bool = True
+    # Folder of cached state that survives a restart. None: nothing is kept on disk.
+    disk_folder: Path | None = None
+    # Largest size of this folder in bytes. None: the smaller of 20 GB and a tenth of the free space.
+    disk_budget_bytes: int | None = None
+    # Highest number of bytes written to this folder on one day. SSDs wear: 40 GB a day are 150 TB, the
+    # endurance that makers state for small SSDs, after ten years.
+    disk_daily_bytes: int = 40 * 10**9
+    # Highest number of seconds for writing cached state when the app quits or the model is unloaded.
+    disk_close_s: float = 1.5
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None
     # Seconds without a request after which the model is unloaded. The next request loads it again.

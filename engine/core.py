@@ -22,7 +22,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -30,10 +30,18 @@ from typing import assert_never
 
 import mlx.core as mx
 
+from engine.cache.disk.folder import (
+    Folder,
+    FolderInUseError,
+    FolderLock,
+    forget_in_other_folders,
+)
+from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
+from engine.disk_space import disk_limits, disk_namespace, with_disk
 from engine.errors import Failure, attempt, is_failure, problem_of
 from engine.events import (
     AwaitIdle,
@@ -137,7 +145,7 @@ class EngineCore:
         self.model: LoadedModel | None = None
         self._records = Records()
         self._history = History()
-        on_battery = Battery().in_use if config.saves_battery else lambda: False
+        self._on_battery = on_battery = Battery().in_use if config.saves_battery else lambda: False
         self._idler = Idler(
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
@@ -158,6 +166,10 @@ class EngineCore:
         # A LoadModel command for another model drops the cache, and so does UnloadModel. `model` and
         # `cache` are public for tests.
         self.cache: PrefixCache | None = None
+        # The part of the cache that is on disk. It is opened and closed together with the cache.
+        # None if the config names no folder, or if the folder cannot be used.
+        self.disk: DiskTier | None = None
+        self._disk_lock: FolderLock | None = None
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
         # there is no cache now. Another model needs a new cache.
         self._namespace = ""
@@ -185,12 +197,12 @@ class EngineCore:
             True if a command or a piece of work was carried out.
         """
         self._pulse.beat()
-        worked = self._drain(wait=wait and not self._has_requests and not self._idler.has_work)
+        worked = self._drain(wait=wait and not self._has_idle_work and not self._has_requests)
         if self._stopping:
             return worked
         self._check_memory()
         if not self._has_requests:
-            return self._unload_idle() or self._idler.step() or worked
+            return self._unload_idle() or self._work_idly() or worked
         self._idler.pause()
         self._requested_at = time.monotonic()
         if self._serving is None and self._idle_load is not None:
@@ -200,6 +212,23 @@ class EngineCore:
         else:
             self._serving.step()
         return True
+
+    def _work_idly(self) -> bool:
+        """Do a step of idle work. State is written to disk when nothing else is left to do."""
+        if self._saves_to_disk and not self._idler.is_busy:
+            assert self.disk is not None
+            attempt("writing cached state", self.disk.step)
+            return True
+        return self._idler.step()
+
+    @property
+    def _has_idle_work(self) -> bool:
+        return self._idler.has_work or self._saves_to_disk
+
+    @property
+    def _saves_to_disk(self) -> bool:
+        """True if there is state to write to disk now. On battery, it is written at the end."""
+        return self.disk is not None and self.disk.has_work and not self._on_battery()
 
     @property
     def _has_requests(self) -> bool:
@@ -294,6 +323,7 @@ class EngineCore:
                 # The conversation stays pinned if it is pinned. Only Pin commands change that.
                 self._idler.drop(command.conversation_id)
                 self._history.forget(command.conversation_id)
+                attempt("deleting cached state", partial(self._forget_on_disk, command))
                 if self.cache is not None:
                     self.cache.forget(command.conversation_id)
                     # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
@@ -316,7 +346,7 @@ class EngineCore:
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
         statistics, checked = NOTHING_CACHED, None
         if self.cache is not None:
-            statistics = self.cache.statistics()
+            statistics = with_disk(self.cache.statistics(), self.disk)
             if checks_invariants:
                 checked = attempt("a check of the cache", self.cache.check_invariants)
         self._emit(
@@ -382,7 +412,10 @@ class EngineCore:
         if self.cache is None:
             self.cache = self._make_cache(model)
         drafter = make_drafter(model, self._history)
+        if self.disk is None:
+            self._open_disk(model, self.cache)
         runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
+        runner.disk = self.disk
         self._serving = Serving(
             runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
         )
@@ -401,11 +434,61 @@ class EngineCore:
             model.layout,
             budget_bytes=budget,
             max_hot=self._config.max_hot,
-            on_fault=self._history.mark_faulted,
+            on_fault=self._mark_faulted,
         )
         for conversation_id in self._pinned:
             cache.pin(conversation_id, pinned=True)
         return cache
+
+    def _mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
+        """Record that the state of token_ids after num_tokens was wrong. Remove it from the disk."""
+        self._history.mark_faulted(token_ids, num_tokens)
+        if self.disk is not None:
+            self.disk.remove_after(token_ids, num_tokens)
+
+    def _open_disk(self, model: LoadedModel, cache: PrefixCache) -> None:
+        """Open the part of the cache that is on disk. Without it, the cache works as before."""
+        root = self._config.disk_folder
+        if root is None:
+            return
+        try:
+            self._disk_lock = FolderLock(root)
+            folder = Folder(root, disk_namespace(self._namespace, self._config))
+            limits = disk_limits(self._config, folder)
+            self.disk = DiskTier(folder, cache, model.layout, model.adapter.new_caches, limits)
+        except FolderInUseError:
+            log.warning("another process uses the cached state on disk")
+        except OSError:
+            log.warning("the cached state on disk cannot be used", exc_info=True)
+        if self.disk is None:
+            self._release_disk()
+
+    def _close_disk(self) -> None:
+        """Write what is not on disk yet, within a limit of time, and close the folder."""
+        if self.disk is not None:
+            attempt("writing cached state", partial(self.disk.close, self._config.disk_close_s))
+        self.disk = None
+        self._release_disk()
+
+    def _forget_on_disk(self, command: Forget) -> None:
+        """Delete the state of a conversation from disk, for all models."""
+        root = self._config.disk_folder
+        if root is None or not root.is_dir():
+            return
+        lock = None if self._disk_lock is not None else FolderLock(root)
+        used = self.disk.namespace if self.disk is not None else None
+        try:
+            if self.disk is not None:
+                self.disk.forget(command.conversation_id)
+            forget_in_other_folders(root, used, command.conversation_id)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _release_disk(self) -> None:
+        if self._disk_lock is not None:
+            self._disk_lock.release()
+        self._disk_lock = None
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
@@ -456,6 +539,7 @@ class EngineCore:
 
         No request may run: call _unload first. evict_all would spare the state of a running request.
         """
+        self._close_disk()
         if self.cache is not None:
             self._idler.clear()
             # Tree nodes and their parents reference each other. Without evict_all their arrays

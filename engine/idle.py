@@ -167,8 +167,12 @@ class Idler:
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or self._num_awaiting > 0
-        is_working = self._job is not None or self._next() is not None
-        return has_reports or is_working or self._is_audit_due()
+        return has_reports or self.is_busy or self._is_audit_due()
+
+    @property
+    def is_busy(self) -> bool:
+        """True if a job is in progress or a read-ahead may start."""
+        return self._job is not None or self._next() is not None
 
     def obey(self, command: IdleCommand) -> None:
         match command:

@@ -205,6 +205,9 @@ class PromptPlan:
     read: int
     # Number of tokens with cached K/V. It is larger than `restored` if a snapshot is missing.
     matched: int = 0
+    restored_disk: int = (
+        0  # number of restored tokens whose state was read from disk for this request
+    )
     reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
 
 
@@ -226,6 +229,8 @@ class Usage:
     passes: int = 0  # number of forward passes after the prompt
     drafted_tokens: int = 0  # number of drafts that these passes verified
     accepted_tokens: int = 0  # number of drafts that the model confirmed
+    disk_ms: float = 0.0  # milliseconds for reading cached state from disk, a part of restore_ms
+    written_bytes: int = 0  # bytes of cached state written to disk since the model was loaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +271,12 @@ class CacheStatistics:
     copied_bytes: int  # number of K/V bytes that had to be copied
     audits: int  # number of stored states that were recomputed and compared
     audit_faults: int  # number of audits that found a wrong state, which was removed
+    disk_bytes: int = 0  # size of the loaded model's cached state on disk
+    disk_records: int = 0  # number of its files
+    disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
+    disk_written_today_bytes: int = 0
+    disk_damaged: int = 0  # number of files that could not be used and were removed
+    disk_problem: str | None = None  # why nothing is kept on disk any more, as one sentence
 
 
 NOTHING_CACHED = CacheStatistics(

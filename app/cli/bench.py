@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.cli import table
-from app.cli.client import ThreadedClient, add_engine_options, engine_config, load_model
+from app.cli.client import EngineRuns, add_engine_options, engine_config, load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptStep, parse_script
 
@@ -31,9 +31,16 @@ def run_script(args: Namespace, model: Path) -> int:
     if shows_table:
         print(table.HEADER, file=sys.stderr)
     held = True
-    with ThreadedClient(config) as client:
+    with EngineRuns(config) as engines:
+        client = engines.start()
         load_model(client, model, lambda _: None)
-        player = ScriptPlayer(client, model, check=args.check, max_drafts=args.speculation)
+        player = ScriptPlayer(
+            client,
+            model,
+            check=args.check,
+            max_drafts=args.speculation,
+            restart=engines.start,
+        )
         for report in _reports(player, steps):
             held = held and report.holds
             print(json.dumps(report.as_json()), flush=True)

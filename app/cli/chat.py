@@ -17,6 +17,7 @@ from app.cli.client import (
     add_kv_bits,
     add_speculation,
     load_model,
+    state_folder,
 )
 from app.cli.terminal import for_terminal
 from app.conversation.actions import Turn, TurnIds, plan_send
@@ -58,7 +59,9 @@ def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
-    with ThreadedClient(EngineConfig(kv_bits=args.kv_bits)) as client:
+    with ThreadedClient(
+        EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
+    ) as client:
         facts = load_model(client, model, lambda _: None)
         for number, text in enumerate(_messages(args)):
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))

@@ -14,6 +14,7 @@ from queue import SimpleQueue
 from types import TracebackType
 from typing import Protocol, Self
 
+from app.paths import make_paths
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
@@ -61,6 +62,36 @@ class ThreadedClient(Engine):
         self.close()
 
 
+class EngineRuns:
+    """Engines with the same configuration, one after the other. Leaving the context ends the last."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        self._config = config
+        self._running: ThreadedClient | None = None
+
+    def start(self) -> EngineClient:
+        """End the engine that runs, and return a new one. The old one first writes its state."""
+        self._end()
+        self._running = ThreadedClient(self._config)
+        self._running.start()
+        return self._running
+
+    def _end(self) -> None:
+        if self._running is not None:
+            self._running.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+
 def add_engine_options(parser: ArgumentParser) -> None:
     """Add the command-line options from which engine_config() makes an EngineConfig."""
     parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
@@ -82,7 +113,13 @@ def engine_config(args: Namespace, *, idle_work: bool) -> EngineConfig:
         use_openblas=not args.reference_blas,
         idle_work=idle_work,
         saves_battery=False,
+        disk_folder=state_folder(args),
     )
+
+
+def state_folder(args: Namespace) -> Path | None:
+    """Return the folder of cached state. Without --data-dir, every run starts without such state."""
+    return make_paths(args.data_dir).state_dir if args.data_dir is not None else None
 
 
 def add_speculation(parser: ArgumentParser, default: str) -> None:

@@ -13,7 +13,7 @@ new runs of the model without a cache.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -101,6 +101,9 @@ class StepReport:
     drafted_tokens: int  # number of drafts that these passes verified
     accepted_tokens: int  # number of drafts that the model confirmed
     cache_bytes: int
+    restored_disk: int  # number of restored tokens whose state was read from disk
+    disk_ms: float  # milliseconds for reading it, a part of restore_ms
+    written_bytes: int  # bytes of cached state written to disk since the last report
     reasons: tuple[Reason, ...]  # the reasons why tokens were fed instead of restored
     check: CheckResult | None = None  # None if the reply was not checked
 
@@ -136,12 +139,29 @@ class ScriptPlayer:
     """A player for one script. It keeps the conversations and the requests in flight."""
 
     def __init__(
-        self, client: EngineClient, model: Path, *, check: bool, max_drafts: int | None = 0
+        self,
+        client: EngineClient,
+        model: Path,
+        *,
+        check: bool,
+        max_drafts: int | None = 0,
+        restart: Callable[[], EngineClient] | None = None,
     ) -> None:
+        """Create a player.
+
+        Args:
+            client: an engine that has loaded the model.
+            model: the model folder.
+            check: True to compare each reply with runs of the model without a cache.
+            max_drafts: Request.max_drafts of all requests.
+            restart: ends the engine and returns a new one, for the op `restart`.
+        """
         self._client = client
         self._model = model
         self._check = check
         self._max_drafts = max_drafts  # Request.max_drafts of all requests
+        self._restart = restart
+        self._written = 0  # Usage.written_bytes of the last reply
         self.chats: dict[str, Conversation] = {}  # by the name of the chat
         self._pending: dict[RequestId, _Pending] = {}
         self._processed = ProcessedTokens()
@@ -175,6 +195,9 @@ class ScriptPlayer:
             case Plain.RELOAD:
                 yield from self.join()
                 load_model(self._client, self._model, lambda _: None)
+            case Plain.RESTART:
+                yield from self.join()
+                self._start_anew()
             case Plain.IDLE:
                 yield from self.join()
                 self._work_idly()
@@ -264,6 +287,7 @@ class ScriptPlayer:
         redo = self._processed.add_answer(
             finished.prompt_ids, finished.output_ids, restored=plan.restored
         )
+        written, self._written = usage.written_bytes - self._written, usage.written_bytes
         return StepReport(
             op=pending.op,
             chat=pending.chat,
@@ -284,6 +308,9 @@ class ScriptPlayer:
             drafted_tokens=usage.drafted_tokens,
             accepted_tokens=usage.accepted_tokens,
             cache_bytes=usage.cache_bytes,
+            restored_disk=plan.restored_disk,
+            disk_ms=round(usage.disk_ms, 3),
+            written_bytes=written,
             reasons=plan.reasons,
             check=self._verify(finished.request_id, pending.visible) if self._check else None,
         )
@@ -296,6 +323,16 @@ class ScriptPlayer:
                     return result
                 case event:
                     self._held.append(event)
+
+    def _start_anew(self) -> None:
+        """Let the engine write all cached state, then start a new engine."""
+        if self._restart is None:
+            raise ScriptError("this player cannot restart its engine")
+        self._client.await_idle()
+        self._await_answer()
+        self._client = self._restart()
+        self._written = 0
+        load_model(self._client, self._model, lambda _: None)
 
     def _work_idly(self) -> None:
         """Let the engine do its idle work, such as reading ahead. Return when no work is left."""

@@ -115,6 +115,7 @@ class Plain(StrEnum):
     """Steps without arguments."""
 
     RELOAD = "reload"  # load the model again
+    RESTART = "restart"  # write cached state to disk, then end the engine and start a new one
     IDLE = "idle"  # let the engine do all its idle work, such as reading ahead
     JOIN = "join"  # wait until all replies have finished
 
@@ -250,6 +251,7 @@ _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "switch_branch": _switch,
     "forget": lambda f: ForgetChat(chat=f.pop("chat", str)),
     "evict": lambda f: EvictState(what=EvictWhat(f.pop("what", str))),
+    "restart": lambda _: Plain.RESTART,
     "reload": lambda _: Plain.RELOAD,
     "idle": lambda _: Plain.IDLE,
     "join": lambda _: Plain.JOIN,

@@ -59,6 +59,7 @@ class Counters:
     """Statistics counted since the prefix cache was created."""
 
     matches: int = 0  # number of requests that restored at least one token
+    publications: int = 0  # number of times that tokens were added to the tree
     evictions: int = 0
     restore_faults: int = 0  # number of times that a live cache or a restored state was faulty
     copied_bytes: int = 0  # bytes of K/V copied between caches and nodes, or when a buffer grew

@@ -40,6 +40,7 @@ import mlx.core as mx
 from engine.cache import kv
 from engine.cache.eviction import Eviction
 from engine.cache.faults import OnFault, Quarantine
+from engine.cache.grafting import Graft, graft
 from engine.cache.holdings import Counters, Holdings, Lease, Ledger
 from engine.cache.hot import HotCache, KvNode, LentSpan
 from engine.cache.layout import Layout
@@ -59,7 +60,7 @@ from engine.types import CacheStatistics, ConversationId
 log = logging.getLogger(__name__)
 
 # A token id that no vocabulary contains. It stands for the unknown next token of a prompt.
-_ANOTHER_TOKEN = -1
+ANOTHER_TOKEN = -1
 
 
 class PrefixCache:
@@ -222,6 +223,7 @@ class PrefixCache:
             hot.set_state(None)  # only the K/V of a parked cache is used again
             hot.last_used = self._holdings.clock
             self._holdings.parked[hot.conversation_id] = hot
+            self._holdings.counters.publications += 1
         self._eviction.remove_unused(lease.locked)
         self._eviction.keep_to_limits()
 
@@ -406,6 +408,23 @@ class PrefixCache:
             self._holdings.counters.audit_faults += 1
             self._quarantine.remove_node(wrong)
 
+    # State on disk (disk/tier.py)
+
+    def match(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Match:
+        """Return the deepest resume point of a prompt. Nothing is changed."""
+        return self._restorer.match(conversation_id, prompt_ids)
+
+    def make_room(self, num_bytes: int) -> bool:
+        """Evict until num_bytes fit into the budget. Return False if they can't fit."""
+        if num_bytes > self._eviction.budget_bytes:
+            return False
+        self._eviction.keep_to_budget(num_bytes)
+        return True
+
+    def graft(self, conversation_id: ConversationId, new: Graft) -> None:
+        """Add state that was read from disk. The caller has made room for it."""
+        graft(self._holdings, conversation_id, new)
+
     # Reading ahead
 
     def match_ahead(self, conversation_id: ConversationId, token_ids: Sequence[int]) -> Match:
@@ -417,7 +436,7 @@ class PrefixCache:
         prompt are stored. Therefore a placeholder token is appended, so that all of token_ids can
         match.
         """
-        return self._restorer.match(conversation_id, (*token_ids, _ANOTHER_TOKEN))
+        return self._restorer.match(conversation_id, (*token_ids, ANOTHER_TOKEN))
 
     def has_room(
         self,

@@ -16,11 +16,13 @@ import logging
 import math
 import time
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 
+from engine.cache.disk.tier import NOTHING_FETCHED, DiskTier
 from engine.cache.holdings import Lease
 from engine.cache.points import PointKind, ResumePoint
-from engine.cache.prefix_cache import PrefixCache
+from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
 from engine.cache.trees import evaluate
 from engine.chat.prompt import Prompt, may_call_tool
 from engine.chat.reply import ReplyStream, TextPiece
@@ -63,6 +65,7 @@ class Runner:
         self._cache = cache
         self._history = history
         self._config = config
+        self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
         self._make_source = make_source
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         self._memory = RequestMemory(
@@ -184,6 +187,8 @@ class Runner:
         prompt = self._build_read_ahead(task)
         self._check_fits(prompt)
         name, token_ids = task.conversation_id, prompt.token_ids
+        if self.disk is not None and displaces:
+            self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
         match = self._cache.match_ahead(name, token_ids)
         if match.restored == len(token_ids):
             return None
@@ -235,6 +240,9 @@ class Runner:
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
         source = self._make_source(self._model, request, reply)
+        fetched = NOTHING_FETCHED
+        if self.disk is not None and not request.side:
+            fetched = self.disk.fetch(request.conversation_id, prompt.token_ids)
         lease = self._cache.acquire(
             request.conversation_id,
             prompt.token_ids,
@@ -247,7 +255,11 @@ class Runner:
             return Sequence(
                 request=request,
                 prompt=prompt,
-                plan=self._plan(request, prompt, lease),
+                plan=replace(
+                    self._plan(request, prompt, lease),
+                    restored_disk=min(fetched.num_tokens, lease.restored),
+                ),
+                disk_s=fetched.seconds,
                 prefill=self._feed(prompt, lease),
                 reply=reply,
                 source=source,
@@ -392,6 +404,9 @@ class Runner:
         now = time.perf_counter()
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
+        if self.disk is not None:
+            num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
+            self.disk.rates.note_tokens(num_fed, first - clock.restored)
         return Usage(
             plan=sequence.plan,
             output_tokens=sequence.num_output,
@@ -406,4 +421,6 @@ class Runner:
             passes=sequence.num_passes,
             drafted_tokens=sequence.num_drafted,
             accepted_tokens=sequence.num_accepted,
+            disk_ms=sequence.disk_s * 1e3,
+            written_bytes=self.disk.statistics().written_bytes if self.disk else 0,
         )

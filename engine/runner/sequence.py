@@ -64,6 +64,7 @@ class Sequence:
     # True while the caches hold one token more than their record, because the newest pass looked
     # ahead. Set by Decoder.
     is_ahead: bool = False
+    disk_s: float = 0.0  # seconds for reading cached state from disk
     num_passes: int = 0  # number of passes of decode steps
     num_drafted: int = 0  # number of drafts that these passes verified
     num_accepted: int = 0  # number of drafts that the model confirmed

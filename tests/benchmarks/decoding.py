@@ -286,7 +286,7 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = args.model or build_tiny("qwen3_5", Path(temporary) / "m", Template.KEEPING)
-        config = {"use_openblas": False, "idle_work": False, "max_gap_s": args.gap}
+        config: dict[str, Any] = {"use_openblas": False, "idle_work": False, "max_gap_s": args.gap}
         bench = Bench(folder, EngineConfig(**config))
         benchmarks = {
             "single": lambda: time_single(bench, args.reps),

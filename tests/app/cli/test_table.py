@@ -37,6 +37,9 @@ REPORT = StepReport(
     drafted_tokens=0,
     accepted_tokens=0,
     cache_bytes=0,
+    restored_disk=0,
+    disk_ms=0.0,
+    written_bytes=0,
     reasons=(),
     check=EQUAL,
 )

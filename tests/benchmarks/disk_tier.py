@@ -1,0 +1,134 @@
+"""Figures of cached state on disk: `python -m tests.benchmarks.disk_tier`.
+
+    index      time to open 10,000 records, with the saved index and from their headers
+    read       rate of verified reads / rate of plain reads of the same files
+    mutations  damaged records and indexes: how many are taken for whole (must be 0)
+
+One line of JSON for each.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from engine.cache.disk.folder import Folder
+from engine.cache.disk.index import entry_of, packed
+from engine.cache.disk.record import (
+    RecordError,
+    RecordKey,
+    RecordKind,
+    Tensor,
+    read_header,
+    read_record,
+    write_record,
+)
+from engine.cache.feeding import Feed
+from engine.cache.radix import TokenRun
+
+NAMESPACE = "model"
+
+
+def _key(number: int, length: int) -> RecordKey:
+    ids = (number, *range(1, length))
+    return RecordKey(NAMESPACE, RecordKind.KV, "", TokenRun(ids, (Feed(0, length, False),)))
+
+
+def time_index(root: Path, count: int = 10_000, length: int = 500) -> dict[str, object]:
+    folder = Folder(root, NAMESPACE)
+    os.sync()
+    fsync, os.fsync = os.fsync, lambda _: None  # pyright: ignore — only the opening is measured
+    for number in range(count):
+        write_record(folder.path, _key(number, length), {"conversation": str(number)}, {})
+    os.fsync = fsync
+    start = time.perf_counter()
+    folder = Folder(root, NAMESPACE)
+    rebuilt = time.perf_counter() - start
+    folder.save_index(packed(list(folder.index.entries.values()), {}))
+    times: list[float] = []
+    for _ in range(5):
+        start = time.perf_counter()
+        folder = Folder(root, NAMESPACE)
+        times.append(time.perf_counter() - start)
+    assert len(folder.index.entries) == count
+    return {"records": count, "open_ms": min(times) * 1e3, "rebuild_ms": rebuilt * 1e3}
+
+
+def time_reads(root: Path, count: int = 16, nbytes: int = 32 << 20) -> dict[str, object]:
+    folder = Folder(root, NAMESPACE)
+    data = os.urandom(nbytes)
+    paths: list[Path] = []
+    for number in range(count):
+        key = _key(number, 8)
+        tensors = {"0": Tensor("U8", (nbytes,), memoryview(data))}
+        write_record(folder.path, key, {}, tensors)
+        paths.append(folder.path / f"{key.address}.safetensors")
+    best = {"plain": 0.0, "verified": 0.0}
+    with ThreadPoolExecutor(4) as readers:
+        for _ in range(5):
+            start = time.perf_counter()
+            for path in paths:
+                assert len(path.read_bytes()) > nbytes
+            middle = time.perf_counter()
+            for record in readers.map(lambda path: read_record(path, NAMESPACE), paths):
+                assert record.tensors
+            end = time.perf_counter()
+            total = count * nbytes
+            best["plain"] = max(best["plain"], total / (middle - start))
+            best["verified"] = max(best["verified"], total / (end - middle))
+    return {**best, "ratio": best["verified"] / best["plain"], "cores": os.cpu_count()}
+
+
+def count_mutations(root: Path, count: int = 1000) -> dict[str, object]:
+    folder = Folder(root, NAMESPACE)
+    rng = random.Random(0)
+    data = rng.randbytes(4096)
+    keys = [_key(number, 40) for number in range(20)]
+    for key in keys:
+        tensors = {"0": Tensor("F32", (1, 2, 64, 8), memoryview(data))}
+        write_record(folder.path, key, {"conversation": "A"}, tensors)
+    paths = [folder.path / f"{key.address}.safetensors" for key in keys]
+    entries = [entry_of(read_header(p, NAMESPACE), p.stem, last_used=0) for p in paths]
+    whole = {path: path.read_bytes() for path in paths}
+    index = packed(entries, {})
+    accepted = wrong_index = 0
+    for _ in range(count):
+        path, other = rng.sample(paths, 2)
+        changed = bytearray(whole[path])
+        match rng.randrange(4):
+            case 0:
+                changed[rng.randrange(len(changed))] ^= 1 << rng.randrange(8)
+            case 1:
+                del changed[rng.randrange(len(changed)) :]
+            case 2:
+                changed = bytearray(whole[other])
+            case _:
+                changed = changed.replace(b"rejoinder-1", b"rejoinder-0")
+        path.write_bytes(changed)
+        try:
+            read_record(path, NAMESPACE)
+            accepted += 1
+        except RecordError:
+            pass
+        path.write_bytes(whole[path])
+        damaged = bytearray(index)
+        damaged[rng.randrange(len(index))] ^= 1 << rng.randrange(8)
+        (folder.path / "index").write_bytes(damaged)
+        found = Folder(root, NAMESPACE).index.entries
+        wrong_index += set(found) != {entry.address for entry in entries}
+    return {"mutations": count, "taken_for_whole": accepted, "wrong_index": wrong_index}
+
+
+def main() -> None:
+    for measure in (count_mutations, time_reads, time_index):
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps({"figure": measure.__name__, **measure(Path(folder) / "state")}))
+
+
+if __name__ == "__main__":
+    main()

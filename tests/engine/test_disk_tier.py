@@ -1,0 +1,216 @@
+"""Conversations after a restart: their state comes from disk, bit for bit."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from engine.cache.disk import tier
+from engine.events import Forget, RequestFinished, Shutdown
+from engine.types import ConversationId, Message, Role
+from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import Template
+
+LONG = "a long question about nothing in particular " * 4
+KINDS = ["qwen3_5", "qwen3_5_moe", "lfm2", "falcon_h1", "mamba2", "gemma3", "llama"]
+
+
+def _close(client: InlineClient) -> None:
+    client.send(Shutdown())
+    client.core.run()
+
+
+def _turns(client: InlineClient, count: int, chat: str = "A") -> list[Message]:
+    messages: list[Message] = []
+    for number in range(count):
+        messages.append(user(f"{LONG} {chat} {number}"))
+        messages.append(reply_of(ask(client, *messages, chat=chat)))
+    return messages
+
+
+def _answer(finished: RequestFinished) -> tuple[object, ...]:
+    return finished.content, finished.reasoning, finished.reply
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_conversation_goes_on_after_a_restart(
+    open_tiny: OpenTiny, tmp_path: Path, kind: str
+) -> None:
+    without = open_tiny(kind)
+    messages = _turns(without, 2)
+    expected = ask(without, *messages, user("more"))
+
+    first = open_tiny(kind, disk_folder=tmp_path / "disk")
+    assert _turns(first, 2) == messages
+    _close(first)
+    second = open_tiny(kind, disk_folder=tmp_path / "disk")
+    again = ask(second, *messages, user("more"))
+
+    assert _answer(again) == _answer(expected)
+    plan, usual = again.usage.plan, expected.usage.plan
+    assert (plan.restored, plan.read, plan.replayed) == (
+        usual.restored, usual.read, usual.replayed
+    )  # fmt: skip
+    assert plan.restored_disk == plan.restored > 0
+    assert again.usage.disk_ms > 0
+    _close(second)
+
+
+def _two_runs(open_tiny: OpenTiny, folder: Path, kind: str = "lfm2") -> list[Message]:
+    """Write a conversation of two turns to disk, and close the engine."""
+    first = open_tiny(kind, disk_folder=folder)
+    messages = _turns(first, 2)
+    _close(first)
+    return messages
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*/*.safetensors"))
+
+
+def test_branches_and_new_versions_resume_after_a_restart(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    first = open_tiny("lfm2", disk_folder=tmp_path)
+    start = _turns(first, 1)
+    left = [*start, user("left")]
+    left.append(reply_of(ask(first, *left)))
+    right = [*start, user("right")]
+    right.append(reply_of(ask(first, *right)))
+    ask(first, *right, user("on"))
+    usual = [ask(first, *path, user("go")).usage.plan.restored for path in (left, right)]
+    _close(first)
+
+    second = open_tiny("lfm2", disk_folder=tmp_path)
+    plans = [ask(second, *path, user("?")).usage.plan for path in (left, right)]
+    assert [plan.restored for plan in plans] == usual
+    assert plans[0].restored_disk == usual[0]
+    redrawn = ask(second, *right, user("on")).usage.plan
+    assert redrawn.restored == redrawn.prompt_tokens
+    _close(second)
+
+
+def test_a_template_that_strips_thoughts_resumes_after_a_restart(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    options = {"template": Template.THINKING, "idle_work": True, "disk_folder": tmp_path}
+    first = open_tiny("qwen3_5", **options)
+    messages = _turns(first, 2)
+    _close(first)
+    second = open_tiny("qwen3_5", **options)
+    plan = ask(second, *messages, user("more")).usage.plan
+    assert plan.replayed == 0
+    assert plan.restored_disk == plan.restored > 0
+    _close(second)
+
+
+def test_nothing_is_written_twice(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    messages = _two_runs(open_tiny, tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in _files(tmp_path)}
+    second = open_tiny("lfm2", disk_folder=tmp_path)
+    ask(second, *messages, user("more"))
+    after = {path: path.stat().st_mtime_ns for path in _files(tmp_path)}
+    new_kv = sum(p.stat().st_size for p in set(after) - set(before))
+    assert {path: after[path] for path in before} == before
+    assert cache_of(second).counters.evictions == 0
+    assert 0 < new_kv < sum(path.stat().st_size for path in before)
+    _close(second)
+    assert {path: path.stat().st_mtime_ns for path in _files(tmp_path)} == after
+
+
+def test_forgetting_deletes_what_no_other_conversation_uses(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    first = open_tiny("lfm2", disk_folder=tmp_path)
+    system = Message(role=Role.SYSTEM, content=LONG * 2)
+    shared = [
+        ask(first, system, user(f"{chat} asks"), chat=chat).usage.plan.prompt_tokens
+        for chat in ("A", "B")
+    ]
+    both = len(_files(tmp_path))
+    first.send(Forget(ConversationId("A")))
+    first.run_until_idle()
+    _close(first)
+    assert 0 < len(_files(tmp_path)) < both
+    second = open_tiny("lfm2", disk_folder=tmp_path)
+    again = ask(second, system, user("B asks"), chat="B").usage.plan
+    assert again.restored_disk == again.prompt_tokens == shared[1]
+    second.send(Forget(ConversationId("B")))
+    second.run_until_idle()
+    _close(second)
+    assert not _files(tmp_path)
+
+
+def test_damaged_records_are_fed_again(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    expected_messages = _two_runs(open_tiny, tmp_path)
+    rng = random.Random(3)
+    for path in _files(tmp_path):
+        data = bytearray(path.read_bytes())
+        data[rng.randrange(len(data))] ^= 4
+        path.write_bytes(data)
+    second = open_tiny("lfm2", disk_folder=tmp_path)
+    again = ask(second, *expected_messages, user("more"))
+    assert again.usage.plan.restored == 0
+    without = open_tiny("lfm2")
+    _turns(without, 2)
+    assert _answer(again) == _answer(ask(without, *expected_messages, user("more")))
+    assert second.core.disk is not None
+    assert second.core.disk.statistics().damaged > 0
+    _close(second)
+
+
+def test_another_quantisation_of_the_cache_is_a_miss(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    messages = _two_runs(open_tiny, tmp_path, "llama")
+    second = open_tiny("llama", disk_folder=tmp_path, kv_bits=8)
+    assert ask(second, *messages, user("more")).usage.plan.restored == 0
+    _close(second)
+
+
+def test_a_second_engine_on_the_same_folder_goes_on_without_it(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    first = open_tiny("llama", disk_folder=tmp_path)
+    second = open_tiny("llama", disk_folder=tmp_path)
+    assert ask(second, user("hello")).usage.written_bytes == 0
+    assert second.core.disk is None
+    _close(second)
+    _close(first)
+
+
+def test_a_full_disk_switches_the_tier_off_with_one_sentence(
+    open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(tier, "write_record", full)
+    client = open_tiny("llama", disk_folder=tmp_path)
+    messages = _turns(client, 4)
+    assert client.core.disk is not None
+    problem = client.core.disk.problem
+    assert problem == "Cached state is not kept on disk any more: No space left on device."
+    assert ask(client, *messages, user("on")).usage.plan.restored > 0
+    assert not _files(tmp_path)
+    _close(client)
+
+
+def test_the_folder_keeps_to_its_budget(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path, disk_budget_bytes=200_000)
+    for chat in "ABCDEFGH":
+        _turns(client, 1, chat)
+    assert client.core.disk is not None
+    _close(client)
+    used = sum(path.stat().st_size for path in _files(tmp_path))
+    assert 100_000 < used <= 200_000
+
+
+def test_the_daily_limit_ends_writing(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path, disk_daily_bytes=150_000)
+    for chat in "ABCDEFGH":
+        _turns(client, 1, chat)
+    _close(client)
+    assert 50_000 < sum(path.stat().st_size for path in _files(tmp_path)) <= 150_000
