@@ -50,6 +50,12 @@ OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
 
 
+def forked_title(title: str) -> str:
+    """Return the title of a chat that was forked from a chat with this title."""
+    ending = " (fork)"
+    return title if title.endswith(ending) else f"{title}{ending}"
+
+
 def title_button(title: str) -> str:
     return f"Title: {title}. Rename"
 
