@@ -144,6 +144,18 @@ class LibraryController(QObject):
         self._desk.save(forked)
         self._show(forked.conversation_id)
 
+    def select_neighbour(self, step: int) -> None:
+        """Show the conversation `step` places below the one on show, and wrap around at the ends.
+
+        If the conversation on show is not listed, start above the first one.
+        """
+        listed = [one.conversation_id for one in self.summaries]
+        if not listed:
+            return
+        is_listed = self.current in self._summaries
+        at = listed.index(self.current) if is_listed else min(0, -step)
+        self.select(listed[(at + step) % len(listed)])
+
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be selected next, for example the one under the pointer."""
         self._desk.expect(conversation_id)

@@ -140,6 +140,7 @@ class ChatPane(QWidget):
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
         self.view.typed.connect(composer.type)
+        self.view.quoted.connect(composer.quote)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.choose_requested.connect(self.choose_model_requested)

@@ -65,5 +65,11 @@ READ_AHEAD_HINT: Final = (
 )
 
 MINIMISE: Final = "Minimize"
+ZOOM: Final = "Zoom"
+NEXT_CHAT: Final = "Next Chat"
+PREVIOUS_CHAT: Final = "Previous Chat"
+BACK: Final = "Back"
+FORWARD: Final = "Forward"
+ALL_TO_FRONT: Final = "Bring All to Front"
 KEYBOARD_SHORTCUTS: Final = "Keyboard Shortcuts"
 ABOUT: Final = "About Rejoinder"

@@ -18,6 +18,7 @@ KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
 KEY_ESCAPE: Final = "Stop, or end finding and editing"
 KEY_EDIT_LAST: Final = "Edit Last Message, in an empty composer"
+KEY_CHATS: Final = "To one of the first nine chats of the list"
 KEY_ENDS: Final = "To the beginning, to the end of a chat"
 
 

@@ -56,6 +56,12 @@ def forked_title(title: str) -> str:
     return title if title.endswith(ending) else f"{title}{ending}"
 
 
+def in_menu(title: str, max_len: int) -> str:
+    """Return a title for a menu, cut to max_len characters. A single & would mark a key."""
+    shown = title if len(title) <= max_len else title[: max_len - 1].rstrip() + "…"
+    return shown.replace("&", "&&")
+
+
 def title_button(title: str) -> str:
     return f"Title: {title}. Rename"
 

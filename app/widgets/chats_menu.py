@@ -1,0 +1,54 @@
+"""The newest conversations at the end of the Window menu, with the keys 1 to 9. Main thread."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenu
+
+from app.controllers.library import LibraryController
+from app.words import window as words
+
+NUM_CHATS = 9
+TITLE_LEN = 40  # maximum number of characters of a title in the menu
+
+
+class ChatsMenu(QObject):
+    """One action for each of the newest conversations, in the order of the sidebar.
+
+    The conversation on show has a tick. Ctrl and the number of its place (⌘ on a Mac) shows a
+    conversation. The actions exist from the start and are hidden while there are fewer chats.
+    """
+
+    def __init__(self, menu: QMenu, library: LibraryController) -> None:
+        super().__init__(menu)
+        self._library = library
+        self._separator = menu.addSeparator()
+        self._actions = [self._add(menu, place) for place in range(NUM_CHATS)]
+        library.list_changed.connect(self._refresh)
+        self._refresh()
+
+    def _add(self, menu: QMenu, place: int) -> QAction:
+        action = QAction(menu)
+        action.setCheckable(True)
+        action.setShortcut(QKeySequence(f"Ctrl+{place + 1}"))
+        action.triggered.connect(partial(self._choose, place))
+        menu.addAction(action)
+        return action
+
+    def _choose(self, place: int) -> None:
+        self._library.select(self._library.summaries[place].conversation_id)
+        self._refresh()  # a click has changed the tick, also if the chat is on show already
+
+    def _refresh(self) -> None:
+        summaries = self._library.summaries[:NUM_CHATS]
+        self._separator.setVisible(bool(summaries))
+        for place, action in enumerate(self._actions):
+            summary = summaries[place] if place < len(summaries) else None
+            action.setVisible(summary is not None)
+            action.setEnabled(summary is not None)
+            if summary is not None:
+                action.setText(words.in_menu(summary.title, TITLE_LEN))
+                action.setChecked(summary.conversation_id == self._library.current)
