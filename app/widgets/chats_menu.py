@@ -19,23 +19,23 @@ class ChatsMenu(QObject):
     """One action for each of the newest conversations, in the order of the sidebar.
 
     The conversation on show has a tick. Ctrl and the number of its place (⌘ on a Mac) shows a
-    conversation. The actions exist from the start and are hidden while there are fewer chats.
+    conversation. While there are fewer chats, the menu has fewer of the actions.
     """
 
     def __init__(self, menu: QMenu, library: LibraryController) -> None:
         super().__init__(menu)
+        self._menu = menu
         self._library = library
         self._separator = menu.addSeparator()
-        self._actions = [self._add(menu, place) for place in range(NUM_CHATS)]
+        self._actions = [self._make(place) for place in range(NUM_CHATS)]
         library.list_changed.connect(self._refresh)
         self._refresh()
 
-    def _add(self, menu: QMenu, place: int) -> QAction:
-        action = QAction(menu)
+    def _make(self, place: int) -> QAction:
+        action = QAction(self)
         action.setCheckable(True)
         action.setShortcut(QKeySequence(f"Ctrl+{place + 1}"))
         action.triggered.connect(partial(self._choose, place))
-        menu.addAction(action)
         return action
 
     def _choose(self, place: int) -> None:
@@ -47,8 +47,10 @@ class ChatsMenu(QObject):
         self._separator.setVisible(bool(summaries))
         for place, action in enumerate(self._actions):
             summary = summaries[place] if place < len(summaries) else None
-            action.setVisible(summary is not None)
-            action.setEnabled(summary is not None)
-            if summary is not None:
+            if summary is None:
+                self._menu.removeAction(action)
+            else:
                 action.setText(words.in_menu(summary.title, TITLE_LEN))
                 action.setChecked(summary.conversation_id == self._library.current)
+                if action not in self._menu.actions():
+                    self._menu.addAction(action)

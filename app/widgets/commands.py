@@ -218,7 +218,6 @@ COMMANDS = (
         text=words.FULL_SCREEN,
         menu=MenuName.VIEW,
         keys=Keys.FullScreen,
-        checkable=True,
         separated=True,
     ),
     MenuCommand(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),

@@ -54,7 +54,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import hub, window as words
+from app.words import commands, hub, window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -386,7 +386,10 @@ class MainWindow(QMainWindow):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.WindowStateChange:
-            self.commands[CommandId.FULL_SCREEN].setChecked(self.isFullScreen())
+            is_full = self.isFullScreen()
+            self.commands[CommandId.FULL_SCREEN].setText(
+                commands.END_FULL_SCREEN if is_full else commands.FULL_SCREEN
+            )
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:

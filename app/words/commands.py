@@ -37,31 +37,32 @@ SYSTEM: Final = "System"  # appearance that follows the system
 MORE_CONTRAST: Final = "More Contrast"
 LARGER_TEXT: Final = "Larger Text"
 SMALLER_TEXT: Final = "Smaller Text"
-NORMAL_TEXT: Final = "Normal Text"
-FULL_SCREEN: Final = "Full Screen"
+NORMAL_TEXT: Final = "Actual Size"
+FULL_SCREEN: Final = "Enter Full Screen"
+END_FULL_SCREEN: Final = "Exit Full Screen"
 
 STOP: Final = "Stop"
 REGENERATE: Final = "Regenerate"
 CONTINUE: Final = "Continue"
-CONTINUE_HINT: Final = "Go on with an answer that was stopped"
+CONTINUE_HINT: Final = "Continue an answer that was stopped"
 EDIT_LAST: Final = "Edit Last Message"
 COPY_LAST: Final = "Copy Last Answer"
 DELETE_LAST: Final = "Delete Last Message"
-DELETE_LAST_HINT: Final = "With its answer; Undo brings both back"
+DELETE_LAST_HINT: Final = "Deletes its answer too. You can undo this."
 PREVIOUS_VERSION: Final = "Previous Version"
 NEXT_VERSION: Final = "Next Version"
 RENAME: Final = "Rename…"
-KEEP_READY: Final = "Keep Ready"
-KEEP_READY_HINT: Final = "Other chats make room first, so that this one goes on at once"
-DELETE: Final = "Delete"  # command that deletes a chat
+KEEP_READY: Final = "Keep in Memory"
+KEEP_READY_HINT: Final = "Other chats are unloaded first, so this one continues at once"
+DELETE: Final = "Delete Chat"  # command that deletes a chat
 
 CHOOSE_MODEL: Final = "Choose Model…"
 GET_MODELS: Final = "Get Models…"
-LOAD_AGAIN: Final = "Load the Model Again"
+LOAD_AGAIN: Final = "Reload Model"
 ADD_FOLDER: Final = "Add Model Folder…"
 READ_AHEAD: Final = "Read Ahead While Idle"
 READ_AHEAD_HINT: Final = (
-    "While nothing is being answered, read the open chat and long drafts before you send"
+    "Reads the open chat and long drafts before you send, while no answer is running"
 )
 
 MINIMISE: Final = "Minimize"

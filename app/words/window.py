@@ -32,7 +32,7 @@ NEW_TITLE: Final = "New chat"  # title of a chat without messages
 # States of a chat. Screen readers say the state after the title of the chat.
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
-KEPT_READY: Final = "kept ready"
+KEPT_READY: Final = "kept in memory"
 LOADING: Final = "Loading"  # accessible name of the model's progress bar
 
 # Texts of an empty chat.
@@ -85,7 +85,7 @@ def month(number: int, year: int | None) -> str:
 
 
 def continue_with(title: str) -> str:
-    return f"Go on with {title}"
+    return f"Continue {title}"
 
 
 def found(*, number: str, total: str) -> str:

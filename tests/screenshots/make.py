@@ -386,7 +386,7 @@ def inspector(stage: Stage) -> None:
 
 
 def reading_ahead(stage: Stage) -> None:
-    """Show the note that the idle engine reads ahead, and three chats marked Keep Ready."""
+    """Show the note that the idle engine reads ahead, and three chats marked Keep in Memory."""
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
