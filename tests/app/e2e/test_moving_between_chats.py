@@ -92,3 +92,16 @@ def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:
     assert stage.window.isMaximized()
     stage.run(CommandId.ZOOM)
     assert not stage.window.isMaximized()
+
+
+def test_chats_with_only_a_draft_are_named_by_its_first_words(stage: Stage) -> None:
+    for text in ("Ask about the **lease**", "Rope"):
+        stage.rig.origin.time_s += 1.0
+        stage.type(text)
+        stage.pane.flush()
+        stage.run(CommandId.NEW_CHAT)
+    assert stage.rows == ["TODAY", "Rope", "Ask about the lease"]
+    stage.click_row("Rope")
+    stage.edit.clear()
+    stage.pane.flush()
+    assert stage.rows == ["TODAY", "New chat", "Ask about the lease"]
