@@ -332,6 +332,7 @@ class MainWindow(QMainWindow):
         core = self._core
         conversation = core.desk.get(core.library.current)
         self.toolbar.set_title(conversation.title)
+        self.setWindowTitle(conversation.title)
         self._refresh_model()
         self._inspecting.refresh()
         self._refresh_commands()

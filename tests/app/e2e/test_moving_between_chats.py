@@ -105,3 +105,9 @@ def test_chats_with_only_a_draft_are_named_by_its_first_words(stage: Stage) -> N
     stage.edit.clear()
     stage.pane.flush()
     assert stage.rows == ["TODAY", "New chat", "Ask about the lease"]
+
+
+def test_window_has_the_title_of_the_chat_on_show(chats: Stage) -> None:
+    assert chats.window.windowTitle() == "Four"
+    chats.click_row("One")
+    assert chats.window.windowTitle() == "One"
