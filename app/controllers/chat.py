@@ -9,6 +9,7 @@ A conversation has one answer at a time. While an answer is running:
 
     send                             queues the message until that answer has ended
     edit, regenerate, resume         return False and change nothing
+    rewrite                          returns False and changes nothing
     delete                           changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
     versions, prompt, setup, draft   change at once, but not for the running answer
@@ -38,6 +39,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.tree import (
@@ -195,6 +197,19 @@ class ChatController(QObject):
         return self._begin(
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
+
+    def rewrite(self, conversation_id: ConversationId, reply_id: NodeId, text: str) -> bool:
+        """Add a version of an answer with the user's own text. No answer is requested.
+
+        Return False if the conversation has a running answer, or if the text is blank.
+        """
+        conversation = self._desk.get(conversation_id)
+        is_running = self._turns.live_in(conversation_id) is not None
+        if is_running or not text.strip() or not can_rewrite(conversation, reply_id):
+            return False
+        new_id, now = NodeId(self._origin.new_id()), self._origin.now()
+        self._put(rewrite_reply(conversation, reply_id, text, new_id, now=now))
+        return True
 
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Delete a version of a message and all messages below it, unless an answer is running.

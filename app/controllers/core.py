@@ -21,6 +21,7 @@ from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
+from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.library import LibraryController
@@ -85,6 +86,7 @@ class Core(QObject):
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
         )
+        self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None

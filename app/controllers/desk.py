@@ -101,14 +101,17 @@ class Desk(QObject):
         self.changed.emit(conversation.conversation_id)
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
-        """Replace the draft and save it; emit `changed` if the draft becomes empty or non-empty."""
+        """Replace the draft and save it.
+
+        Emit `changed` if the draft becomes empty or non-empty, or if it changes the title.
+        """
         before = self._open[conversation_id]
         if draft == before.draft:
             # Do not save an unchanged draft. Otherwise a new, empty conversation would be stored.
             return
-        self._open[conversation_id] = set_draft(before, draft)
+        after = self._open[conversation_id] = set_draft(before, draft)
         self._save(conversation_id)
-        if bool(before.draft) != bool(draft):
+        if bool(before.draft) != bool(draft) or before.title != after.title:
             self.changed.emit(conversation_id)
 
     def hold(self, conversation: Conversation, text: str) -> None:

@@ -19,9 +19,11 @@ from app.controllers.origin import Origin
 from app.controllers.presets import PresetsController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.conversation.branching import fork
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
+    NodeId,
     new_conversation,
     set_title,
     summary_of,
@@ -125,6 +127,34 @@ class LibraryController(QObject):
         self._wanted = conversation_id
         if conversation_id != self.current:
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
+
+    def fork(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Copy a branch down to a message into a new conversation, and show that conversation.
+
+        The conversation must be in memory, and the message must have ended. See branching.fork().
+        """
+        forked = fork(
+            self._desk.get(conversation_id),
+            node_id,
+            ConversationId(self._origin.new_id()),
+            self._origin.new_id,
+            now=self._origin.now(),
+        )
+        self._desk.add(forked)
+        self._desk.save(forked)
+        self._show(forked.conversation_id)
+
+    def select_neighbour(self, step: int) -> None:
+        """Show the conversation `step` places below the one on show, and wrap around at the ends.
+
+        If the conversation on show is not listed, start above the first one.
+        """
+        listed = [one.conversation_id for one in self.summaries]
+        if not listed:
+            return
+        is_listed = self.current in self._summaries
+        at = listed.index(self.current) if is_listed else min(0, -step)
+        self.select(listed[(at + step) % len(listed)])
 
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be selected next, for example the one under the pointer."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from app.conversation.branching import is_written_by_user
 from app.conversation.text import message_text, title_from
 from app.conversation.tree import (
     Conversation,
@@ -195,11 +196,22 @@ def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
     messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
     new_messages = {len(messages) - 1} if is_new else set[int]()
+    if is_new and _follows_new_text(conv, user):
+        new_messages.add(len(messages) - 2)
     # The first message gives the title, and so does an edited version of the first message.
     starts_chat = is_new and user.parent is None
     title = title_from(user.content) if starts_chat and not conv.title_is_manual else conv.title
     titled = replace(grown, title=title)
     return _turn(titled, user.node_id, reply.node_id, messages, new_messages, now=reply.created_at)
+
+
+def _follows_new_text(conv: Conversation, user: MessageNode) -> bool:
+    """Return True if a message is the first one below an answer that the user has written."""
+    return (
+        user.parent is not None
+        and user.parent not in conv.children
+        and is_written_by_user(conv.nodes[user.parent])
+    )
 
 
 def _turn(

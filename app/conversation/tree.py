@@ -246,7 +246,11 @@ def set_system_prompt(conv: Conversation, text: str) -> Conversation:
 
 
 def set_draft(conv: Conversation, text: str) -> Conversation:
-    return replace(conv, draft=clean_text(text))
+    """Set the draft. It also gives a conversation without messages its title."""
+    draft = clean_text(text)
+    if conv.title_is_manual or has_messages(conv):
+        return replace(conv, draft=draft)
+    return replace(conv, draft=draft, title=title_from(draft) or words.NEW_TITLE)
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:

@@ -32,6 +32,7 @@ class Icon(StrEnum):
     CHECK = "check"
     REGENERATE = "regenerate"
     EDIT = "edit"
+    FORK = "fork"
     STOP = "stop"
     SEND = "send"
     MORE = "more"

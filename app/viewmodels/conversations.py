@@ -43,7 +43,7 @@ class ConversationRow:
     title: str
     activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
     unseen: bool = False  # True if the user has not opened the newest answer yet
-    keep_ready: bool = False  # True if the user chose Keep Ready for this conversation
+    keep_ready: bool = False  # True if the user chose Keep in Memory for this conversation
 
     @property
     def spoken(self) -> str:

@@ -62,7 +62,9 @@ class ChatPane(QWidget):
         self._shown = core.library.current  # id of the conversation on screen
         self.view = TranscriptView(theme, self)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
-        self.transcript = TranscriptBinding(self.view, core.desk, core.turns, core.chat, self)
+        self.transcript = TranscriptBinding(
+            self.view, core.desk, core.turns, core.chat, core.library, self
+        )
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(theme, self)
         self.model_note = ModelNote(self)
@@ -138,6 +140,7 @@ class ChatPane(QWidget):
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
         self.view.typed.connect(composer.type)
+        self.view.quoted.connect(composer.quote)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.choose_requested.connect(self.choose_model_requested)

@@ -63,6 +63,12 @@ class CommandId(StrEnum):
     ADD_FOLDER = "add-folder"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
+    ZOOM = "zoom"
+    NEXT_CHAT = "next-chat"
+    PREVIOUS_CHAT = "previous-chat"
+    BACK = "back"
+    FORWARD = "forward"
+    ALL_TO_FRONT = "all-to-front"
     SHORTCUTS = "shortcuts"
     ABOUT = "about"
 
@@ -87,14 +93,15 @@ Role = QAction.MenuRole
 class MenuCommand:
     """One row of the command table.
 
-    `keys` is one of Qt's standard keys or a key sequence in Qt's notation. Ctrl means ⌘ on a Mac.
+    `keys` is one of Qt's standard keys, or one or several key sequences in Qt's notation. Ctrl means
+    ⌘ on a Mac, and Meta means the Control key.
     """
 
     id: CommandId
     text: str
     hint: str = ""  # tooltip, if `text` needs an explanation
     menu: MenuName
-    keys: QKeySequence.StandardKey | str | None = None
+    keys: QKeySequence.StandardKey | str | tuple[str, ...] | None = None
     # True: the conversation list handles `keys`, which are only listed in the shortcut sheet
     list_key: bool = False
     group: str = ""  # title of a submenu with mutually exclusive choices
@@ -102,6 +109,9 @@ class MenuCommand:
     role: QAction.MenuRole = Role.NoRole  # macOS moves a command with a role to the app menu
     separated: bool = False  # True: a separator stands above the command
 
+
+_NEXT_TAB = "Meta+Tab" if sys.platform == "darwin" else "Ctrl+Tab"
+_PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Tab"
 
 COMMANDS = (
     MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
@@ -208,7 +218,6 @@ COMMANDS = (
         text=words.FULL_SCREEN,
         menu=MenuName.VIEW,
         keys=Keys.FullScreen,
-        checkable=True,
         separated=True,
     ),
     MenuCommand(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),
@@ -283,6 +292,28 @@ COMMANDS = (
         separated=True,
     ),
     MenuCommand(id=CommandId.MINIMISE, text=words.MINIMISE, menu=MenuName.WINDOW, keys="Ctrl+M"),
+    MenuCommand(id=CommandId.ZOOM, text=words.ZOOM, menu=MenuName.WINDOW),
+    MenuCommand(
+        id=CommandId.NEXT_CHAT,
+        text=words.NEXT_CHAT,
+        menu=MenuName.WINDOW,
+        keys=(_NEXT_TAB, "Alt+Ctrl+Down"),
+        separated=True,
+    ),
+    MenuCommand(
+        id=CommandId.PREVIOUS_CHAT,
+        text=words.PREVIOUS_CHAT,
+        menu=MenuName.WINDOW,
+        keys=(_PREVIOUS_TAB, "Alt+Ctrl+Up"),
+    ),
+    MenuCommand(id=CommandId.BACK, text=words.BACK, menu=MenuName.WINDOW, keys="Ctrl+["),
+    MenuCommand(id=CommandId.FORWARD, text=words.FORWARD, menu=MenuName.WINDOW, keys="Ctrl+]"),
+    MenuCommand(
+        id=CommandId.ALL_TO_FRONT,
+        text=words.ALL_TO_FRONT,
+        menu=MenuName.WINDOW,
+        separated=True,
+    ),
     MenuCommand(
         id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
     ),
@@ -315,8 +346,8 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
     return actions
 
 
-def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
-    """Build the menus and submenus in the order of the table."""
+def fill_menu_bar(bar: QMenuBar, actions: Actions) -> Mapping[str, Menu]:
+    """Build the menus and submenus in the order of the table. Return them by title."""
     menus: dict[str, Menu] = {}
     for command in COMMANDS:
         if command.menu not in menus:
@@ -331,6 +362,7 @@ def fill_menu_bar(bar: QMenuBar, actions: Actions) -> None:
                 menus[command.group] = menu.add_menu(command.group)
             menu = menus[command.group]
         menu.addAction(actions[command.id])
+    return menus
 
 
 def key_sequences(command: MenuCommand) -> list[QKeySequence]:
@@ -340,6 +372,8 @@ def key_sequences(command: MenuCommand) -> list[QKeySequence]:
             return []
         case str():
             return [QKeySequence(command.keys)]
+        case tuple():
+            return [QKeySequence(keys) for keys in command.keys]
         case _:
             return QKeySequence.keyBindings(command.keys)
 

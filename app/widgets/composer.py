@@ -9,7 +9,7 @@ Return still emits `send_requested`; the controller then queues the message. Mai
 from __future__ import annotations
 
 from PySide6.QtCore import QRectF, QRegularExpression, Qt, Signal
-from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -59,6 +59,15 @@ class Composer(QWidget):
         """Focus the text field and insert text that was typed into another widget."""
         self.edit.setFocus()
         self.edit.insertPlainText(text)
+
+    def quote(self, text: str) -> None:
+        """Put a quotation at the end of the text, and the cursor on the line below it."""
+        lines = "\n".join(f"> {line}".rstrip() for line in text.strip().splitlines())
+        written = self.text.rstrip()
+        self.edit.setFocus()
+        self.edit.moveCursor(QTextCursor.MoveOperation.End)
+        gap = "\n\n" if written else ""
+        self.edit.insertPlainText(f"{gap}{lines}\n\n")
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (setter)
         """Choose the key that sends: Return if return_sends is True, else only Ctrl+Return."""

@@ -37,7 +37,8 @@ from app.viewmodels.transcript import ScrollPosition
 from app.widgets.answer_speaker import AnswerSpeaker
 from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
-from app.widgets.commands import CommandId, fill_menu_bar, make_actions
+from app.widgets.chats_menu import ChatsMenu
+from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_actions
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
 from app.widgets.focus_order import set_tab_order
@@ -53,7 +54,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import hub, window as words
+from app.words import commands, hub, window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -127,7 +128,8 @@ class MainWindow(QMainWindow):
             self.pane.transcript.leave_at(value.selected_conversation, position)
 
     def _build(self) -> None:
-        fill_menu_bar(self.menuBar(), self.commands)
+        menus = fill_menu_bar(self.menuBar(), self.commands)
+        ChatsMenu(menus[MenuName.WINDOW], self._core.library)
         below = QHBoxLayout()
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
@@ -227,6 +229,12 @@ class MainWindow(QMainWindow):
             CommandId.ADD_FOLDER: self._add_folder,
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
+            CommandId.ZOOM: self._toggle_maximized,
+            CommandId.NEXT_CHAT: lambda: library.select_neighbour(1),
+            CommandId.PREVIOUS_CHAT: lambda: library.select_neighbour(-1),
+            CommandId.BACK: lambda: self._core.history.step(-1),
+            CommandId.FORWARD: lambda: self._core.history.step(1),
+            CommandId.ALL_TO_FRONT: _raise_all,
             CommandId.SHORTCUTS: lambda: show_shortcuts(
                 self, return_sends=preferences.value.return_sends
             ),
@@ -294,6 +302,9 @@ class MainWindow(QMainWindow):
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
 
+    def _toggle_maximized(self) -> None:
+        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowMaximized)
+
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
         self._theme.set_appearance(value.appearance)
@@ -321,6 +332,7 @@ class MainWindow(QMainWindow):
         core = self._core
         conversation = core.desk.get(core.library.current)
         self.toolbar.set_title(conversation.title)
+        self.setWindowTitle(conversation.title)
         self._refresh_model()
         self._inspecting.refresh()
         self._refresh_commands()
@@ -349,6 +361,10 @@ class MainWindow(QMainWindow):
             (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
             (CommandId.KEEP_READY, listed),
             (CommandId.DELETE, listed),
+            (CommandId.BACK, core.history.can_step(-1)),
+            (CommandId.FORWARD, core.history.can_step(1)),
+            (CommandId.NEXT_CHAT, bool(core.library.summaries)),
+            (CommandId.PREVIOUS_CHAT, bool(core.library.summaries)),
         ):
             self.commands[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.kept_ready
@@ -371,7 +387,10 @@ class MainWindow(QMainWindow):
     def changeEvent(self, event: QEvent) -> None:
         super().changeEvent(event)
         if event.type() is QEvent.Type.WindowStateChange:
-            self.commands[CommandId.FULL_SCREEN].setChecked(self.isFullScreen())
+            is_full = self.isFullScreen()
+            self.commands[CommandId.FULL_SCREEN].setText(
+                commands.END_FULL_SCREEN if is_full else commands.FULL_SCREEN
+            )
 
     @override
     def closeEvent(self, event: QCloseEvent) -> None:
@@ -394,3 +413,13 @@ class MainWindow(QMainWindow):
         self._show_sidebar()
         if self.toast.isVisible():
             self.toast.place()
+
+
+def _raise_all() -> None:
+    """Raise all visible windows of the app. The active one stays on top."""
+    active = QApplication.activeWindow()
+    for window in QApplication.topLevelWidgets():
+        if window.isVisible() and window is not active:
+            window.raise_()
+    if active is not None:
+        active.raise_()

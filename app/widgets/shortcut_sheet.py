@@ -26,6 +26,7 @@ from app.words import commands, composer, dialogs as words
 _FIXED = (
     (words.KEY_ESCAPE, QKeySequence("Esc")),
     (words.KEY_EDIT_LAST, QKeySequence("Up")),
+    (words.KEY_CHATS, QKeySequence("Ctrl+1, Ctrl+9")),
     (words.KEY_ENDS, QKeySequence("Home, End")),
 )
 

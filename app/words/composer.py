@@ -8,20 +8,20 @@ from app.words import units
 
 MESSAGE: Final = "Message"
 SEND: Final = "Send"
-IMAGE_REFUSED: Final = "This model reads text only; the image was not added."
-FILE_REFUSED: Final = "Only text can be added here; the file was not."
+IMAGE_REFUSED: Final = "Images can’t be added yet. Describe the image, or paste its text."
+FILE_REFUSED: Final = "Files can’t be added yet. Open the file, then copy and paste its text."
 
-THINKING_TIP: Final = "Let the model reason before it answers"
-THINKING_DEFAULT: Final = "Thinking: default"
-THINKING_ON: Final = "Thinking: on"
-THINKING_OFF: Final = "Thinking: off"
-DEFAULT: Final = "Default"  # menu entry: use the model's default for thinking
+THINKING_TIP: Final = "Think before answering"
+THINKING_DEFAULT: Final = "Thinking: Auto"
+THINKING_ON: Final = "Thinking: On"
+THINKING_OFF: Final = "Thinking: Off"
+DEFAULT: Final = "Auto"  # menu entry: use the model's default for thinking
 ON: Final = "On"
 OFF: Final = "Off"
-KEEP_THOUGHTS: Final = "Keep earlier thoughts"
-KEEP_THOUGHTS_NOTE: Final = "Nothing is read again; the chat fills up sooner"
+KEEP_THOUGHTS: Final = "Keep Earlier Thinking"
+KEEP_THOUGHTS_NOTE: Final = "Faster next turn, uses more context"
 
-TAKE_BACK: Final = "Take back into the composer"
+TAKE_BACK: Final = "Edit Before Sending"
 MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
 PRIVATE_ON_MAC: Final = "Runs on this Mac. Nothing leaves it."
 PRIVATE: Final = "Runs on this computer. Nothing leaves it."

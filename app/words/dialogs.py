@@ -9,16 +9,17 @@ SAVE_AS: Final = "Save As"
 CANCEL: Final = "Cancel"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
-QUIT_KEEPS: Final = "What is written so far is kept."
+QUIT_KEEPS: Final = "The text written so far will be saved."
 QUIT: Final = "Quit"
 
 # A section of the shortcut sheet: keys that are not in the menus. First its heading, then the
 # effect of each key.
 KEYS_ELSEWHERE: Final = "While Writing and Reading"
 KEY_NEW_LINE: Final = "New Line"
-KEY_ESCAPE: Final = "Stop, or end finding and editing"
-KEY_EDIT_LAST: Final = "Edit Last Message, in an empty composer"
-KEY_ENDS: Final = "To the beginning, to the end of a chat"
+KEY_ESCAPE: Final = "Stop Answer, Close Find, or Cancel Editing"
+KEY_EDIT_LAST: Final = "Edit Last Message (in an empty message field)"
+KEY_CHATS: Final = "First to Ninth Chat in the List"
+KEY_ENDS: Final = "Beginning, End of Chat"
 
 
 def answers_writing(count: int) -> str:

@@ -14,37 +14,39 @@ TEMPERATURE_NUMBER: Final = "Temperature as a number"
 
 SEED: Final = "Seed"
 SEED_HEADING: Final = "SEED"
-SEED_HINT: Final = "Another one for every answer"
+SEED_HINT: Final = "Random"
 
 SAMPLING_HEADING: Final = "SAMPLING"
 TOP_P: Final = "Top-p"
-TOP_P_TIP: Final = "Draw from the likeliest tokens that add up to this share"
+TOP_P_TIP: Final = "Choose from the most likely tokens that together have this probability"
 TOP_K: Final = "Top-k"
-TOP_K_TIP: Final = "Draw from so many of the likeliest tokens; 0: from all"
+TOP_K_TIP: Final = "Choose from this many of the most likely tokens; 0 means all"
 MIN_P: Final = "Min-p"
-MIN_P_TIP: Final = "Leave out tokens less likely than this share of the likeliest"
-MIN_KEPT: Final = "Min-p keeps"
-MIN_KEPT_TIP: Final = "So many of the likeliest tokens stay, whatever Min-p says"
-XTC_PROBABILITY: Final = "XTC chance"
-XTC_PROBABILITY_TIP: Final = "How often the most obvious tokens are left out; 0: never"
+MIN_P_TIP: Final = "Leave out tokens less likely than this share of the most likely one"
+MIN_KEPT: Final = "Min-p min. tokens"
+MIN_KEPT_TIP: Final = "Min-p always leaves at least this many tokens"
+XTC_PROBABILITY: Final = "XTC probability"
+XTC_PROBABILITY_TIP: Final = "How often the most likely tokens are left out; 0 means never"
 XTC_THRESHOLD: Final = "XTC threshold"
-XTC_THRESHOLD_TIP: Final = "Obvious is what is likelier than this; the least of them stays"
+XTC_THRESHOLD_TIP: Final = (
+    "Tokens more likely than this are left out, except the least likely of them"
+)
 REPETITION: Final = "Repetition"
-REPETITION_TIP: Final = "Above 1, tokens that have come lately are less likely; 1: off"
+REPETITION_TIP: Final = "Above 1, recently used tokens become less likely; 1 means off"
 PRESENCE: Final = "Presence"
-PRESENCE_TIP: Final = "Lowers tokens that have come at all; 0: off"
+PRESENCE_TIP: Final = "Makes tokens that were used before less likely; 0 means off"
 FREQUENCY: Final = "Frequency"
-FREQUENCY_TIP: Final = "Lowers tokens by how often they have come"
-LONGEST_ANSWER: Final = "Longest answer"
-LONGEST_ANSWER_TIP: Final = "Tokens after which an answer is stopped; Continue goes on"
+FREQUENCY_TIP: Final = "Makes tokens less likely the more often they were used; 0 means off"
+LONGEST_ANSWER: Final = "Max tokens"
+LONGEST_ANSWER_TIP: Final = "An answer stops after this many tokens; Continue resumes it"
 
-PRESET_TIP: Final = "System prompt and sampling by name, for this chat and for new ones"
+PRESET_TIP: Final = "Saved system prompt and sampling"
 NO_PRESET: Final = "Preset: none"
 SAVE_PRESET: Final = "Save as Preset…"
 SAVE_PRESET_TITLE: Final = "Save as Preset"
 PRESET_NAME: Final = "Name"
 DELETE_PRESET: Final = "Delete Preset"
-BEGIN_WITHOUT_PRESET: Final = "Begin Without Preset"
+BEGIN_WITHOUT_PRESET: Final = "Start Without Preset"
 
 
 def default_temperature(number: str) -> str:
@@ -52,7 +54,7 @@ def default_temperature(number: str) -> str:
 
 
 def back_to_default(number: str) -> str:
-    return f"Back to the model’s {number}"
+    return f"Reset to the model’s {number}"
 
 
 def preset(name: str) -> str:

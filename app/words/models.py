@@ -18,8 +18,8 @@ NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
-# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · hybrid: instant chats.
-HYBRID: Final = "hybrid: instant chats"
+# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · Hybrid.
+HYBRID: Final = "Hybrid"
 TEXT_ONLY: Final = "text only"
 
 NO_MODELS: Final = (

@@ -16,9 +16,9 @@ EMPTY_MESSAGE: Final = "The message is empty."
 EMPTY_MESSAGE_ADVICE: Final = "Write something first."
 ANSWER_RUNNING: Final = "An answer is being written in that chat."
 ANSWER_RUNNING_ADVICE: Final = "Stop it, or undo once it has ended."
-DELETED_COMES_BACK: Final = "What was deleted comes back then."
+DELETED_COMES_BACK: Final = "The deleted messages come back then."
 OTHER_MODEL: Final = "Another model began this answer."
-OTHER_MODEL_ADVICE: Final = "Choose that model to go on with it, or regenerate the answer."
+OTHER_MODEL_ADVICE: Final = "Choose that model to continue it, or regenerate the answer."
 OTHER_MODEL_GONE_ADVICE: Final = "Regenerate the answer with the model in use."
 
 # Problems with the database of conversations.
@@ -36,10 +36,10 @@ STORE_DAMAGED: Final = "The file with your conversations is damaged."
 STORE_DAMAGED_ADVICE: Final = (
     "Restart Rejoinder: it keeps the damaged file aside and starts a new one."
 )
-STORE_KEPT_ADVICE: Final = "Rejoinder goes on with an empty list. A backup can be put in its place."
+STORE_KEPT_ADVICE: Final = "Rejoinder starts with an empty list. A backup can be put in its place."
 STORE_FILE: Final = "Your conversations could not be read or saved."
 STORE_FILE_ADVICE: Final = "Check the disk and the folder’s permissions, then try again."
-CONVERSATION_MISSING: Final = "This conversation is not there any more."
+CONVERSATION_MISSING: Final = "This conversation no longer exists."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 

@@ -12,7 +12,7 @@ MODELS: Final = "Models"
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
-CONTRAST_NOTE: Final = "Stronger lines, clearer secondary text"
+CONTRAST_NOTE: Final = "Stronger borders and darker secondary text"
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
@@ -21,12 +21,12 @@ FASTER_NOTE: Final = (
     "Text that repeats the chat is checked several words at a time, with the same result"
 )
 PRESETS: Final = "Presets"
-NO_PRESETS: Final = "None yet. The inspector keeps a chat’s system prompt and sampling as one."
+NO_PRESETS: Final = "No presets yet. Save one from the inspector."
 NO_PRESET: Final = "No preset"
-NEW_CHATS: Final = "New chats begin with"
+NEW_CHATS: Final = "New chats start with"
 
 UNLOAD_AFTER: Final = "Unload when idle"
-UNLOAD_NOTE: Final = "The next message loads the model again, and reads its chat once more."
+UNLOAD_NOTE: Final = "The next message loads the model again and reads the chat again."
 ACCESS: Final = "Access token"
 ACCESS_NAME: Final = "Access token of Hugging Face"
 ACCESS_HINT: Final = "hf_…"
@@ -43,8 +43,8 @@ MIRROR_FROM_VARIABLE: Final = (
     "The variable HF_ENDPOINT states the address, and goes before this one."
 )
 FOLDERS: Final = "Model folders"
-OWN_PLACES: Final = "The caches of Hugging Face and LM Studio are looked through as well."
-FOLDERS_NOTE: Final = "Nothing is copied or changed there."
+OWN_PLACES: Final = "Models from Hugging Face and LM Studio appear automatically."
+FOLDERS_NOTE: Final = "Rejoinder does not copy or change your files."
 NO_FOLDERS: Final = "None added"
 REMOVE: Final = "Remove"
 
@@ -55,7 +55,7 @@ def after_minutes(minutes: int) -> str:
 
 
 def new_line(key: str) -> str:
-    return f"{key} begins a new line"
+    return f"{key} starts a new line"
 
 
 def percent(number: int) -> str:
@@ -71,4 +71,4 @@ def delete_preset(name: str) -> str:
 
 
 def new_chats_with(model_name: str) -> str:
-    return f"New chats with {model_name} begin with"
+    return f"New chats with {model_name} start with"

@@ -11,15 +11,26 @@ JUMP: Final = "Jump to latest"
 
 # Buttons under and beside a message.
 EDIT: Final = "Edit"  # button that edits one message
-DELETE_VERSION: Final = "Delete this version"
-DELETE_FROM_HERE: Final = "Delete from here on"
+EDIT_ANSWER: Final = "Edit Answer"
+FORK: Final = "Fork into a New Chat"
+OPEN_LINK: Final = "Open Link"
+COPY_LINK: Final = "Copy Link"
+COPY_LINK_TEXT: Final = "Copy Link Text"
+COPY_MESSAGE: Final = "Copy Message"
+QUOTE: Final = "Quote in Reply"
+DELETE_VERSION: Final = "Delete This Version"
+DELETE_FROM_HERE: Final = "Delete This and Everything After"
 RETRY: Final = "Retry"
 SHOW_ALL: Final = "Show all"
 SHOW_LESS: Final = "Show less"
 
 # Texts of the editor that replaces a message.
 EDIT_FIELD: Final = "Edit message"
-SAVE_VERSION: Final = "Save as new version"
+EDIT_ANSWER_FIELD: Final = "Edit answer"
+SEND_VERSION: Final = "Send as New Version"
+SEND_NOTE: Final = "The model answers again"
+SAVE_VERSION: Final = "Save as New Version"
+SAVE_NOTE: Final = "The chat goes on from this text"
 
 # Buttons in the header of a code block.
 COPY_CODE: Final = "Copy code"

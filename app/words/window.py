@@ -32,7 +32,7 @@ NEW_TITLE: Final = "New chat"  # title of a chat without messages
 # States of a chat. Screen readers say the state after the title of the chat.
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
-KEPT_READY: Final = "kept ready"
+KEPT_READY: Final = "kept in memory"
 LOADING: Final = "Loading"  # accessible name of the model's progress bar
 
 # Texts of an empty chat.
@@ -48,6 +48,18 @@ NOT_FOUND: Final = "Not found"
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
+
+
+def forked_title(title: str) -> str:
+    """Return the title of a chat that was forked from a chat with this title."""
+    ending = " (fork)"
+    return title if title.endswith(ending) else f"{title}{ending}"
+
+
+def in_menu(title: str, max_len: int) -> str:
+    """Return a title for a menu, cut to max_len characters. A single & would mark a key."""
+    shown = title if len(title) <= max_len else title[: max_len - 1].rstrip() + "…"
+    return shown.replace("&", "&&")
 
 
 def title_button(title: str) -> str:
@@ -73,7 +85,7 @@ def month(number: int, year: int | None) -> str:
 
 
 def continue_with(title: str) -> str:
-    return f"Go on with {title}"
+    return f"Continue {title}"
 
 
 def found(*, number: str, total: str) -> str:

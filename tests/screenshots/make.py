@@ -363,6 +363,12 @@ def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) ->
     return OpenedModel(path)
 
 
+def editing_answer(stage: Stage) -> None:
+    """Show the editor of an answer."""
+    stage.chat(QUESTION, ANSWER)
+    stage.click(RowAction.EDIT_ANSWER)
+
+
 def editing(stage: Stage) -> None:
     two_versions(stage)
     stage.pane.transcript.edit_last()
@@ -386,7 +392,7 @@ def inspector(stage: Stage) -> None:
 
 
 def reading_ahead(stage: Stage) -> None:
-    """Show the note that the idle engine reads ahead, and three chats marked Keep Ready."""
+    """Show the note that the idle engine reads ahead, and three chats marked Keep in Memory."""
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
@@ -499,6 +505,7 @@ SCENES = {
     "crashed": WindowScene(crashed, ("normal", "small")),
     "importing": WindowScene(importing),
     "editing": WindowScene(editing),
+    "editing-answer": WindowScene(editing_answer),
     "deleted": WindowScene(deleted),
     "inspector": WindowScene(inspector, ("normal", "small")),
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),

@@ -7,6 +7,7 @@ from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
 from app.conversation.tree import NodeId
 from app.viewmodels.items import TranscriptItems
@@ -29,6 +30,7 @@ class TranscriptBinding(QObject):
         desk: Desk,
         turns: Turns,
         chat: ChatController,
+        library: LibraryController,
         parent: QObject,
     ) -> None:
         super().__init__(parent)
@@ -36,6 +38,7 @@ class TranscriptBinding(QObject):
         self._desk = desk
         self._turns = turns
         self._chat = chat
+        self._library = library
         self._shown: ConversationId | None = None
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
@@ -190,8 +193,10 @@ class TranscriptBinding(QObject):
 
     def _on_requested(self, key: str, action: RowAction) -> None:
         match action:
-            case RowAction.EDIT:
+            case RowAction.EDIT | RowAction.EDIT_ANSWER:
                 self._edit(key)
+            case RowAction.FORK:
+                self._fork(key)
             case RowAction.REGENERATE | RowAction.RETRY:
                 self._regenerate(key)
             case RowAction.CONTINUE:
@@ -218,7 +223,9 @@ class TranscriptBinding(QObject):
         if self._shown is None:
             return
         editing, self._editing = self._editing, None
-        if not self._chat.edit(self._shown, NodeId(key), text):
+        is_answer = self._items[key].role is Role.ASSISTANT
+        change = self._chat.rewrite if is_answer else self._chat.edit
+        if not change(self._shown, NodeId(key), text):
             self._editing = editing  # the controller rejected the edit: keep the editor open
 
     def _close_editor(self, key: str | None) -> None:
@@ -229,6 +236,10 @@ class TranscriptBinding(QObject):
     def _regenerate(self, key: str) -> None:
         if self._shown is not None:
             self._chat.regenerate(self._shown, NodeId(key))
+
+    def _fork(self, key: str) -> None:
+        if self._shown is not None and self._items[key].status is not ItemStatus.STREAMING:
+            self._library.fork(self._shown, NodeId(key))
 
     def _continue(self, key: str) -> None:
         if self._shown is not None:

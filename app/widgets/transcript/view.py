@@ -13,6 +13,7 @@ from time import monotonic, perf_counter
 
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
 from PySide6.QtGui import (
+    QContextMenuEvent,
     QDesktopServices,
     QFocusEvent,
     QGuiApplication,
@@ -28,11 +29,13 @@ from app.theme.palette import Theme
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.menu import pop_up
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
 from app.widgets.transcript.editor.host import EditorHost
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.input.click_actions import ClickActions
+from app.widgets.transcript.input.context_menu import MenuPlace, make_menu
 from app.widgets.transcript.input.keys import Keys, is_typing
 from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
@@ -76,6 +79,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_cancelled = Signal(str)  # argument: key of the message
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     selection_changed = Signal(bool)  # argument: True if text is selected
+    quoted = Signal(str)  # argument: text of the transcript that the user quotes in a reply
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
     # Emitted when a key moved the focus; argument: True if a link or button is focused.
     focus_moved = Signal(bool)
@@ -229,9 +233,15 @@ class TranscriptView(QAbstractScrollArea):
 
     def copy_selection(self) -> None:
         """Copy the selected text, if any, to the clipboard."""
+        if text := self._selected_text():
+            QGuiApplication.clipboard().setText(text)
+
+    def _selected_text(self) -> str:
+        """Return the selected text, or an empty string."""
         selection = self._pointer.selection
-        if selection is not None and not selection.is_empty:
-            QGuiApplication.clipboard().setText(selected_text(self._stack.layouts, selection))
+        if selection is None or selection.is_empty:
+            return ""
+        return selected_text(self._stack.layouts, selection)
 
     def select_all(self) -> None:
         if len(self._stack):
@@ -391,6 +401,17 @@ class TranscriptView(QAbstractScrollArea):
             self.typed.emit(event.text())
         else:
             super().keyPressEvent(event)
+
+    @override
+    def contextMenuEvent(self, arg__1: QContextMenuEvent) -> None:
+        point = QPointF(self.viewport().mapFromGlobal(arg__1.globalPos()))
+        spot = self._placement.spot_at(point)
+        if spot is None:
+            return
+        hit = self._stack.layouts[spot.message].hit(spot.x, spot.y)
+        place = MenuPlace(message=spot.message, hit=hit, selected=self._selected_text())
+        menu = make_menu(self._stack, self._click_actions, place, self.quoted.emit, self)
+        pop_up(menu, arg__1.globalPos())
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:

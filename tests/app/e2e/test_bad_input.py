@@ -37,7 +37,10 @@ def test_pasted_image_shows_a_toast(stage: Stage) -> None:
     QApplication.clipboard().setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(stage.edit, Key.Key_V, CTRL)
     assert stage.window.toast.isVisible()
-    assert stage.window.toast.text == "This model reads text only; the image was not added."
+    assert (
+        stage.window.toast.text
+        == "Images can’t be added yet. Describe the image, or paste its text."
+    )
     QApplication.clipboard().clear()
 
 

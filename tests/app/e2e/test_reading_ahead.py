@@ -1,4 +1,4 @@
-"""Tests in the window: reading ahead, Keep Ready for chats, and the option to keep thoughts."""
+"""Tests in the window: reading ahead, Keep in Memory for chats, and the option to keep thoughts."""
 
 from __future__ import annotations
 

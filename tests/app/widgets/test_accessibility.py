@@ -275,8 +275,10 @@ def test_accessible_scroll_brings_a_message_into_view(stage: Stage) -> None:
 def test_accessible_actions_of_a_message_equal_its_buttons(stage: Stage) -> None:
     long_answer(stage)
     question, answer, *_others, last = messages(stage)
-    assert question.actionInterface().actionNames() == ["Edit", "Copy", "Delete from here on"]
-    offered = ["Previous Version", "Copy", "Regenerate", "Delete this version"]
+    delete = "Delete This and Everything After"
+    assert question.actionInterface().actionNames() == ["Edit", "Copy", delete]
+    offered = ["Previous Version", "Copy", "Regenerate"]
+    offered += ["Edit Answer", "Fork into a New Chat", "Delete This Version"]
     assert answer.actionInterface().actionNames() == offered
     last.actionInterface().doAction("Copy")
     assert QGuiApplication.clipboard().text() == "Then this."

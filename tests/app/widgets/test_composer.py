@@ -154,7 +154,7 @@ def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
     clipboard = QApplication.clipboard()
     clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(composer.edit, Key.Key_V, CTRL)
-    assert refused == ["This model reads text only; the image was not added."]
+    assert refused == ["Images can’t be added yet. Describe the image, or paste its text."]
     assert composer.text == ""
     clipboard.clear()
 
@@ -166,7 +166,7 @@ def test_dropped_file_is_refused_with_a_reason(composer: Composer) -> None:
     mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
     assert composer.edit.canInsertFromMimeData(mime)
     composer.edit.insertFromMimeData(mime)
-    assert refused == ["Only text can be added here; the file was not."]
+    assert refused == ["Files can’t be added yet. Open the file, then copy and paste its text."]
     assert composer.text == ""
 
 
@@ -188,7 +188,7 @@ def test_thinking_menu_is_shown_only_if_the_model_can_think(composer: Composer) 
     assert not composer.thinking.isVisible()
     composer.thinking.show_setup(Setup(thinking=True, seed=7), FACTS)
     assert composer.thinking.isVisible()
-    assert composer.thinking.text() == "Thinking: on"
+    assert composer.thinking.text() == "Thinking: On"
     for action in composer.thinking.menu().actions()[:3]:
         action.trigger()
     assert chosen == [Setup(thinking=value, seed=7) for value in (None, True, False)]
@@ -202,7 +202,7 @@ def test_keep_thoughts_is_offered_only_if_the_model_supports_it(composer: Compos
     assert (keep.isVisible(), note.isVisible()) == (False, False)
     composer.thinking.show_setup(Setup(), FACTS)
     assert (keep.isVisible(), note.isVisible()) == (True, True)
-    assert (keep.text(), keep.isChecked()) == ("Keep earlier thoughts", False)
+    assert (keep.text(), keep.isChecked()) == ("Keep Earlier Thinking", False)
     assert not note.isEnabled(), "the explanation can be chosen"
     keep.trigger()
     assert chosen == [Setup(keep_thinking=True)]

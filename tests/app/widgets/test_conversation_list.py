@@ -33,7 +33,11 @@ def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> 
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     menu = open_menu(stage, 1)
-    assert [action.text() for action in menu.actions()] == ["Rename…", "Keep Ready", "Delete"]
+    assert [action.text() for action in menu.actions()] == [
+        "Rename…",
+        "Keep in Memory",
+        "Delete Chat",
+    ]
     assert stage.pane.question.isVisible(), "another chat was opened"
     menu.actions()[2].trigger()
     menu.close()
@@ -88,7 +92,7 @@ def test_keep_ready_in_the_row_menu_marks_the_row(stage: Stage) -> None:
         menu.close()
         stage.settle()
         assert stage.row("One").keep_ready is keep
-        assert ("kept ready" in stage.row("One").spoken) is keep
+        assert ("kept in memory" in stage.row("One").spoken) is keep
 
 
 def test_arrow_keys_in_the_list_open_the_chats(stage: Stage) -> None:

@@ -76,7 +76,7 @@ def test_thinking_set_in_the_inspector_shows_in_the_composer(make_stage: MakeSta
     stage = open_inspector(make_stage)
     assert FACTS.has_thinking
     stage.window.inspector.thinking.menu().actions()[2].trigger()
-    assert stage.composer.thinking.text() == "Thinking: off"
+    assert stage.composer.thinking.text() == "Thinking: Off"
     stage.chat("Hello", "Hi")
     assert stage.engine.submitted[0].thinking is False
 

@@ -107,6 +107,25 @@ def first_version(stage: Stage) -> None:
     stage.run(CommandId.PREVIOUS_VERSION)
 
 
+def three_chats(stage: Stage) -> None:
+    """Make three chats. The newest one, "Three", is on show and is the first in the list."""
+    for number in ("One", "Two", "Three"):
+        stage.rig.origin.time_s += 1.0
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(number, "Yes.")
+
+
+def visited(stage: Stage) -> None:
+    three_chats(stage)
+    stage.click_row("One")
+    stage.edit.setFocus()
+
+
+def back_from_one(stage: Stage) -> None:
+    visited(stage)
+    stage.run(CommandId.BACK)
+
+
 def zoomed(stage: Stage) -> None:
     stage.run(CommandId.ZOOM_IN)
 
@@ -179,6 +198,10 @@ CASES = {
         nothing, lambda stage: stage.window.findChild(ModelsWindow) is not None
     ),
     CommandId.MINIMISE: KeyCase(nothing, lambda stage: stage.window.isMinimized()),
+    CommandId.NEXT_CHAT: KeyCase(three_chats, lambda stage: stage.texts[:1] == ["Two"]),
+    CommandId.PREVIOUS_CHAT: KeyCase(three_chats, lambda stage: stage.texts[:1] == ["One"]),
+    CommandId.BACK: KeyCase(visited, lambda stage: stage.texts[:1] == ["Three"]),
+    CommandId.FORWARD: KeyCase(back_from_one, lambda stage: stage.texts[:1] == ["One"]),
     CommandId.SHORTCUTS: KeyCase(nothing, shows_sheet),
 }
 

@@ -79,7 +79,7 @@ def test_new_chat_starts_with_the_models_default_preset(make_stage: MakeStage) -
     stage.chat("One", "1")
     stage.run(CommandId.NEW_CHAT)
     assert stage.rig.current.setup == PATIENT
-    entry(stage, model, "Begin Without Preset").trigger()
+    entry(stage, model, "Start Without Preset").trigger()
     stage.settle()
     assert stage.rig.current.setup == Setup()
 

@@ -93,7 +93,7 @@ def test_every_transcript_control_has_an_accessible_name(transcript: TranscriptS
     controls = [node for node in walk(root) if node.role() in named]
     names = {node.text(NAME) for node in controls}
     assert "" not in names
-    assert names >= {"Edit message", "Save as new version", "Cancel", "Jump to latest"}
+    assert names >= {"Edit message", "Send as New Version", "Cancel", "Jump to latest"}
 
 
 def test_code_block_is_an_accessible_group_with_its_buttons(transcript: TranscriptStage) -> None:

@@ -137,7 +137,7 @@ def test_escape_cancels_editing(editing: TranscriptStage) -> None:
 
 
 def test_save_and_cancel_buttons_submit_and_cancel(editing: TranscriptStage) -> None:
-    QTest.mouseClick(button(editing, "Save as new version"), LEFT)
+    QTest.mouseClick(button(editing, "Send as New Version"), LEFT)
     QTest.mouseClick(button(editing, "Cancel"), LEFT)
     assert editing.asked == [f"submit u0 {TEXT.strip()!r}", "cancel u0"]
 
@@ -145,7 +145,7 @@ def test_save_and_cancel_buttons_submit_and_cancel(editing: TranscriptStage) -> 
 def test_blank_text_cannot_be_submitted(editing: TranscriptStage) -> None:
     field(editing).setPlainText("  \n")
     QTest.keyClick(field(editing), Qt.Key.Key_Return)
-    assert not button(editing, "Save as new version").isEnabled()
+    assert not button(editing, "Send as New Version").isEnabled()
     assert editing.asked == []
 
 

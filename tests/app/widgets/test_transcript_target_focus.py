@@ -88,7 +88,7 @@ def test_tab_visits_links_and_buttons_in_reading_order(window: Window) -> None:
         "transcript",
         *("Edit", "Copy"),
         *("one", "two", "Save…", "Copy", "three"),
-        *("Copy", "Regenerate"),
+        *("Copy", "Regenerate", "Edit Answer", "Fork into a New Chat"),
         "after",
     ]
     window.press(Key.Key_Backtab)

@@ -144,10 +144,10 @@ def choose_thinking(person: Person) -> bool:
     chip = person.pane.composer.thinking
     if not chip.isVisible():
         return False
-    words = person.random.choice(("Default", "On", "Off"))
+    words = person.random.choice(("Auto", "On", "Off"))
     _choose(chip.menu(), words)
     person.settle()
-    assert person.conversation.setup.thinking is {"Default": None, "On": True, "Off": False}[words]
+    assert person.conversation.setup.thinking is {"Auto": None, "On": True, "Off": False}[words]
     return True
 
 

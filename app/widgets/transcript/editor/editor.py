@@ -1,6 +1,7 @@
-"""The editor that takes the place of a user's message. Used on the main thread only.
+"""The editor that takes the place of a message. Used on the main thread only.
 
-Text in the editor has the same font, line height, wrapping and position as text in the bubble, so
+The editor of an answer has the width of the column, and Return starts a new line in it. The editor
+of a user's message has the shape of the bubble: text in the editor has the same font, line height, wrapping and position as text in the bubble, so
 that the text does not move when editing starts. The editor grows to the left, as the bubble does.
 """
 
@@ -18,13 +19,14 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.look import Look
 from app.words import dialogs, transcript as words
+from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
 _BORDER = 2
@@ -48,15 +50,20 @@ class MessageEditor(QWidget):
     cancelled = Signal()
     size_changed = Signal()  # emitted when sizeHint() has changed
 
-    def __init__(self, look: Look, text: str, parent: QWidget) -> None:
+    def __init__(self, look: Look, text: str, role: Role, parent: QWidget) -> None:
         super().__init__(parent)
         self._look = look
         self._room = 0  # maximum width of a line of text in pixels
         self._num_lines = 0  # number of visible lines
         self._longest = 0  # width of the longest line in pixels
-        self._text = EditorText(words.EDIT_FIELD, Type.BODY.line, self)
+        self._is_answer = role is Role.ASSISTANT
+        name = words.EDIT_ANSWER_FIELD if self._is_answer else words.EDIT_FIELD
+        self._text = EditorText(name, Type.BODY.line, self)
         self._buttons = QWidget(self)
-        self._save = QPushButton(words.SAVE_VERSION, self._buttons)
+        note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
+        self._note = QLabel(note, self._buttons)
+        save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
+        self._save = QPushButton(save, self._buttons)
         self._cancel = QPushButton(dialogs.CANCEL, self._buttons)
         self._build()
         self._connect()
@@ -70,7 +77,7 @@ class MessageEditor(QWidget):
         return self._text.toPlainText()
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        self._text.return_sends = return_sends
+        self._text.return_sends = return_sends and not self._is_answer
 
     def set_look(self, look: Look) -> None:
         """Apply another theme or zoom."""
@@ -87,6 +94,9 @@ class MessageEditor(QWidget):
         """Set the maximum width of a text line. The message bubble has the same maximum."""
         if room != self._room:
             self._room = room
+            around = 2 * (self._look.px(Space.L) - Space.M)
+            self._note.show()
+            self._note.setVisible(self._buttons.sizeHint().width() <= room + around)
             self._place()
             self._fit()
 
@@ -105,6 +115,10 @@ class MessageEditor(QWidget):
         buttons = QHBoxLayout(self._buttons)
         buttons.setContentsMargins(0, 0, 0, 0)
         buttons.setSpacing(Space.S)
+        self._note.setProperty("tone", "secondary")
+        self._note.setProperty("type", "small")
+        buttons.addWidget(self._note)
+        buttons.addSpacing(Space.S)
         buttons.addWidget(self._cancel)
         buttons.addWidget(self._save)
 
@@ -128,7 +142,8 @@ class MessageEditor(QWidget):
         """Fit the editor's size to its text, up to the maximum width and number of lines."""
         widths = list(self._line_widths())
         scrolls = len(widths) > MAX_LINES
-        longest = self._room if scrolls else min(self._room, int(max(widths)) + 1)
+        is_full = scrolls or self._is_answer
+        longest = self._room if is_full else min(self._room, int(max(widths)) + 1)
         num_lines = min(len(widths), MAX_LINES)
         policy = Qt.ScrollBarPolicy
         self._text.setVerticalScrollBarPolicy(

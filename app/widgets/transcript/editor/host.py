@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QWidget
 from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
-from app.widgets.transcript.messages.user import UserContent
 from app.widgets.transcript.rows.look import Look
 
 
@@ -48,9 +47,9 @@ class EditorHost(QObject):
             return None
         self._close()
         layout = self._stack.find(key)
-        if layout is None or not isinstance(layout.content, UserContent):
+        if layout is None:
             return None
-        self._open(layout, layout.content, look)
+        self._open(layout, look)
         return self._stack.index_of(key)
 
     def cancel(self) -> None:
@@ -72,24 +71,22 @@ class EditorHost(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        if not isinstance(layout.content, UserContent):
-            return
         self._editor.set_room(layout.content.text_width(layout.width))
         if layout.item.editing and layout.rows:
             size = layout.content.editor_size
             x, y = left + layout.width - size.width(), self._stack.top(index) - scroll
             self._editor.setGeometry(QRect(QPoint(x, y), size))
 
-    def _open(self, layout: MessageLayout, content: UserContent, look: Look) -> None:
+    def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
         text = self._typed.pop(self._key, layout.item.text)
-        editor = MessageEditor(look, text, self._viewport)
+        editor = MessageEditor(look, text, layout.item.role, self._viewport)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
         self._editor = editor
-        editor.set_room(content.text_width(layout.width))
+        editor.set_room(layout.content.text_width(layout.width))
         self._reserve()
         editor.show()
         editor.setFocus()
@@ -107,10 +104,9 @@ class EditorHost(QObject):
         layout = self._stack.find(self._key)
         if layout is None or self._editor is None:
             return
-        if isinstance(layout.content, UserContent):
-            layout.content.editor_size = self._editor.sizeHint()
-            self._stack.mark_unsettled()
-            self.size_changed.emit()
+        layout.content.editor_size = self._editor.sizeHint()
+        self._stack.mark_unsettled()
+        self.size_changed.emit()
 
     def _on_submitted(self, text: str) -> None:
         key = self._key

@@ -64,7 +64,7 @@ class ClickActions(QObject):
             case RowAction.SAVE_CODE:
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case RowAction.OPEN_LINK:
-                self._open_link(target.link)
+                self.open_link(target.link)
             case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
                 self._toggle(click)
             case RowAction.TOGGLE_WRAP:
@@ -78,7 +78,8 @@ class ClickActions(QObject):
         _copy(text)
         self._pointer.confirm(click.at)
 
-    def _open_link(self, link: str) -> None:
+    def open_link(self, link: str) -> None:
+        """Open a link, unless its scheme is not in LINK_SCHEMES."""
         url = QUrl(link)
         if url.scheme().lower() in LINK_SCHEMES:
             self._open_url(url)

@@ -1,6 +1,7 @@
 """The content of an answer: reasoning, text, notes below the text, buttons. Main thread only.
 
-Rows from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
+While the user edits the answer, its only row is empty and reserves the space for the editor.
+Otherwise the rows are, from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
 answer, a note if the answer was cut off or failed, and the footer with the buttons.
 """
 
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+
+from PySide6.QtCore import QSize
 
 from app.theme.icons import Icon
 from app.theme.tokens import Space, Type
@@ -18,6 +21,7 @@ from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom,
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
+from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.error import ErrorRow
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
@@ -150,6 +154,7 @@ class AnswerContent:
         self._empty: TextRow | None = None  # empty row that shows the caret until text arrives
         self._details_open = False  # True while the details of the error are shown
         self._num_before = 0  # number of rows above the text of the answer
+        self._editor = EditorRow(QSize(0, 0))
 
     @property
     def text(self) -> str:
@@ -158,6 +163,20 @@ class AnswerContent:
     @property
     def markdown(self) -> Sequence[MarkdownRows]:
         return (*self._thinking.markdown, self._body)
+
+    @property
+    def editor_size(self) -> QSize:
+        """Size of the space that is reserved for the editor while the user edits the answer."""
+        return self._editor.size
+
+    @editor_size.setter
+    def editor_size(self, size: QSize) -> None:
+        self._editor = EditorRow(size)
+        self.is_changed = True
+
+    def text_width(self, width: int) -> int:
+        """Return the width of a text line in the editor, which is as wide as the column."""
+        return width - 2 * self._kit.look.px(Space.L)
 
     @property
     def is_streaming(self) -> bool:
@@ -213,7 +232,7 @@ class AnswerContent:
         self.is_changed = True
 
     def release(self) -> bool:
-        if self.is_streaming or self._thinking.is_open:
+        if self.is_streaming or self._thinking.is_open or self.item.editing:
             return False
         self._body = self._load(self.item)
         return True
@@ -225,6 +244,9 @@ class AnswerContent:
             self._look, self._empty = look, None
             self._body.rebuild()
             self._thinking.rebuild()
+        if self.item.editing:
+            self._num_before = 0
+            return MessageRows(0, [self._editor], self._shape(0, 0))
         head, num_before = self._head_rows(), self._num_before
         reasoning = self._thinking.rows()
         _set_gap(reasoning, look.px(Space.M))

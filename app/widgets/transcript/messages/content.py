@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from PySide6.QtCore import QSize
+
 from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript.messages.body import MarkdownRows
 from app.widgets.transcript.messages.bubble import Bubble
@@ -52,6 +54,18 @@ class MessageContent(Protocol):
     @property
     def text(self) -> str:
         """The text that the copy button copies."""
+        ...
+
+    @property
+    def editor_size(self) -> QSize:
+        """Size of the space that is reserved for the editor while the user edits the message."""
+        ...
+
+    @editor_size.setter
+    def editor_size(self, size: QSize) -> None: ...
+
+    def text_width(self, width: int) -> int:
+        """Return the maximum width of a text line in the editor, for a given column width."""
         ...
 
     @property

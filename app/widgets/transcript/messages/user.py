@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
-from typing_extensions import override
 
 from app.theme.tokens import Space
 from app.viewmodels.find import ROW_END
@@ -23,29 +22,15 @@ from app.widgets.transcript.messages.bubble import FOLD_LINES, FOLD_TEXT, Bubble
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import TextSections
 from app.widgets.transcript.rows.actions import user_actions
+from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import LinkRow
-from app.widgets.transcript.rows.row import Paint, RowAction, Target, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words
 
 # A message with a code fence or a list is parsed as Markdown. Any other message is shown as typed.
 _MARKDOWN = re.compile(r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )", re.MULTILINE)
 _FOLD = Target(RowAction.TOGGLE_FOLD)
-
-
-class EditorRow(TranscriptRow):
-    """An empty row that reserves the space for the editor."""
-
-    def __init__(self, size: QSize) -> None:
-        self.size = size
-
-    @override
-    def measure(self, width: int) -> int:
-        return self.size.height()
-
-    @override
-    def paint(self, paint: Paint) -> None:
-        """Paint nothing, because the editor is a widget."""
 
 
 class UserContent:

@@ -162,6 +162,8 @@ def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
         *version_parts(item.version),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
         ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
+        ActionButton(RowAction.EDIT_ANSWER, Icon.EDIT, words.EDIT_ANSWER),
+        ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
     )
 

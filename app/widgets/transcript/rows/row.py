@@ -40,6 +40,8 @@ class RowAction(Enum):
     SAVE_CODE = auto()
     REGENERATE = auto()
     EDIT = auto()
+    EDIT_ANSWER = auto()
+    FORK = auto()
     PREVIOUS_VERSION = auto()
     NEXT_VERSION = auto()
     RETRY = auto()

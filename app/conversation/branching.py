@@ -1,0 +1,91 @@
+"""Functions that change the text of an answer, and that copy a branch into a new conversation. Pure.
+
+Neither requests an answer. A copied branch keeps the token ids of its answers, so that the engine
+finds the cached state of the original and reads none of it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from app.conversation.text import clean_text
+from app.conversation.tree import (
+    Conversation,
+    MessageNode,
+    MessageStatus,
+    NodeId,
+    add_nodes,
+    path_to,
+)
+from app.words import window as words
+from engine.types import ConversationId, Role
+
+
+def can_rewrite(conv: Conversation, reply_id: NodeId) -> bool:
+    """Return True for an answer that has ended."""
+    node = conv.nodes[reply_id]
+    return node.role is Role.ASSISTANT and node.status is not MessageStatus.STREAMING
+
+
+def rewrite_reply(
+    conv: Conversation, reply_id: NodeId, text: str, new_id: NodeId, *, now: float
+) -> Conversation:
+    """Add a version of an answer with the user's text, and show it.
+
+    The version is complete and has no token ids, so the next turn reads its text as it stands. It
+    has no model and no usage, because no model generated it. The reasoning is kept.
+    """
+    assert can_rewrite(conv, reply_id)
+    before = conv.nodes[reply_id]
+    version = MessageNode(
+        node_id=new_id,
+        parent=before.parent,
+        role=Role.ASSISTANT,
+        content=clean_text(text),
+        reasoning=before.reasoning,
+        created_at=now,
+    )
+    return replace(add_nodes(conv, version), updated_at=now)
+
+
+def is_written_by_user(reply: MessageNode) -> bool:
+    """Return True for a complete answer that no model generated."""
+    is_complete = reply.role is Role.ASSISTANT and reply.status is MessageStatus.COMPLETE
+    return is_complete and reply.reply is None and reply.generation is None
+
+
+def fork(
+    conv: Conversation,
+    node_id: NodeId,
+    conversation_id: ConversationId,
+    new_id: Callable[[], str],
+    *,
+    now: float,
+) -> Conversation:
+    """Return a new conversation with copies of the messages from the first one to `node_id`.
+
+    Only the version of each message on that branch is copied. If `node_id` is a user message, the
+    copy ends before it and has its text as the draft.
+    """
+    path = path_to(conv, node_id)
+    assert path[-1].status is not MessageStatus.STREAMING, "an answer in progress has no end yet"
+    draft = ""
+    if path[-1].role is Role.USER:
+        path, draft = path[:-1], path[-1].content
+    copies: list[MessageNode] = []
+    for node in path:
+        parent = copies[-1].node_id if copies else None
+        copies.append(replace(node, node_id=NodeId(new_id()), parent=parent))
+    forked = Conversation(
+        conversation_id=conversation_id,
+        created_at=now,
+        updated_at=now,
+        title=words.forked_title(conv.title),
+        title_is_manual=True,
+        system_prompt=conv.system_prompt,
+        read_system_prompt=conv.read_system_prompt if copies else None,
+        setup=conv.setup,
+        draft=draft,
+    )
+    return add_nodes(forked, *copies)

@@ -1,0 +1,90 @@
+"""The context menu of a message in the transcript. Used on the main thread only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QWidget
+
+from app.viewmodels.transcript import ItemStatus
+from app.widgets.menu import Menu
+from app.widgets.transcript.input.click_actions import ClickActions
+from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.messages.places import MessageHit
+from app.widgets.transcript.rows.row import RowAction
+from app.words import commands, transcript as words
+from engine.types import Role
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MenuPlace:
+    """The place at which the context menu opens."""
+
+    message: int  # index of the message in the MessageStack
+    hit: MessageHit | None  # link or button below the mouse
+    selected: str  # selected text of the transcript, or an empty string
+
+
+def make_menu(
+    stack: MessageStack,
+    actions: ClickActions,
+    place: MenuPlace,
+    quote: Callable[[str], object],
+    parent: QWidget,
+) -> Menu:
+    """Return the menu: entries for the link and the selection, then for the message.
+
+    `quote` puts a text into the composer.
+    """
+    menu = Menu(parent)
+    layout = stack.layouts[place.message]
+    hit = place.hit
+    if hit is not None and hit.at.target.action is RowAction.OPEN_LINK:
+        link, name = hit.at.target.link, _link_text(hit)
+        menu.addAction(words.OPEN_LINK, lambda: actions.open_link(link))
+        menu.addAction(words.COPY_LINK, lambda: QGuiApplication.clipboard().setText(link))
+        menu.addAction(words.COPY_LINK_TEXT, lambda: QGuiApplication.clipboard().setText(name))
+        menu.addSeparator()
+    if selected := place.selected:
+        menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
+    menu.addAction(words.COPY_MESSAGE, lambda: actions.act(place.message, RowAction.COPY_MESSAGE))
+    quoted = selected or layout.text
+    menu.addAction(words.QUOTE, lambda: quote(quoted)).setEnabled(bool(quoted.strip()))
+    _add_changes(menu, stack, actions, place.message)
+    return menu
+
+
+def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message: int) -> None:
+    """Add the entries that change the conversation. They are disabled while an answer is written.
+
+    A fork changes nothing, so it is disabled only for the answer in progress.
+    """
+    item = stack.layouts[message].item
+    is_answering = any(one.status is ItemStatus.STREAMING for one in stack.items[-1:])
+    is_user = item.role is Role.USER
+    can_change = not is_answering and not item.editing
+
+    def add(text: str, action: RowAction, *, enabled: bool) -> None:
+        menu.addAction(text, lambda: actions.act(message, action)).setEnabled(enabled)
+
+    menu.addSeparator()
+    if is_user:
+        add(words.EDIT, RowAction.EDIT, enabled=can_change)
+    else:
+        add(commands.REGENERATE, RowAction.REGENERATE, enabled=can_change)
+        add(words.EDIT_ANSWER, RowAction.EDIT_ANSWER, enabled=can_change)
+        if item.can_continue:
+            add(commands.CONTINUE, RowAction.CONTINUE, enabled=can_change)
+    add(words.FORK, RowAction.FORK, enabled=item.status is not ItemStatus.STREAMING)
+    menu.addSeparator()
+    delete = words.DELETE_FROM_HERE if is_user else words.DELETE_VERSION
+    add(delete, RowAction.DELETE, enabled=item.can_delete)
+
+
+def _link_text(hit: MessageHit) -> str:
+    """Return the whole text of a link. A hit has only the part in the style below the mouse."""
+    target = hit.at.target
+    names = (one.name for one in hit.at.row.hits() if one.target == target)
+    return next((name for name in names if hit.name in name), hit.name)

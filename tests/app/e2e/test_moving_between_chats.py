@@ -1,0 +1,113 @@
+"""Tests of the ways from one chat to another: keys, Back and Forward, and the Window menu."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMenu
+
+from app.widgets.commands import CommandId
+from tests.fakes.stage import CTRL, Key, Stage
+
+
+@pytest.fixture
+def chats(stage: Stage) -> Stage:
+    """Return a window with the chats Four, Three, Two & a half, One. Four is on show."""
+    for number in ("One", "Two & a half", "Three", "Four"):
+        stage.rig.origin.time_s += 1.0
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(number, "Yes.")
+    return stage
+
+
+def shown(stage: Stage) -> str:
+    return stage.texts[0]
+
+
+def test_next_chat_goes_down_the_list_and_wraps_around(chats: Stage) -> None:
+    seen: list[str] = []
+    for _ in range(4):
+        chats.run(CommandId.NEXT_CHAT)
+        seen.append(shown(chats))
+    assert seen == ["Three", "Two & a half", "One", "Four"]
+    chats.run(CommandId.PREVIOUS_CHAT)
+    assert shown(chats) == "One"
+    chats.run(CommandId.NEW_CHAT)
+    chats.run(CommandId.NEXT_CHAT)
+    assert shown(chats) == "Four", "a new chat is above the first one"
+
+
+def test_number_keys_show_the_chat_at_that_place(chats: Stage) -> None:
+    for key, title in ((Key.Key_3, "Two & a half"), (Key.Key_1, "Four"), (Key.Key_4, "One")):
+        QTest.keyClick(chats.edit, key, CTRL)
+        chats.settle()
+        assert shown(chats) == title
+    QTest.keyClick(chats.edit, Key.Key_9, CTRL)
+    chats.settle()
+    assert shown(chats) == "One", "there is no ninth chat"
+
+
+def test_window_menu_lists_the_chats_and_marks_the_one_on_show(chats: Stage) -> None:
+    menu = next(
+        action.menu() for action in chats.window.menuBar().actions() if action.text() == "Window"
+    )
+    assert isinstance(menu, QMenu)
+    entries = [one for one in menu.actions() if one.isVisible() and not one.objectName()]
+    entries = [one for one in entries if not one.isSeparator()]
+    assert [one.text() for one in entries] == ["Four", "Three", "Two && a half", "One"]
+    assert [one.isChecked() for one in entries] == [True, False, False, False]
+    assert entries[1].shortcut() == QKeySequence("Ctrl+2")
+    entries[1].trigger()
+    chats.settle()
+    assert shown(chats) == "Three"
+    assert [one.isChecked() for one in entries] == [False, True, False, False]
+    entries[1].trigger()
+    assert entries[1].isChecked(), "the tick stays"
+
+
+def test_back_and_forward_follow_the_visits_and_skip_deleted_chats(chats: Stage) -> None:
+    commands = chats.window.commands
+    assert not commands[CommandId.FORWARD].isEnabled()
+    chats.click_row("One")
+    chats.click_row("Three")
+    chats.run(CommandId.BACK)
+    assert shown(chats) == "One"
+    chats.run(CommandId.DELETE)
+    chats.run(CommandId.BACK)
+    assert shown(chats) == "Four"
+    chats.run(CommandId.FORWARD)
+    assert shown(chats) == "Three", "the deleted chat must stay deleted"
+    assert "One" not in chats.rows
+    assert not commands[CommandId.FORWARD].isEnabled()
+    chats.run(CommandId.BACK)
+    chats.click_row("Two & a half")
+    assert not commands[CommandId.FORWARD].isEnabled(), "a new visit ends the way forward"
+    chats.run(CommandId.BACK)
+    assert shown(chats) == "Four"
+
+
+def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:
+    stage.run(CommandId.ZOOM)
+    assert stage.window.isMaximized()
+    stage.run(CommandId.ZOOM)
+    assert not stage.window.isMaximized()
+
+
+def test_chats_with_only_a_draft_are_named_by_its_first_words(stage: Stage) -> None:
+    for text in ("Ask about the **lease**", "Rope"):
+        stage.rig.origin.time_s += 1.0
+        stage.type(text)
+        stage.pane.flush()
+        stage.run(CommandId.NEW_CHAT)
+    assert stage.rows == ["TODAY", "Rope", "Ask about the lease"]
+    stage.click_row("Rope")
+    stage.edit.clear()
+    stage.pane.flush()
+    assert stage.rows == ["TODAY", "New chat", "Ask about the lease"]
+
+
+def test_window_has_the_title_of_the_chat_on_show(chats: Stage) -> None:
+    assert chats.window.windowTitle() == "Four"
+    chats.click_row("One")
+    assert chats.window.windowTitle() == "One"
