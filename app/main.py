@@ -111,10 +111,7 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = EngineConfig(
-        on_cpu=options.selftest is not None and options.selftest.on_cpu,
-        disk_folder=paths.state_dir,
-    )
+    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     return Seams(
         make_engine=lambda on_event: Engine(config, on_event),
         open_store=lambda: open_store(paths.database, now=origin.now()),
