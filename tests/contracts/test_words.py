@@ -47,12 +47,9 @@ EXEMPT = {
         "MISSING_LIBRARY",
         "missing_display",  # names of environment variables
     },
-<<<<<<< HEAD
     "hub/calls.py": {"header"},  # a header of HTTP
-=======
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
->>>>>>> 139d611 (Describe import, export and search; keep their texts in app/words)
     "hub/fetching.py": {"_is_intact"},  # a header of Git
     "hub/process.py": {"_PROGRAM"},  # a program
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
