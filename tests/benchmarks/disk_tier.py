@@ -15,6 +15,7 @@ import random
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from itertools import repeat
 from pathlib import Path
 
 from engine.cache.disk.folder import Folder
@@ -75,7 +76,7 @@ def time_reads(root: Path, count: int = 16, nbytes: int = 32 << 20) -> dict[str,
             for path in paths:
                 assert len(path.read_bytes()) > nbytes
             middle = time.perf_counter()
-            for record in readers.map(lambda path: read_record(path, NAMESPACE), paths):
+            for record in readers.map(read_record, paths, repeat(NAMESPACE)):
                 assert record.tensors
             end = time.perf_counter()
             total = count * nbytes
