@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
 
 import mlx.core as mx
 import pytest
 
-from engine.events import RequestFinished, Submit
+from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
 from engine.speculation.pace import MAX_PASS_LEN
@@ -18,7 +20,7 @@ from engine.types import (
     RequestId,
     SamplingParams,
 )
-from tests.fakes.asking import cache_of, user
+from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
@@ -142,3 +144,29 @@ def test_verify_passes_are_recorded_at_their_full_length(
         at = len(recorded) - len(verified)
         assert len(verified) > 3
         assert any(recorded[i:][: len(verified)] == verified for i in range(at + 1))
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "gemma3"])
+def test_replies_with_drafts_are_restored_after_a_restart(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    request = request_of(0)
+    drafter = PlantedDrafts(right=0.6)
+    plant(monkeypatch, drafter)
+    answer(open_tiny(name), [request])
+    drafter.is_learning = False
+    first = open_tiny(name, disk_folder=tmp_path)
+    (reply,) = answer(first, [request]).values()
+    first.send(Shutdown())
+    first.core.run()
+    following = replace(
+        request, messages=(*request.messages, reply_of(reply), user("And?")), max_tokens=4
+    )
+    second = open_tiny(name, disk_folder=tmp_path)
+    plan = answer(second, [following])["r0"].usage.plan
+
+    assert reply.usage.accepted_tokens > 2
+    assert plan.restored_disk == plan.restored > len(reply.prompt_ids)
+    hold_to_the_oracle(second, name, [following])
+    second.send(Shutdown())
+    second.core.run()
