@@ -173,7 +173,7 @@ class Decoder:
             _keep_drawn(following)
         self._deliver_drawn(deliver)
         if self._looks_ahead:
-            _keep_drawn({s: drawn for s, drawn in following.items() if s in self._sequences})
+            _keep_drawn(following)
 
     def _launch(self) -> dict[Sequence, mx.array]:
         """Feed one token per sequence. Return each sequence's next token as a lazy array.
@@ -235,7 +235,7 @@ class Decoder:
     # Speculation
 
     def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
-        """Feed the newest token and the drafts of every sequence, and deliver what was drawn."""
+        """Feed the newest token and the drafts of every sequence, and deliver the drawn tokens."""
         start = perf_counter()
         self._each(self._sequences, self._reserve)
         end_ids = self._model.prompts.tokenizer.markers.eos_ids

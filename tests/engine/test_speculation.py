@@ -170,3 +170,34 @@ def test_replies_with_drafts_are_restored_after_a_restart(
     hold_to_the_oracle(second, name, [following])
     second.send(Shutdown())
     second.core.run()
+
+
+@pytest.mark.parametrize("name", ["qwen3_5", "gemma3"])
+def test_reply_stopped_at_any_token_continues_with_drafts_as_if_it_was_not_stopped(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    request = request_of(2)
+    drafter = PlantedDrafts(right=0.8)
+    plant(monkeypatch, drafter)
+    (plain,) = answer(open_tiny(name), [request]).values()
+    whole = plain.reply.token_ids
+    drafter.is_learning = False
+    client = open_tiny(name)
+    for stop in range(1, min(len(whole), 14)):
+        chat = ConversationId(f"chat {stop}")
+        first = replace(request, conversation_id=chat, stop_after=stop)
+        (begun,) = answer(client, [first]).values()
+        rest = replace(
+            request,
+            request_id=RequestId("rest"),
+            conversation_id=chat,
+            messages=(*request.messages, reply_of(begun)),
+            new_messages=frozenset(),
+            max_tokens=len(whole) - stop,
+        )
+        drafter.replies[rest.request_id] = list(whole[stop:])
+        (ended,) = answer(client, [rest]).values()
+
+        assert tuple(begun.reply.token_ids) == tuple(whole[:stop])
+        assert tuple(ended.reply.token_ids) == tuple(whole)
+        hold_to_the_oracle(client, name, [first])
