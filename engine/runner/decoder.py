@@ -256,7 +256,8 @@ class Decoder:
             sequence.num_passes += 1
             sequence.num_drafted += num_drafts
             sequence.num_accepted += num_accepted
-            self._drafter.note_drafts(sequence, num_drafts, num_accepted)
+            if num_drafts:
+                self._drafter.note_drafts(sequence, num_drafts, num_accepted)
         self._drafter.note_pass(list(logits), pass_len, perf_counter() - start)
         self._deliver(drawn, deliver)
 

@@ -52,7 +52,7 @@ class Drafter(Protocol):
         ...
 
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None:
-        """Record how many of a sequence's drafts the model confirmed."""
+        """Record how many of a sequence's drafts the model confirmed. It had at least one draft."""
         ...
 
     def forget(self, sequence: Sequence) -> None:

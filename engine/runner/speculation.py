@@ -129,11 +129,9 @@ class Speculation(Drafter):
     @override
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None:
         drafting = self._drafting[sequence]
-        if drafting.proposal is not None and num_drafts:
-            gain = num_accepted * drafting.gain_per_draft - drafting.loss
-            drafting.pace.note_drafts(
-                drafting.proposal.match_len, num_drafts, num_accepted, gain=gain
-            )
+        assert drafting.proposal is not None
+        gain = num_accepted * drafting.gain_per_draft - drafting.loss
+        drafting.pace.note_drafts(drafting.proposal.match_len, num_drafts, num_accepted, gain=gain)
 
     @override
     def forget(self, sequence: Sequence) -> None:

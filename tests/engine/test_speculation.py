@@ -201,3 +201,17 @@ def test_reply_stopped_at_any_token_continues_with_drafts_as_if_it_was_not_stopp
         assert tuple(begun.reply.token_ids) == tuple(whole[:stop])
         assert tuple(ended.reply.token_ids) == tuple(whole)
         hold_to_the_oracle(client, name, [first])
+
+
+def test_answers_with_and_without_drafts_share_passes(open_tiny: OpenTiny) -> None:
+    # A greedy reply of a small random model repeats itself, so its own tokens give drafts.
+    with_drafts, without = (
+        replace(request_of(number), sampling=SamplingParams(temperature=0.0), max_drafts=most)
+        for number, most in ((0, 7), (3, 0))
+    )
+    client = open_tiny("llama")
+    finished = answer(client, [with_drafts, without])
+
+    assert finished["r0"].usage.drafted_tokens > 0
+    assert finished["r3"].usage.drafted_tokens == 0
+    hold_to_the_oracle(client, "llama", [with_drafts, without])
