@@ -167,8 +167,8 @@ def select_and_copy(person: Person) -> bool:
     view.setFocus()
     QGuiApplication.clipboard().setText("nothing")
     person.press(Qt.Key.Key_C, CTRL)
-    assert person.clipboard != "nothing"
-    return True
+    # A selection from the end of a block to the start of the next one has no text.
+    return person.clipboard != "nothing"
 
 
 @kind("select all and copy")
