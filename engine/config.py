@@ -84,7 +84,7 @@ class EngineConfig:
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None
     # Seconds without a request after which the model is unloaded. The next request loads it again.
-    # None: never. The SetUnloadAfter command changes this.
+    # None: the model stays loaded. The SetUnloadAfter command changes this.
     unload_after_s: float | None = None
     # True if the engine uses the CPU even if the machine has a GPU. Used for checks on machines
     # where the GPU may give wrong results, such as a virtual GPU.

@@ -167,7 +167,7 @@ class EngineCore:
         # `cache` are public for tests.
         self.cache: PrefixCache | None = None
         # The part of the cache that is on disk. It is opened and closed together with the cache.
-        # None if the config names no folder, or if the folder cannot be used.
+        # None if no folder is configured, or if the folder cannot be used.
         self.disk: DiskTier | None = None
         self._disk_lock: FolderLock | None = None
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
