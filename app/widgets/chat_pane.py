@@ -141,6 +141,7 @@ class ChatPane(QWidget):
         self.find_bar.left.connect(composer.edit.setFocus)
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
+        self.view.edit_closed.connect(composer.edit.setFocus)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.choose_requested.connect(self.choose_model_requested)

@@ -46,6 +46,8 @@ class ConversationDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
         self._model = model
+        # False after a click: only keys show which row has the focus
+        self.shows_focus = False
 
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
         painter.setFont(self._theme.fonts.font(Type.SECTION))
@@ -60,7 +62,8 @@ class ConversationDelegate(QStyledItemDelegate):
     ) -> None:
         colors = self._theme.colors
         body = _body(option.rect)
-        paint_row_ground(painter, colors, body, option.state)
+        hidden = QStyle.StateFlag(0) if self.shows_focus else QStyle.StateFlag.State_HasFocus
+        paint_row_ground(painter, colors, body, option.state & ~hidden)
         text_rect = _inner(body)
         text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
         font = self._theme.fonts.font(Type.UI)

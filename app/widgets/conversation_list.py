@@ -10,13 +10,22 @@ Main thread.
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, QTimer, Signal
-from PySide6.QtGui import QContextMenuEvent, QCursor, QKeyEvent, QKeySequence
+from PySide6.QtGui import (
+    QContextMenuEvent,
+    QCursor,
+    QFocusEvent,
+    QKeyEvent,
+    QKeySequence,
+    QMouseEvent,
+)
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, Row
 from app.widgets.conversation_delegate import ConversationDelegate
+from app.widgets.focus_ring import BY_KEYS
+from app.widgets.key_press import is_typing
 from app.widgets.menu import Menu, pop_up
 from app.words import commands, window as words
 from engine.types import ConversationId
@@ -34,12 +43,13 @@ class ConversationList(QListView):
     delete_requested = Signal(object)  # argument: the ConversationId
     # arguments: ConversationId, True to pin the conversation or False to unpin it
     keep_ready_requested = Signal(object, bool)
+    typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
         self._rows = model
         self.setModel(model)
-        delegate = ConversationDelegate(theme, model, self)
+        delegate = self._delegate = ConversationDelegate(theme, model, self)
         self.setItemDelegate(delegate)
         self.setAccessibleName(words.CHATS)
         self.setMouseTracking(True)
@@ -113,5 +123,18 @@ class ConversationList(QListView):
         )
         if deletes and isinstance(row, ConversationRow):
             self.delete_requested.emit(row.conversation_id)
+        elif is_typing(event):
+            self.typed.emit(event.text())
         else:
+            self._delegate.shows_focus = True
             super().keyPressEvent(event)
+
+    @override
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self._delegate.shows_focus = False
+        super().mousePressEvent(event)
+
+    @override
+    def focusInEvent(self, event: QFocusEvent) -> None:
+        self._delegate.shows_focus = event.reason() in BY_KEYS
+        super().focusInEvent(event)

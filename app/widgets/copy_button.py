@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.theme.tokens import Millis
+from app.widgets.button import Button
 from app.words import commands
 
 
-class CopyButton(QPushButton):
+class CopyButton(Button):
     """A button that copies `copied_text` to the clipboard. `name` is its accessible name."""
 
     def __init__(self, name: str, parent: QWidget) -> None:

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.conversation.tree import ConversationSummary
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
+from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu_text import plain
 from app.words import commands, window as words
@@ -55,7 +56,7 @@ class ModelNote(QWidget):
         self.sentence = Sentences(self)
         self.sentence.setProperty("tone", "secondary")
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.button = QPushButton(commands.CHOOSE_MODEL, self)
+        self.button = Button(commands.CHOOSE_MODEL, self)
         self.button.clicked.connect(self.requested)
         self.setMaximumWidth(Size.PICKER_WIDTH)
         layout = QVBoxLayout(self)
@@ -79,7 +80,7 @@ class RecentChats(QWidget):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._summaries: tuple[ConversationSummary, ...] = ()
-        self._buttons: list[QPushButton] = []
+        self._buttons: list[Button] = []
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
         self._layout = layout = QVBoxLayout(self)
         layout.setSpacing(Space.HAIR)
@@ -89,7 +90,7 @@ class RecentChats(QWidget):
         self._label.setIndent(Space.S)
         layout.addWidget(self._label)
         for number in range(MAX_RECENT):
-            button = QPushButton(self)
+            button = Button("", self)
             button.setProperty("kind", "row")
             button.clicked.connect(lambda _checked=False, at=number: self._on_clicked(at))
             layout.addWidget(button)

@@ -5,15 +5,21 @@ from __future__ import annotations
 from itertools import pairwise
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 
 def set_tab_order(*parts: QWidget) -> None:
     """Make Tab visit `parts` in order, and the widgets inside a part in order of creation.
 
-    Tab also visits the unchecked buttons of an exclusive group.
+    The buttons of a group have their places too, because Tab reaches the one that is checked then.
     """
     found = (widget for part in parts for widget in (part, *part.findChildren(QWidget)))
-    stops = [one for one in found if one.focusPolicy() is not Qt.FocusPolicy.NoFocus]
+    stops = [one for one in found if _is_stop(one)]
     for before, after in pairwise(stops):
         QWidget.setTabOrder(before, after)
+
+
+def _is_stop(widget: QWidget) -> bool:
+    if isinstance(widget, QAbstractButton) and widget.group() is not None:
+        return True
+    return widget.focusPolicy() is not Qt.FocusPolicy.NoFocus

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
+from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.words import commands
 
@@ -25,8 +26,8 @@ class GoneModel(QFrame):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMaximumWidth(Size.COLUMN)
         self.sentence = Sentences(self)
-        self.choose_button = QPushButton(commands.CHOOSE_MODEL, self)
-        self.get_button = QPushButton(commands.GET_MODELS, self)
+        self.choose_button = Button(commands.CHOOSE_MODEL, self)
+        self.get_button = Button(commands.GET_MODELS, self)
         self.choose_button.clicked.connect(self.choose_requested)
         self.get_button.clicked.connect(self.get_requested)
         self._buttons = QHBoxLayout()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
 from app.controllers.hub import HubController
 from app.hub.access import AccessError, has_token, has_token_variable, mirror_address
 from app.theme.tokens import Size, Space
+from app.widgets.button import Button
 from app.widgets.fields import LineField
 from app.words import settings as words
 
@@ -25,7 +26,7 @@ class TokenField(QWidget):
         self.field.setMaxLength(600)
         self.field.setFixedWidth(Size.SIDEBAR)
         self.field.setAccessibleName(words.ACCESS_NAME)
-        self.remove_button = QPushButton(words.REMOVE, self)
+        self.remove_button = Button(words.REMOVE, self)
         self.remove_button.setAccessibleName(words.remove(words.ACCESS_NAME))
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -14,7 +14,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QLabel,
-    QPushButton,
     QScrollArea,
     QSlider,
     QVBoxLayout,
@@ -24,6 +23,7 @@ from typing_extensions import override
 
 from app.conversation.tree import Conversation, Setup
 from app.theme.tokens import Millis, Size, Space, Type
+from app.widgets.button import Button
 from app.widgets.fields import LineField, TextField
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
@@ -69,7 +69,7 @@ class Inspector(QWidget):
         self.prompt = PromptEdit(Type.UI.line, self)
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.number = LineField(self)
-        self.reset = QPushButton(self)
+        self.reset = Button("", self)
         self.sampling = SamplingFields(self)
         self.seed = LineField(self)
         self.thinking = ThinkingChip(self)

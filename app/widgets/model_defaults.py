@@ -6,11 +6,12 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.controllers.core import Core
 from app.settings import ModelDefaults
 from app.theme.tokens import Size, Space
+from app.widgets.button import Button
 from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
 from app.widgets.number_field import NumberField
@@ -36,7 +37,7 @@ class ModelDefaultsSheet(QDialog):
         self._core = core
         self._path = str(card.path)
         self._limit = card.context_len
-        self.preset = QPushButton(self)
+        self.preset = Button("", self)
         self._menu = Menu(self.preset)
         self.preset.setMenu(self._menu)
         self.thinking = Segments(words.THINKING, words.THINKING_CHOICES, self)
@@ -48,8 +49,8 @@ class ModelDefaultsSheet(QDialog):
             parent=self,
         )
         self.memory = Segments(words.MEMORY, words.MEMORY_CHOICES, self)
-        self.load_button = QPushButton(commands.LOAD_AGAIN, self)
-        self.done_button = QPushButton(words.DONE, self)
+        self.load_button = Button(commands.LOAD_AGAIN, self)
+        self.done_button = Button(words.DONE, self)
         self._build(card.name)
         self._connect()
         self._refresh()
@@ -69,7 +70,7 @@ class ModelDefaultsSheet(QDialog):
         page.add_note(words.AT_NEXT_LOAD)
         page.end()
         # Return ends the editing of the number, and must not press a button of the sheet too.
-        for button in self.findChildren(QPushButton):
+        for button in self.findChildren(Button):
             button.setAutoDefault(False)
         self.done_button.setProperty("kind", "primary")
         buttons = QHBoxLayout()

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QListView,
-    QPushButton,
     QStyleOptionViewItem,
     QVBoxLayout,
     QWidget,
@@ -31,6 +30,7 @@ from app.viewmodels.models import (
     picker_rows,
 )
 from app.viewmodels.notes import model_note
+from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
 from app.words import commands, models as words
@@ -59,8 +59,8 @@ class ModelPicker(QFrame):
         self.list = QListView(self)
         self.sentence = Sentences(self)
         self.fetching = Sentences(self, "small")  # progress of downloads
-        self.get_models = QPushButton(commands.GET_MODELS, self)
-        self.add_folder = QPushButton(commands.ADD_FOLDER, self)
+        self.get_models = Button(commands.GET_MODELS, self)
+        self.add_folder = Button(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
         self._build(theme)
         self._connect()

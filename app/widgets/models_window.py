@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QMessageBox,
-    QPushButton,
     QScrollArea,
     QStackedWidget,
     QVBoxLayout,
@@ -33,6 +32,7 @@ from app.viewmodels.model_offers import (
     suggestion_offers,
 )
 from app.viewmodels.models import ModelPhase
+from app.widgets.button import Button
 from app.widgets.fields import LineField
 from app.widgets.line_height import Sentences
 from app.widgets.model_defaults import ModelDefaultsSheet
@@ -123,7 +123,7 @@ class ModelsWindow(QWidget):
             self,
         )
         self.field = LineField(self)
-        self.search_button = QPushButton(words.SEARCH, self)
+        self.search_button = Button(words.SEARCH, self)
         self.pages = QStackedWidget(self)
         self.recommended = OfferList("", self._act, self)
         self.found = OfferList("", self._act, self)

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.announcer import announce
+from app.widgets.button import Button
 from app.widgets.copy_button import CopyButton
 from app.widgets.details import Details
 from app.widgets.icon_button import IconButton
@@ -40,8 +41,8 @@ class Notice(QFrame):
         self._advice = Sentences(self)
         self._advice.setProperty("tone", "secondary")
         self._log = Details(self)
-        self.button = QPushButton(self)
-        self.details_button = QPushButton(problems.DETAILS, self)
+        self.button = Button("", self)
+        self.details_button = Button(problems.DETAILS, self)
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
         # action of the button; None after the action has run

@@ -13,13 +13,13 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QProgressBar,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from app.theme.tokens import Size, Space
 from app.viewmodels.model_offers import COPY_BITS, Offer, OfferAction
+from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
 from app.words import hub as words
@@ -50,8 +50,8 @@ class OfferRow(QFrame):
         super().__init__(parent)
         self.setObjectName("offer")
         self._shown: Offer | None = None
-        self.buttons: dict[OfferAction, QPushButton] = {}
-        self.more: QPushButton | None = None  # the button of the menu with further actions
+        self.buttons: dict[OfferAction, Button] = {}
+        self.more: Button | None = None  # the button of the menu with further actions
         self.entries: dict[OfferAction, QAction] = {}  # the entries of that menu
         self.title = QLabel(self)
         self.title.setProperty("type", "title")
@@ -116,7 +116,7 @@ class OfferRow(QFrame):
             text = _TEXTS[action]
             if action is OfferAction.CANCEL and OfferAction.PAUSE not in offer.actions:
                 text = words.CLEAR if OfferAction.RESUME not in offer.actions else text
-            button = QPushButton(text, self)
+            button = Button(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)
             if offer.stands_out and action is offer.actions[0]:
@@ -133,7 +133,7 @@ class OfferRow(QFrame):
             next(iter(self.buttons.values())).setFocus()
 
     def _add_more(self, offer: Offer) -> None:
-        self.more = QPushButton(words.MORE, self)
+        self.more = Button(words.MORE, self)
         self.more.setAccessibleName(words.action_on(words.MORE, offer.title))
         menu = Menu(self.more)
         for action in offer.more:
@@ -142,7 +142,7 @@ class OfferRow(QFrame):
         self.more.setMenu(menu)
         self._buttons.addWidget(self.more)
 
-    def _menu(self, offer: Offer, button: QPushButton) -> Menu:
+    def _menu(self, offer: Offer, button: Button) -> Menu:
         menu = Menu(button)
         for path, text in offer.choices:
             menu.addAction(text).triggered.connect(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
 from app.theme.tokens import Size
+from app.widgets.button import Button
 from app.widgets.dialogs import ask_for_name
 from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
@@ -17,7 +18,7 @@ from app.widgets.preset_menu import fill_defaults
 from app.words import inspector as words
 
 
-class PresetButton(QPushButton):
+class PresetButton(Button):
     """A button that opens the menu of presets.
 
     Its label is the name of the preset that equals the shown setup, if there is one.
@@ -30,7 +31,7 @@ class PresetButton(QPushButton):
     default_chosen = Signal(str, str)
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("", parent)
         self._presets = Presets()
         self._model_path = self._model_name = self._current = ""
         self.setProperty("kind", "chip")

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QButtonGroup, QHBoxLayout, QWidget
+
+from app.widgets.button import Button, focus_checked
 
 
 class Segments(QWidget):
@@ -17,13 +19,13 @@ class Segments(QWidget):
         super().__init__(parent)
         self.setAccessibleName(name)
         self._group = QButtonGroup(self)
-        self.buttons: dict[object, QPushButton] = {}
+        self.buttons: dict[object, Button] = {}
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         places = ["first", *["middle"] * (len(words) - 2), "last"]
         for (value, text), place in zip(words.items(), places, strict=True):
-            button = QPushButton(text, self)
+            button = Button(text, self)
             button.setCheckable(True)
             button.setProperty("kind", "segment")
             button.setProperty("place", place)
@@ -31,10 +33,11 @@ class Segments(QWidget):
             self._group.addButton(button)
             self.buttons[value] = button
             layout.addWidget(button)
+        focus_checked(self._group)
         self._group.buttonClicked.connect(self._on_clicked)
 
     def show_value(self, value: object) -> None:
         self.buttons[value].setChecked(True)
 
-    def _on_clicked(self, clicked: QPushButton) -> None:
+    def _on_clicked(self, clicked: Button) -> None:
         self.chosen.emit(next(value for value, one in self.buttons.items() if one is clicked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
@@ -13,6 +13,7 @@ from app.controllers.presets import PresetsController
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.viewmodels.models import shown_name
+from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.icon_button import IconButton
 from app.widgets.menu import Menu
@@ -45,7 +46,7 @@ class ChatPage(SettingsPage):
         self.send_key = Segments(words.SEND_WITH, keys, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
         self.faster = CheckBox(theme, words.FASTER_ANSWERS, self)
-        self.default = QPushButton(self)
+        self.default = Button("", self)
         self._menu = Menu(self.default)
         self._list = RowList(words.NO_PRESETS, self._row, self)
         self._build()

@@ -6,13 +6,14 @@ from functools import partial
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.controllers.hub import HubController
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.hub.access import has_token_variable
 from app.theme.tokens import Size
+from app.widgets.button import Button
 from app.widgets.hub_fields import MirrorField, TokenField
 from app.widgets.row_list import RowList
 from app.widgets.segments import Segments
@@ -42,10 +43,10 @@ class ModelsPage(SettingsPage):
         )
         self.unload_after.chosen.connect(self._on_unload_after)
         self._list = RowList(words.NO_FOLDERS, self._row, self)
-        self.add = QPushButton(add_folder.text(), self)
+        self.add = Button(add_folder.text(), self)
         self.add.clicked.connect(add_folder.trigger)
         self.add_row(words.FOLDERS, self._list, fills=True)
-        self.get = QPushButton(get_models.text(), self)
+        self.get = Button(get_models.text(), self)
         self.get.clicked.connect(get_models.trigger)
         self.add_row("", self.add)
         self.add_row("", self.get)
@@ -88,7 +89,7 @@ class ModelsPage(SettingsPage):
         label.setText(label.fontMetrics().elidedText(folder, Qt.TextElideMode.ElideMiddle, room))
         label.setToolTip(folder)
         label.setTextFormat(Qt.TextFormat.PlainText)
-        remove = QPushButton(words.REMOVE, row)
+        remove = Button(words.REMOVE, row)
         remove.setAccessibleName(words.remove(folder))
         remove.clicked.connect(partial(self._remove, folder))
         layout.addWidget(label, 1)

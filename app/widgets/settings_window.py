@@ -20,6 +20,7 @@ from app.controllers.core import Core
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
 from app.widgets.settings_appearance import AppearancePage
@@ -85,6 +86,7 @@ class SettingsWindow(QWidget):
         layout.addWidget(self._pages, 1)
         pages = (self.appearance, self.chat, self.models)
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
+        focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
 
     def _add(self, icon: Icon, name: str, page: QWidget) -> None:
@@ -94,7 +96,7 @@ class SettingsWindow(QWidget):
         tab.setProperty("kind", "tab")
         tab.setIconSize(QSize(GRID, GRID))
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-        tab.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         scroller = QScrollArea(self)
         scroller.setWidgetResizable(True)
         scroller.setFrameShape(QFrame.Shape.NoFrame)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QFontMetrics, QResizeEvent
-from PySide6.QtWidgets import QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space
+from app.widgets.button import Button
 from app.words import window as words
 
 _STEPS = 1000  # number of steps of the progress bar
 
 
-class SidebarFooter(QPushButton):
+class SidebarFooter(Button):
     """A button with the name and state of the model, and a progress bar while the model loads."""
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("", parent)
         self.setObjectName("sidebarFooter")
         self.setFixedHeight(Size.SIDEBAR_FOOTER)
         self._name = ""

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QPushButton, QWidget
+from PySide6.QtWidgets import QWidget
 
 from app.conversation.tree import Setup
+from app.widgets.button import Button
 from app.widgets.menu import Menu
 from app.words import composer as words
 from engine.types import ModelFacts
@@ -21,7 +22,7 @@ CHOICES: tuple[tuple[bool | None, str, str], ...] = (
 )
 
 
-class ThinkingChip(QPushButton):
+class ThinkingChip(Button):
     """A button with a menu: thinking by default, on or off.
 
     For some models the menu also has: keep earlier thoughts.
@@ -30,7 +31,7 @@ class ThinkingChip(QPushButton):
     changed = Signal(object)  # argument: a Setup
 
     def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__("", parent)
         self._setup = Setup()
         self.setProperty("kind", "chip")
         self.setToolTip(words.THINKING_TIP)

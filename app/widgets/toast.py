@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app.theme.tokens import Millis, Space
 from app.widgets.announcer import announce
+from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 
 
@@ -20,7 +21,7 @@ class Toast(QFrame):
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._label = Sentences(self)
-        self._button = QPushButton(self)
+        self._button = Button("", self)
         self._button.clicked.connect(self._on_clicked)
         # action of the button; None after the action has run
         self._act: Callable[[], object] | None = None

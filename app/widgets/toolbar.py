@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
@@ -37,6 +38,7 @@ class Toolbar(QWidget):
     """The toolbar. Setters change its content; `renamed` is emitted with the user's new title."""
 
     renamed = Signal(str)
+    title_closed = Signal()  # emitted when Return or Esc has closed the title field
 
     def __init__(self, theme: Theme, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
@@ -48,9 +50,9 @@ class Toolbar(QWidget):
         self._scrolled = False
         self.sidebar_button = IconButton(theme, Icon.SIDEBAR, commands.SHOW_SIDEBAR, self)
         self.new_button = IconButton(theme, Icon.NEW_CHAT, commands.NEW_CHAT, self)
-        self.title_button = QPushButton(self)
+        self.title_button = Button("", self)
         self.title_field = TitleField(self)
-        self.model_button = QPushButton(self)
+        self.model_button = Button("", self)
         self.inspector_button = IconButton(theme, Icon.INFO, commands.SHOW_INSPECTOR, self)
         self._build()
         self._connect(actions)
@@ -132,8 +134,11 @@ class Toolbar(QWidget):
                 self.renamed.emit(title)
 
     def _close_field(self) -> None:
+        by_key = self.title_field.hasFocus()
         self.title_field.hide()
         self.title_button.show()
+        if by_key:
+            self.title_closed.emit()
 
     def _elide(self) -> None:
         metrics = QFontMetrics(self.title_button.font())

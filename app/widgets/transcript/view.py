@@ -29,6 +29,7 @@ from app.theme.palette import Theme
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
+from app.widgets.key_press import is_typing
 from app.widgets.menu import pop_up
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
@@ -36,7 +37,7 @@ from app.widgets.transcript.editor.host import EditorHost
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.context_menu import MenuPlace, make_menu
-from app.widgets.transcript.input.keys import Keys, is_typing
+from app.widgets.transcript.input.keys import Keys
 from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
@@ -78,6 +79,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
+    edit_closed = Signal()  # an editor that had the focus has closed
     selection_changed = Signal(bool)  # argument: True if text is selected
     quoted = Signal(str)  # argument: text of the transcript that the user quotes in a reply
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
@@ -356,6 +358,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.button.clicked.connect(self.jump_to_latest)
         self._editor_host.submitted.connect(self.edit_submitted)
         self._editor_host.cancelled.connect(self.edit_cancelled)
+        self._editor_host.focus_left.connect(self.edit_closed)
         self._editor_host.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)

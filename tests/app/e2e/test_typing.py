@@ -5,9 +5,13 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from app.theme.tokens import Size
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
+from app.widgets.focus_ring import FocusRing
+from app.widgets.settings_window import SettingsWindow
 from tests.fakes.stage import Key, Stage
 
 LEFT = Qt.MouseButton.LeftButton
@@ -28,6 +32,55 @@ def test_composer_has_focus_after_space_key_on_the_stop_button(stage: Stage) -> 
     QTest.keyClick(stage.composer.button, Key.Key_Space)
     stage.settle()
     assert stage.engine.running is None
+    assert stage.edit.hasFocus()
+
+
+@pytest.mark.parametrize("key", [Key.Key_Return, Key.Key_Escape])
+@pytest.mark.parametrize("command", [CommandId.RENAME, CommandId.EDIT_LAST])
+def test_composer_has_focus_after_a_rename_and_an_edit(
+    stage: Stage, command: CommandId, key: Qt.Key
+) -> None:
+    stage.chat("Hello", "Yes.")
+    stage.run(command)
+    field = QApplication.focusWidget()
+    assert field is not None
+    assert field is not stage.edit
+    QTest.keyClicks(field, "x")
+    QTest.keyClick(field, key)
+    stage.settle()
+    assert stage.edit.hasFocus()
+    ring = stage.pane.view.findChild(FocusRing)
+    assert isinstance(ring, FocusRing)
+    assert not ring.isVisible()
+
+
+def test_click_hides_the_ring_of_the_transcript(stage: Stage) -> None:
+    stage.chat("Hello", "Yes.")
+    view = stage.pane.view
+    ring = view.findChild(FocusRing)
+    assert isinstance(ring, FocusRing)
+    view.setFocus(Qt.FocusReason.TabFocusReason)
+    assert ring.isVisible()
+    QTest.mouseClick(view.viewport(), LEFT)
+    assert view.hasFocus()
+    assert not ring.isVisible()
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_click_on_a_button_leaves_the_focus_in_the_composer(stage: Stage) -> None:
+    stage.chat("Hello", "Yes.")
+    stage.run(CommandId.SETTINGS)
+    settings = stage.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    for tab in settings.tabs.values():
+        QTest.mouseClick(tab, LEFT)
+        assert not tab.hasFocus()
+    settings.close()
+    stage.window.activateWindow()
+    stage.run(CommandId.DELETE)
+    button = stage.window.sidebar.toast.findChild(Button)
+    assert isinstance(button, Button)
+    QTest.mouseClick(button, LEFT)
     assert stage.edit.hasFocus()
 
 

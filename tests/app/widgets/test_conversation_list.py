@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu
 from app.controllers.desk import KEPT
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
+from app.widgets.conversation_delegate import ConversationDelegate
 from tests.fakes.stage import Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -184,3 +185,34 @@ def inks(stage: Stage, title: str) -> set[str]:
     picture = stage.list.viewport().grab(rect).toImage()
     points = product(range(picture.width()), range(picture.height()))
     return {picture.pixelColor(x, y).name().upper() for x, y in points}
+
+
+def test_typing_in_the_list_goes_to_the_composer(stage: Stage) -> None:
+    stage.chat("Zebra", "1")
+    stage.run(CommandId.NEW_CHAT)
+    stage.rig.origin.time_s += 1
+    stage.chat("Other", "2")
+    stage.click_row("Other")
+    stage.list.setFocus()
+    QTest.keyClick(stage.list, "z")
+    assert stage.edit.hasFocus()
+    QTest.keyClicks(stage.edit, "oo")
+    stage.settle()
+    assert stage.composer.text == "zoo"
+    assert stage.texts == ["Other", "2"], "the typed letter opened another chat"
+
+
+def test_only_keys_draw_the_ring_of_a_row(stage: Stage) -> None:
+    stage.chat("One", "1")
+    delegate = stage.list.itemDelegate()
+    assert isinstance(delegate, ConversationDelegate)
+    stage.click_row("One")
+    stage.list.setFocus(Qt.FocusReason.MouseFocusReason)
+    assert not delegate.shows_focus
+    QTest.keyClick(stage.list, Key.Key_Down)
+    assert delegate.shows_focus
+    stage.click_row("One")
+    assert not delegate.shows_focus
+    stage.edit.setFocus()
+    stage.list.setFocus(Qt.FocusReason.TabFocusReason)
+    assert delegate.shows_focus

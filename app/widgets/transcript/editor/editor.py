@@ -19,10 +19,11 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Size, Space, Type
+from app.widgets.button import Button
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.look import Look
 from app.words import dialogs, transcript as words
@@ -63,8 +64,8 @@ class MessageEditor(QWidget):
         note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
         self._note = QLabel(note, self._buttons)
         save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
-        self._save = QPushButton(save, self._buttons)
-        self._cancel = QPushButton(dialogs.CANCEL, self._buttons)
+        self._save = Button(save, self._buttons)
+        self._cancel = Button(dialogs.CANCEL, self._buttons)
         self._build()
         self._connect()
         self._text.setPlainText(text)

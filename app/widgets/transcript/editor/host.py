@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, QPoint, QRect, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.layout.stack import MessageStack
@@ -22,6 +22,7 @@ class EditorHost(QObject):
     submitted = Signal(str, str)  # arguments: key of the message, new text
     cancelled = Signal(str)  # argument: key of the message
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
+    focus_left = Signal()  # an editor has closed that had the focus
 
     def __init__(self, stack: MessageStack, viewport: QWidget) -> None:
         super().__init__(viewport)
@@ -92,12 +93,17 @@ class EditorHost(QObject):
         editor.setFocus()
 
     def _close(self) -> None:
-        if self._editor is not None:
-            self._typed[self._key] = self._editor.text
-            self._editor.hide()
-            self._editor.deleteLater()
-        self._editor = None
-        self._key = ""
+        editor, key = self._editor, self._key
+        self._editor, self._key = None, ""
+        if editor is None:
+            return
+        self._typed[key] = editor.text
+        focused = QApplication.focusWidget()
+        had_focus = focused is not None and editor.isAncestorOf(focused)
+        editor.hide()
+        editor.deleteLater()
+        if had_focus:
+            self.focus_left.emit()
 
     def _reserve(self) -> None:
         """Reserve space for the editor in the layout of its message."""

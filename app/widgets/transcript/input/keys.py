@@ -13,15 +13,8 @@ from app.widgets.transcript.layout.placement import Placement
 
 # Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
-_SHIFTED = Qt.KeyboardModifier.ShiftModifier | Qt.KeyboardModifier.KeypadModifier
 # Keys that stop the automatic scrolling to the end of a growing answer.
 UPWARDS = frozenset({Qt.Key.Key_Home, Qt.Key.Key_Up, Qt.Key.Key_PageUp})
-
-
-def is_typing(event: QKeyEvent) -> bool:
-    """Return True if a key press would enter a printable character into a text field."""
-    text = event.text()
-    return bool(text) and text.isprintable() and not event.modifiers() & ~_SHIFTED
 
 
 @dataclass(frozen=True, slots=True)

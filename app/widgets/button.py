@@ -1,0 +1,26 @@
+"""A push button that only keys focus, and the focus of a group of buttons. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QPushButton, QWidget
+
+
+class Button(QPushButton):
+    """A push button. Tab focuses it, but a click leaves the focus where it is, as on a Mac."""
+
+    def __init__(self, text: str, parent: QWidget) -> None:
+        super().__init__(text, parent)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+
+def focus_checked(group: QButtonGroup) -> None:
+    """Let Tab reach only the checked button of an exclusive group. Arrow keys reach the others.
+
+    Qt does this when a button of the group gets the focus, but a click gives none of them the focus.
+    """
+    group.buttonToggled.connect(_on_toggled)
+
+
+def _on_toggled(button: QAbstractButton, checked: bool) -> None:  # noqa: FBT001 (Qt's signature)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus if checked else Qt.FocusPolicy.NoFocus)
