@@ -13,6 +13,7 @@ from engine.events import (
     AwaitIdle,
     Cancel,
     Command,
+    CountTokens,
     Evict,
     EvictWhat,
     Forget,
@@ -92,6 +93,28 @@ class EngineCommands(Protocol):
                 is_draft=is_draft,
                 thinking=thinking,
                 keep_thinking=keep_thinking,
+            )
+        )
+
+    def count_tokens(
+        self,
+        conversation_id: ConversationId,
+        messages: tuple[Message, ...],
+        *,
+        is_draft: bool = False,
+        thinking: bool | None = None,
+        keep_thinking: bool = False,
+    ) -> None:
+        """Request a TokensCounted event: the length of a conversation's next prompt."""
+        self.send(
+            CountTokens(
+                ReadAhead(
+                    conversation_id=conversation_id,
+                    messages=messages,
+                    is_draft=is_draft,
+                    thinking=thinking,
+                    keep_thinking=keep_thinking,
+                )
             )
         )
 

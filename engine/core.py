@@ -48,6 +48,7 @@ from engine.events import (
     CacheCommand,
     Cancel,
     Command,
+    CountTokens,
     Event,
     Evict,
     EvictWhat,
@@ -62,6 +63,7 @@ from engine.events import (
     Pin,
     ReadAhead,
     ReportStatistics,
+    RequestCommand,
     SetIdleWork,
     SetUnloadAfter,
     Show,
@@ -271,10 +273,8 @@ class EngineCore:
         # Log only the name: the fields of a command hold the user's text.
         log.debug("command: %s", type(command).__name__)
         match command:
-            case Submit():
-                self._waiting.add(command)
-            case Cancel():
-                self._cancel(command.request_id)
+            case Submit() | Cancel() | CountTokens() | Verify():
+                self._obey_request(command)
             case LoadModel() | UnloadModel() | SetUnloadAfter():
                 self._obey_model(command)
             case Show():
@@ -284,11 +284,23 @@ class EngineCore:
                 self._idler.obey(command)
             case Pin() | Forget() | Evict() | ReportStatistics():
                 self._obey_cache(command)
+            case Shutdown():
+                self._stopping = True
+            case _:
+                assert_never(command)
+
+    def _obey_request(self, command: RequestCommand) -> None:
+        match command:
+            case Submit():
+                self._waiting.add(command)
+            case Cancel():
+                self._cancel(command.request_id)
+            case CountTokens():
+                if self._serving is not None:
+                    self._emit(self._serving.count_tokens(command.turn))
             case Verify():
                 result = self._records.verify(self.model, command)
                 self._emit(Verified(command.request_id, result))
-            case Shutdown():
-                self._stopping = True
             case _:
                 assert_never(command)
 

@@ -34,6 +34,7 @@ from engine.events import (
     AwaitIdle,
     Cancel,
     Command,
+    CountTokens,
     Event,
     Evict,
     Forget,
@@ -205,7 +206,7 @@ class Engine(EngineCommands):
                     self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
                     self._emit(life, RequestFailed(request.request_id, problem))
-                case UnloadModel() | SetUnloadAfter() | Cancel() | Verify():
+                case UnloadModel() | SetUnloadAfter() | Cancel() | CountTokens() | Verify():
                     pass
                 case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
                     pass

@@ -9,6 +9,7 @@ EngineError
 │   ├── TokenizerError          the model's tokenizer failed
 │   ├── CannotContinueError     the model cannot continue this reply
 │   ├── ContextFullError        the prompt does not fit the context
+│   │   └── TextTooLongError        the new message alone does not fit the context
 │   ├── MemoryFullError         the prompt does not fit the machine's memory
 │   ├── DiskError               disk full, file not writable
 │   ├── GgufError               a GGUF file that cannot be imported
@@ -124,6 +125,13 @@ class ContextFullError(UserFixableError):
 
     title = "This conversation no longer fits the model."
     advice = "Edit an earlier message, or go on in a new chat."
+
+
+class TextTooLongError(ContextFullError):
+    """The new message does not fit the model's context, not even in a new conversation."""
+
+    title = "This text is too long for the model."
+    advice = "Shorten it, or choose a model with a longer context."
 
 
 class MemoryFullError(UserFixableError):

@@ -107,6 +107,16 @@ class ReadAhead:
 
 
 @dataclass(frozen=True, slots=True)
+class CountTokens:
+    """Request a TokensCounted event: the length of a conversation's next prompt.
+
+    The engine does not answer if no model is loaded, or if the chat template refuses the messages.
+    """
+
+    turn: ReadAhead  # the known beginning of the next prompt
+
+
+@dataclass(frozen=True, slots=True)
 class SetIdleWork:
     """Switch idle work on or off. A running idle job stops within one prefill chunk."""
 
@@ -176,7 +186,8 @@ class Shutdown:
 CacheCommand = Forget | Pin | Evict | ReportStatistics
 IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
 ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
-Command = ModelCommand | Submit | Cancel | Verify | Shutdown | CacheCommand | IdleCommand
+RequestCommand = Submit | Cancel | CountTokens | Verify
+Command = ModelCommand | RequestCommand | Shutdown | CacheCommand | IdleCommand
 
 
 class LoadStage(StrEnum):
@@ -318,6 +329,15 @@ class IdleStopped:
     """The idle job of the last IdleWorking event has ended or paused."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensCounted:
+    """The answer to CountTokens."""
+
+    conversation_id: ConversationId
+    num_tokens: int  # length of the known beginning of the next prompt
+    num_cached: int  # number of these tokens whose state is cached, so they need not be fed
+
+
 class CommandResult:
     """Base class of events that answer a command: IdleReached, Verified, StatisticsReported."""
 
@@ -365,6 +385,7 @@ Event = (
     | RequestFailed
     | IdleWorking
     | IdleStopped
+    | TokensCounted
     | IdleReached
     | Verified
     | StatisticsReported

@@ -31,7 +31,15 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.errors import Failure, OutOfMemoryError, attempt
-from engine.events import Event, RequestFailed, RequestFinished, RequestStarted, Submit
+from engine.events import (
+    Event,
+    ReadAhead,
+    RequestFailed,
+    RequestFinished,
+    RequestStarted,
+    Submit,
+    TokensCounted,
+)
 from engine.idle import Idler
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
@@ -111,6 +119,17 @@ class Serving:
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
         self._retried.discard(request_id)  # the request may wait for its second start
+
+    def count_tokens(self, turn: ReadAhead) -> TokensCounted:
+        """Return the length of a conversation's next prompt, and how much of it is cached.
+
+        Raises:
+            EngineError: the messages cannot be turned into a prompt.
+        """
+        num_tokens, num_cached = self._runner.count_tokens(turn)
+        return TokensCounted(
+            conversation_id=turn.conversation_id, num_tokens=num_tokens, num_cached=num_cached
+        )
 
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""

@@ -38,6 +38,7 @@ from engine.events import (
     RequestStarted,
     StatisticsReported,
     TextDelta,
+    TokensCounted,
 )
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
@@ -66,6 +67,7 @@ class EngineBridge(QObject):
     model_changed = Signal(object)  # argument: a ModelEvent
     request_changed = Signal(object)  # argument: a RequestEvent
     idle_changed = Signal(object)  # argument: an IdleEvent
+    tokens_counted = Signal(object)  # argument: a TokensCounted
     statistics_reported = Signal(object)  # argument: a StatisticsReported
     _woken = Signal()  # emitted on the engine thread, received on the main thread
 
@@ -109,6 +111,8 @@ class EngineBridge(QObject):
                     self.model_changed.emit(event)
                 case IdleWorking() | IdleStopped():
                     self.idle_changed.emit(event)
+                case TokensCounted():
+                    self.tokens_counted.emit(event)
                 case (
                     RequestQueued()
                     | RequestStarted()

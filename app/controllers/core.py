@@ -30,6 +30,7 @@ from app.controllers.opening import Opening
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
+from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.statistics import EngineStatistics
 from app.controllers.turns import Turns
@@ -93,6 +94,9 @@ class Core(QObject):
         self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
+        self.prompt_sizes = PromptSizes(
+            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+        )
         for source in (
             self.store,
             self.desk,
@@ -123,6 +127,7 @@ class Core(QObject):
         self.copies.close()
         self.hub.close()
         self.read_ahead.stop()
+        self.prompt_sizes.stop()
         self.bridge.close()
         self.idle.stop()
         self.turns.close()

@@ -1,8 +1,8 @@
 """Notes about the model. No Qt, no I/O.
 
 model_note() is shown in an empty chat. gone_note() is shown while the model in use is gone.
-reading_note() is shown in a chat if another model wrote the last answer, because the model in use
-has to read the whole chat.
+reading_note() is shown below the composer: the draft is too long, or the model in use has to read
+a chat whose last answer another model wrote.
 """
 
 from __future__ import annotations
@@ -12,10 +12,14 @@ from collections.abc import Container
 from app.conversation.tree import Conversation, Generation, shown_path
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
-from app.words import composer, models as words
+from app.words import composer, models as words, units
 from engine.catalog.card import ModelCard
 from engine.errors import ModelFolderError
+from engine.events import TokensCounted
 from engine.types import Problem
+
+# The note that a model must read a chat is shown from this number of tokens on.
+MANY_TOKENS = 100
 
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
@@ -46,19 +50,45 @@ def last_generation(conversation: Conversation) -> Generation | None:
     return next((node.generation for node in nodes if node.generation), None)
 
 
-def reading_note(conversation: Conversation, status: ModelStatus, gone: Container[str] = ()) -> str:
-    """Return a note that the model will read the whole chat when the next message is sent.
-
-    The note is empty if the model in use wrote the last answer, or if no model is loaded. It names
-    the model that wrote the last answer if its path is among those that are gone.
-    """
+def is_from_other_model(conversation: Conversation, path: str) -> bool:
+    """Return True if another model than the one at `path` wrote the last answer on show."""
     generation = last_generation(conversation)
-    if generation is None or generation.usage is None or status.path == generation.model_path:
+    return generation is not None and generation.model_path != path
+
+
+def reading_note(
+    conversation: Conversation,
+    status: ModelStatus,
+    size: TokensCounted | None,
+    gone: Container[str] = (),
+) -> str:
+    """Return a note about the next prompt: it is too long, or much of it must be read.
+
+    Args:
+        conversation: the conversation on show.
+        status: the model in use.
+        size: the size of the next prompt, None if it is not known.
+        gone: paths of the models that are gone. If one of them wrote the last answer, the note
+            names it.
+
+    Returns:
+        The note. Empty if no model is loaded or there is nothing to say.
+    """
+    facts = status.facts
+    if facts is None:
         return ""
-    if status.facts is None:
+    name = status.name or facts.name
+    if size is not None and size.num_tokens >= facts.context_len:
+        return composer.too_long(
+            model_name=name,
+            num_tokens=figures.count(size.num_tokens),
+            limit=units.tokens(facts.context_len),
+        )
+    generation = last_generation(conversation)
+    if generation is None or generation.model_path == facts.path:
         return ""
-    length = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
-    name = status.name or status.facts.name
-    note = composer.will_read(model_name=name, num_tokens=figures.about(length))
-    is_gone = generation.model_path in gone
-    return f"{words.is_gone(generation.model_name)} {note}" if is_gone else note
+    notes = [words.is_gone(generation.model_name)] if generation.model_path in gone else []
+    unread = 0 if size is None else size.num_tokens - size.num_cached
+    if unread >= MANY_TOKENS:
+        notes.append(composer.will_read(model_name=name, num_tokens=figures.about(unread)))
+    return " ".join(notes)

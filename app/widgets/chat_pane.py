@@ -22,7 +22,7 @@ from app.controllers.turns import Refusal
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
-from app.viewmodels.models import only_demo
+from app.viewmodels.models import longest_model, only_demo
 from app.viewmodels.notes import gone_note, last_generation, model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
@@ -36,7 +36,7 @@ from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.words import commands, composer as words
-from engine.errors import ContextFullError
+from engine.errors import ContextFullError, TextTooLongError
 from engine.types import ConversationId, Problem
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
@@ -76,7 +76,7 @@ class ChatPane(QWidget):
         self.composer = Composer(theme, self)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        # caption: the number of tokens that a newly chosen model must read; may be empty
+        # caption about the size of the next prompt; may be empty
         self._reading_note = ""
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
@@ -131,6 +131,7 @@ class ChatPane(QWidget):
         core.models.cards_changed.connect(self._refresh_words)
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
+        core.prompt_sizes.changed.connect(self._refresh_words)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
@@ -237,7 +238,9 @@ class ChatPane(QWidget):
         problem = refusal.problem
         if problem is None:
             return
-        if problem.title == ContextFullError.title and refusal.text:
+        if problem.title == TextTooLongError.title:
+            self._offer_longer_model(problem)
+        elif problem.title == ContextFullError.title and refusal.text:
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
@@ -246,6 +249,15 @@ class ChatPane(QWidget):
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:
             self.notice.say(problem)
+
+    def _offer_longer_model(self, problem: Problem) -> None:
+        """Show the problem, and offer the model on this machine that has the longest context."""
+        models = self._core.models
+        card = longest_model(models.cards, models.status)
+        if card is None:
+            self.notice.say(problem)
+        else:
+            self.notice.offer(problem, words.use_model(card.name), lambda: models.choose(card.path))
 
     def _on_model_note(self) -> None:
         if only_demo(self._core.models.cards):
@@ -288,7 +300,9 @@ class ChatPane(QWidget):
         self.gone_model.show_text(gone_note(models.status))
         generation = last_generation(conversation)
         models.check("" if generation is None else generation.model_path)
-        self._reading_note = reading_note(conversation, models.status, models.gone)
+        self._reading_note = reading_note(
+            conversation, models.status, self._core.prompt_sizes.size, models.gone
+        )
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:

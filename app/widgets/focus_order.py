@@ -20,6 +20,6 @@ def set_tab_order(*parts: QWidget) -> None:
 
 
 def _is_stop(widget: QWidget) -> bool:
-    if isinstance(widget, QAbstractButton) and widget.group() is not None:
-        return True
-    return widget.focusPolicy() is not Qt.FocusPolicy.NoFocus
+    # an unchecked button of a group, which Tab does not reach now
+    may_be_checked = isinstance(widget, QAbstractButton) and widget.isCheckable()
+    return may_be_checked or widget.focusPolicy() is not Qt.FocusPolicy.NoFocus

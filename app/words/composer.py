@@ -44,6 +44,15 @@ def not_sent(*, title: str, problem: str) -> str:
     return f"“{title}” was not sent. {problem}"
 
 
+def too_long(*, model_name: str, num_tokens: str, limit: str) -> str:
+    return f"This text is too long for {model_name}: {num_tokens} of {limit}."
+
+
+def use_model(name: str) -> str:
+    """Return the text of the button that loads a model with a longer context."""
+    return f"Use {name}"
+
+
 def will_read(*, model_name: str, num_tokens: int) -> str:
     tokens = units.tokens(num_tokens)
     return f"{model_name} will read this chat with your next message: about {tokens}."

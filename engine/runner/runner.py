@@ -28,7 +28,7 @@ from engine.chat.prompt import Prompt, may_call_tool
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
-from engine.errors import ContextFullError, Failure, attempt
+from engine.errors import ContextFullError, Failure, TextTooLongError, attempt
 from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
@@ -44,7 +44,7 @@ from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import Clock, Sequence, room_for
 from engine.sequences import common_prefix_len
-from engine.types import FinishReason, PromptPlan, Request, Usage
+from engine.types import FinishReason, PromptPlan, Request, Role, Usage
 
 log = logging.getLogger(__name__)
 
@@ -85,12 +85,14 @@ class Runner:
         Raises:
             TemplateError: the template refused the messages.
             ContextFullError: the prompt leaves no room for a reply.
+            TextTooLongError: neither would a prompt with the new message alone.
             MemoryFullError: the device cannot hold the request, even alone.
         """
         clock = Clock(submitted=submitted, started=time.perf_counter())
         prompt = self._model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
+        self._check_context(prompt, request)
         if not self._fits(prompt, request, beside):
             return None
         clock.rendered = time.perf_counter()
@@ -178,14 +180,15 @@ class Runner:
             displaces: True if less valuable cached state may be evicted to make room.
 
         Returns:
-            None if the known part is cached completely, or if it does not fit into the budget.
+            None if the known part is cached completely, or if it does not fit into the budget or
+            the context.
 
         Raises:
             TemplateError: the template refused the messages.
-            ContextFullError: the messages fill the context.
         """
         prompt = self._build_read_ahead(task)
-        self._check_fits(prompt)
+        if len(prompt.token_ids) >= self._model.facts.context_len:
+            return None
         name, token_ids = task.conversation_id, prompt.token_ids
         if self.disk is not None and displaces:
             self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
@@ -202,6 +205,18 @@ class Runner:
         )
         publish = partial(self._publish, task, prompt, is_turn=False)
         return ReadAheadJob(task, self._cache, self._feed(prompt, lease), publish)
+
+    def count_tokens(self, task: ReadAhead) -> tuple[int, int]:
+        """Return the number of tokens in the known part of a conversation's next prompt.
+
+        The second number is how many of them would be restored from memory. Nothing is changed.
+
+        Raises:
+            TemplateError: the template refused the messages.
+        """
+        token_ids = self._build_read_ahead(task).token_ids
+        match = self._cache.match_ahead(task.conversation_id, token_ids)
+        return len(token_ids), match.restored
 
     # Prefill
 
@@ -221,18 +236,27 @@ class Runner:
         """
         prompt_len = len(prompt.token_ids)
         room = room_for(prompt_len, request)
-        self._check_fits(prompt)
         self._memory.check_fits(prompt_len, room)
         others = [sequence.room for sequence in beside]
         return not others or self._memory.fits_beside(prompt_len, room, others)
 
-    def _check_fits(self, prompt: Prompt) -> None:
-        limit = self._model.facts.context_len
-        needed = len(prompt.token_ids)
-        if needed >= limit:
-            raise ContextFullError(
-                f"It needs {needed:,} tokens and {self._model.facts.name} reads at most {limit:,}."
+    def _check_context(self, prompt: Prompt, request: Request) -> None:
+        """Raise an error if a prompt leaves no room for a reply in the model's context."""
+        facts, needed = self._model.facts, len(prompt.token_ids)
+        if needed < facts.context_len:
+            return
+        *earlier, newest = request.messages
+        lasting = [one for one in earlier if one.role is Role.SYSTEM]
+        error = ContextFullError
+        if newest.role is Role.USER:
+            alone = self._model.prompts.build(
+                (*lasting, newest), thinking=request.thinking, keep_thinking=request.keep_thinking
             )
+            if len(alone.token_ids) >= facts.context_len:
+                needed, error = len(alone.token_ids), TextTooLongError
+        raise error(
+            f"It needs {needed:,} tokens and {facts.name} reads at most {facts.context_len:,}."
+        )
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""

@@ -12,7 +12,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
-MAX_NAMES = 53
+# Two for the size of the next prompt: TokensCounted and TextTooLongError.
+MAX_NAMES = 55
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 

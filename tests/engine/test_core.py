@@ -10,6 +10,7 @@ import pytest
 from app.cli.client import load_model
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
+from engine.errors import ContextFullError, TextTooLongError
 from engine.events import (
     Cancel,
     Event,
@@ -55,9 +56,14 @@ def submit(
     request = Request(
         request_id=RequestId(name),
         conversation_id=ConversationId(chat),
-        messages=(Message(role=Role.USER, content=text),),
-        new_messages=frozenset({0}),
-        **({"max_tokens": 8} | options),  # type: ignore[arg-type]
+        **(
+            {
+                "messages": (Message(role=Role.USER, content=text),),
+                "new_messages": frozenset({0}),
+                "max_tokens": 8,
+            }
+            | options
+        ),  # type: ignore[arg-type]
     )
     client.send(Submit(request, time.perf_counter()))
 
@@ -163,7 +169,25 @@ def test_prompt_beyond_context_length_is_refused_with_numbers(open_tiny: OpenTin
     (failed,) = client.run_until_idle()
 
     assert isinstance(failed, RequestFailed)
+    assert failed.problem.title == TextTooLongError.title
     assert "32,768" in failed.problem.cause
+    assert "Shorten it" in failed.problem.advice
+
+
+def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
+    open_tiny: OpenTiny,
+) -> None:
+    client = open_tiny("llama")
+    long = (
+        Message(role=Role.USER, content="word " * 40_000),
+        Message(role=Role.ASSISTANT, content="Yes."),
+        Message(role=Role.USER, content="Go on."),
+    )
+    submit(client, "", messages=long, new_messages=frozenset({2}))
+    (failed,) = client.run_until_idle()
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.title == ContextFullError.title
     assert "new chat" in failed.problem.advice
 
 

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,6 +19,7 @@ from engine.config import EngineConfig
 from engine.events import (
     AwaitIdle,
     Cancel,
+    CountTokens,
     Event,
     Evict,
     EvictWhat,
@@ -34,6 +36,7 @@ from engine.events import (
     SetIdleWork,
     Show,
     Submit,
+    TokensCounted,
     UnloadModel,
     Verified,
     Verify,
@@ -202,6 +205,21 @@ def test_opened_conversation_is_read_ahead(open_short: OpenShort) -> None:
     plan = ask(client, *history, user("more")).usage.plan
     assert plan.replayed == 0
     assert plan.restored == working[0].total
+
+
+def test_counted_tokens_are_cached_after_the_read_ahead(open_short: OpenShort) -> None:
+    client = open_short()
+    turn = ReadAhead(conversation_id=A, messages=(user(LONG),), is_draft=True)
+    client.send(CountTokens(turn))
+    before = step_until(client, TokensCounted)
+    assert isinstance(before, TokensCounted)
+    assert before.num_tokens > 150
+    assert before.num_cached == 0
+    client.send(turn)
+    idle(client)
+    client.send(CountTokens(turn))
+    after = step_until(client, TokensCounted)
+    assert after == replace(before, num_cached=before.num_tokens)
 
 
 def test_draft_is_read_ahead_while_it_is_typed(open_short: OpenShort) -> None:

@@ -21,6 +21,7 @@ from engine.errors import NoModelError
 from engine.events import (
     Cancel,
     Command,
+    CountTokens,
     Event,
     IdleKind,
     IdleStopped,
@@ -39,11 +40,14 @@ from engine.events import (
     RequestStarted,
     Submit,
     TextDelta,
+    TokensCounted,
     UnloadModel,
 )
 from engine.types import (
     Channel,
+    ConversationId,
     FinishReason,
+    Message,
     ModelFacts,
     Problem,
     PromptPlan,
@@ -92,6 +96,7 @@ class FakeEngine(EngineCommands):
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
     # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
     plan: PromptPlan | None = None
+    num_cached: int = 0  # number of tokens that a CountTokens command finds in the cache
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
@@ -120,6 +125,8 @@ class FakeEngine(EngineCommands):
                 self._submit(request)
             case Cancel(request_id=request_id):
                 self._cancel(request_id)
+            case CountTokens(turn=turn):
+                self._count_tokens(turn)
             case _:
                 pass
 
@@ -137,6 +144,10 @@ class FakeEngine(EngineCommands):
     @property
     def read_aheads(self) -> list[ReadAhead]:
         return [command for command in self.commands if isinstance(command, ReadAhead)]
+
+    @property
+    def counts(self) -> list[CountTokens]:
+        return [command for command in self.commands if isinstance(command, CountTokens)]
 
     @property
     def running(self) -> Request | None:
@@ -187,8 +198,14 @@ class FakeEngine(EngineCommands):
         self._current.content += text
         self._emit(Channel.ANSWER, text)
 
-    def work_idly(self, done: int, total: int, kind: IdleKind = IdleKind.READ_AHEAD) -> None:
-        self.on_event(IdleWorking(None, kind, done, total))
+    def work_idly(
+        self,
+        done: int,
+        total: int,
+        kind: IdleKind = IdleKind.READ_AHEAD,
+        shown: ConversationId | None = None,
+    ) -> None:
+        self.on_event(IdleWorking(shown, kind, done, total))
 
     def stop_idle_work(self) -> None:
         self.on_event(IdleStopped())
@@ -239,6 +256,16 @@ class FakeEngine(EngineCommands):
         if not self.hold_load:
             self.finish_load()
 
+    def _count_tokens(self, turn: ReadAhead) -> None:
+        num_tokens = sum(_costs(turn.messages))
+        self.on_event(
+            TokensCounted(
+                conversation_id=turn.conversation_id,
+                num_tokens=num_tokens,
+                num_cached=min(self.num_cached, num_tokens),
+            )
+        )
+
     def _submit(self, request: Request) -> None:
         if not self.loaded:
             problem = NoModelError("The request came before a model was loaded.").problem
@@ -266,12 +293,14 @@ class FakeEngine(EngineCommands):
                 return
 
 
-def _plan_of(request: Request) -> PromptPlan:
-    """Return a made-up plan for a request.
+def _costs(messages: tuple[Message, ...]) -> list[int]:
+    """Return the tokens of each message. The fake engine counts four characters as one token."""
+    return [len(message.content) // 4 + 4 for message in messages]
 
-    The fake engine counts four characters as one token, and restores all messages but the new ones.
-    """
-    costs = [len(message.content) // 4 + 4 for message in request.messages]
+
+def _plan_of(request: Request) -> PromptPlan:
+    """Return a made-up plan for a request: all messages but the new ones are restored."""
+    costs = _costs(request.messages)
     read = sum(cost for index, cost in enumerate(costs) if index in request.new_messages)
     restored = sum(costs) - read
     return PromptPlan(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtGui import QImage
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.widgets.commands import CommandId
-from engine.errors import ContextFullError, TemplateError
+from engine.errors import ContextFullError, TemplateError, TextTooLongError
 from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import CTRL, Key, Stage
 
 
@@ -64,6 +67,38 @@ def test_template_error_shows_notice_and_keeps_the_text(stage: Stage) -> None:
     assert stage.edit.toPlainText() == "Hello"
     stage.pane.notice.close_button.click()
     assert not stage.pane.notice.isVisible()
+
+
+def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: MakeStage) -> None:
+    longer = card("Longer-4B", context_len=262_144)
+    stage = make_stage(catalog=FakeCatalog(cards=(card(), longer)))
+    QGuiApplication.clipboard().setText("word " * 40_000)
+    stage.edit.paste()
+    stage.wait_until(lambda: "too long" in stage.composer.caption)
+    assert stage.composer.caption == (
+        "This text is too long for Tiny-9B-4bit: 50,004 of 32,768 tokens."
+    )
+    stage.engine.hold_start = True
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.").problem)
+    stage.settle()
+    assert stage.edit.toPlainText().startswith("word word")
+    assert stage.pane.notice.button.text() == "Use Longer-4B"
+    stage.engine.facts = replace(stage.engine.facts, context_len=262_144)
+    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: stage.rig.models.status.path == str(longer.path))
+    stage.wait_until(lambda: stage.engine.counts[-1] is not stage.engine.counts[0])
+    stage.settle()
+    assert "too long" not in stage.composer.caption
+
+
+def test_text_that_is_too_long_has_no_offer_without_a_longer_model(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("Hello")
+    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.").problem)
+    stage.settle()
+    assert "Shorten it" in stage.pane.notice.text
+    assert not stage.pane.notice.button.isVisible()
 
 
 def test_refusal_in_a_hidden_chat_shows_toast_and_keeps_its_text(stage: Stage) -> None:

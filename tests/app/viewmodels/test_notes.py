@@ -1,14 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.notes import model_note, reading_note
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
+from engine.events import TokensCounted
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.rig import DEMO, card
 
 PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.").problem
+
+
+def counted(num_tokens: int, num_cached: int = 0) -> TokensCounted:
+    return TokensCounted(
+        conversation_id=EMPTY.conversation_id, num_tokens=num_tokens, num_cached=num_cached
+    )
 
 
 def test_model_note_is_empty_for_a_good_model() -> None:
@@ -39,12 +48,24 @@ def test_model_note_of_a_failed_model_has_the_problem() -> None:
 
 def test_reading_note_appears_if_another_model_answered_last() -> None:
     conversation = finished(send(EMPTY, 1))
-    same = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
-    other = ModelStatus(phase=ModelPhase.READY, path="/models/b", name="B", facts=FACTS)
+    a, b = replace(FACTS, path="/models/a"), replace(FACTS, path="/models/b")
+    same = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=a)
+    other = ModelStatus(phase=ModelPhase.READY, path="/models/b", name="B", facts=b)
     loading = ModelStatus(phase=ModelPhase.LOADING, path="/models/b", name="B")
-    assert reading_note(conversation, same) == ""
-    assert reading_note(conversation, loading) == ""
-    assert reading_note(EMPTY, other) == ""
-    assert reading_note(conversation, other) == (
+    size = counted(243)
+    assert reading_note(conversation, same, size) == ""
+    assert reading_note(conversation, loading, size) == ""
+    assert reading_note(EMPTY, other, size) == ""
+    assert reading_note(conversation, other, None) == ""
+    assert reading_note(conversation, other, counted(243, 240)) == "", "it has been read ahead"
+    assert reading_note(conversation, other, size) == (
         "B will read this chat with your next message: about 240 tokens."
+    )
+
+
+def test_reading_note_says_that_a_draft_is_too_long() -> None:
+    ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
+    assert reading_note(EMPTY, ready, counted(FACTS.context_len - 1)) == ""
+    assert reading_note(EMPTY, ready, counted(42_451)) == (
+        "This text is too long for A: 42,451 of 32,768 tokens."
     )

@@ -194,7 +194,7 @@ def test_typing_in_the_list_goes_to_the_composer(stage: Stage) -> None:
     stage.chat("Other", "2")
     stage.click_row("Other")
     stage.list.setFocus()
-    QTest.keyClick(stage.list, "z")
+    QTest.keyClicks(stage.list, "z")
     assert stage.edit.hasFocus()
     QTest.keyClicks(stage.edit, "oo")
     stage.settle()

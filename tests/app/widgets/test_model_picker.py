@@ -175,14 +175,22 @@ def test_added_model_folder_is_remembered_and_searched(stage: Stage) -> None:
 
 def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(card(), OTHER)))
-    stage.chat("Hello there, model", "Hi")
+    stage.chat("Hello there, model", "Hi. " * 100)
     assert "Nothing leaves it" in stage.composer.caption
     stage.rig.models.choose(OTHER.path)
-    stage.settle()
+    stage.wait_until(lambda: "will read" in stage.composer.caption)
     assert stage.composer.caption == (
-        "Other-4B will read this chat with your next message: about 9 tokens."
+        "Other-4B will read this chat with your next message: about 110 tokens."
     )
-    assert stage.texts == ["Hello there, model", "Hi"]
+    assert len(stage.texts) == 2
+    stage.engine.work_idly(10, 110, shown=stage.current)
+    stage.settle()
+    assert "will read" not in stage.composer.caption, "the chat is being read ahead"
+    stage.engine.num_cached = 110
+    stage.engine.stop_idle_work()
+    stage.wait_until(lambda: len(stage.engine.counts) == 2)
+    stage.settle()
+    assert "Nothing leaves it" in stage.composer.caption, "the chat has been read ahead"
     stage.chat("Again", "Yes")
     assert "Nothing leaves it" in stage.composer.caption
 
