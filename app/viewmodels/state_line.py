@@ -4,17 +4,38 @@ A Phase is the current stage of an answer: the model is loading, the request is 
 feeds the prompt, or it has planned which tokens to restore and which to feed. state_line() turns a
 phase into a text, a kind and details. The kind decides the colour of the line, and the tooltip
 shows the details. The text says "nothing re-read" only if the engine restored tokens and replayed
-none. To replay is to feed tokens of earlier messages. No Qt, no I/O.
+none. To replay is to feed tokens of earlier messages. A line about few tokens is minor: it is not
+shown above the answer, and stands only in the tooltip below it. No Qt, no I/O.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 
 from app.viewmodels import figures
 from app.words import state as words, units
-from engine.types import PromptPlan
+from engine.types import PromptPlan, ReasonKind
+
+# A line is minor if fewer tokens were restored, and fewer fed in less than LONG_MS.
+MANY_TOKENS = 1000
+LONG_MS = 1000
+# An answer that feeds fewer tokens of earlier messages again counts as restored.
+FEW_TOKENS = 100
+
+_CAUSES = {
+    ReasonKind.NEW_CONVERSATION: words.NOT_IN_MEMORY,
+    ReasonKind.EDITED_MESSAGE: words.MESSAGE_CHANGED,
+    ReasonKind.SYSTEM_CHANGED: words.SYSTEM_CHANGED,
+    ReasonKind.OPTIONS_CHANGED: words.OPTIONS_CHANGED,
+    ReasonKind.REASONING_DROPPED: words.THINKING_DROPPED,
+    ReasonKind.REPLY_RENDERED: words.ANSWER_RENDERED,
+    ReasonKind.SNAPSHOT_EVICTED: words.MEMORY_NEEDED,
+    ReasonKind.STATE_EVICTED: words.MEMORY_NEEDED,
+    ReasonKind.MODEL_RELOADED: words.MODEL_RELOADED,
+    ReasonKind.FAULT: words.STATE_FAULTY,
+}
 
 
 class StateKind(StrEnum):
@@ -22,7 +43,7 @@ class StateKind(StrEnum):
 
     WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
     READ = "read"  # the engine fed only tokens of new messages
-    # Tokens came from the cache in memory, and no earlier message was fed again.
+    # Tokens came from the cache in memory, and hardly any earlier token was fed again.
     INSTANT = "instant"
     ON_DISK = "on_disk"  # the engine restored tokens from disk; no answer has this kind yet
     REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
@@ -38,6 +59,7 @@ class StateLine:
     details: tuple[str, ...] = ()  # sentences for the tooltip: the reasons why tokens were fed
     can_stop: bool = False  # True if the line has a Stop button at its end
     short: str = ""  # shorter text, shown if the line is too narrow for `text`
+    is_minor: bool = False  # True if the line is too unimportant to stand above the answer
 
     @property
     def explained(self) -> str:
@@ -124,22 +146,48 @@ def _reading(phase: Reading) -> StateLine:
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
     text = words.reading(share=share, time_left=left)
-    kind = StateKind.REPLAYED if phase.replayed else StateKind.READ
-    return StateLine(kind, text, phase.done / max(1, phase.total), can_stop=True)
+    kind = StateKind.REPLAYED if phase.replayed >= FEW_TOKENS else StateKind.READ
+    is_soon = phase.eta_s is None or phase.eta_s < LONG_MS / 1000
+    return StateLine(
+        kind,
+        text,
+        phase.done / max(1, phase.total),
+        can_stop=True,
+        is_minor=is_soon and phase.total < MANY_TOKENS,
+    )
 
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
+    num_fed = plan.read + plan.replayed
+    is_long = phase.prefill_ms is not None and phase.prefill_ms >= LONG_MS
+    is_minor = max(plan.restored, num_fed) < MANY_TOKENS and not is_long
     why = tuple(reason.text for reason in plan.reasons)
     time = "" if phase.prefill_ms is None else figures.milliseconds(phase.prefill_ms)
-    if plan.replayed > 0:
+    if plan.replayed >= FEW_TOKENS:
         text = words.replayed(
-            tokens=units.tokens(plan.replayed), read_too=figures.count(plan.read), time=time
+            tokens=units.tokens(num_fed),
+            time=time,
+            again=figures.count(plan.replayed),
+            cause=_main_cause(plan),
         )
-        return StateLine(StateKind.REPLAYED, text, details=why)
-    if plan.restored > 0:
-        speed = figures.milliseconds(phase.restore_ms)
-        text = words.restored(tokens=units.tokens(plan.restored), time=speed)
-        return StateLine(StateKind.INSTANT, text, details=why, short=words.NOTHING_REREAD)
-    text = words.read(tokens=units.tokens(plan.read), time=time)
-    return StateLine(StateKind.READ, text, details=why)
+        return StateLine(StateKind.REPLAYED, text, details=why, is_minor=is_minor)
+    if plan.restored > 0 and not (is_long and plan.restored < MANY_TOKENS):
+        text = words.restored(
+            tokens=units.tokens(plan.restored),
+            time=figures.milliseconds(phase.restore_ms),
+            again=figures.count(plan.replayed) if plan.replayed else "",
+        )
+        short = "" if plan.replayed else words.NOTHING_REREAD
+        return StateLine(StateKind.INSTANT, text, details=why, short=short, is_minor=is_minor)
+    text = words.read(tokens=units.tokens(num_fed), time=time)
+    return StateLine(StateKind.READ, text, details=why, is_minor=is_minor)
+
+
+def _main_cause(plan: PromptPlan) -> str:
+    """Return why most tokens of earlier messages were fed again; empty if no reason says it."""
+    counts = Counter[ReasonKind]()
+    for reason in plan.reasons:
+        counts[reason.kind] += reason.num_tokens
+    again = [kind for kind in counts if kind in _CAUSES]
+    return _CAUSES[max(again, key=counts.__getitem__)] if again else ""

@@ -65,8 +65,14 @@ class TranscriptItem:
 
     @property
     def state_line(self) -> StateLine | None:
-        """State line above the answer. It is made on access, because most answers never show it."""
+        """The origin of the context. It is made on access, because most answers never show it."""
         return None if self.phase is None else state_line(self.phase)
+
+    @property
+    def line_above(self) -> StateLine | None:
+        """The state line that is shown above the answer: none if it is minor."""
+        line = self.state_line
+        return None if line is None or line.is_minor else line
 
 
 @dataclass(frozen=True, slots=True)

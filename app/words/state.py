@@ -38,12 +38,27 @@ def read(*, tokens: str, time: str) -> str:
 NOTHING_REREAD: Final = "Nothing re-read"
 
 
-def restored(*, tokens: str, time: str) -> str:
-    return f"Restored {tokens} in {time}, nothing re-read"
+def restored(*, tokens: str, time: str, again: str) -> str:
+    """Return a text about restored tokens. `again` is the number of re-read tokens, "" for none."""
+    return f"Restored {tokens} in {time}, {again or 'nothing'} re-read"
 
 
-def replayed(*, tokens: str, read_too: str, time: str) -> str:
-    return f"Replayed {tokens} · read {read_too}{_in(time)}"
+# Causes of the text that `replayed` returns.
+NOT_IN_MEMORY: Final = "the chat was not in memory"
+MESSAGE_CHANGED: Final = "a message changed"
+SYSTEM_CHANGED: Final = "the system prompt changed"
+OPTIONS_CHANGED: Final = "the thinking options changed"
+THINKING_DROPPED: Final = "the template dropped earlier thinking"
+ANSWER_RENDERED: Final = "the template changed an earlier answer"
+MEMORY_NEEDED: Final = "their memory was needed for other chats"
+MODEL_RELOADED: Final = "the model was loaded again"
+STATE_FAULTY: Final = "a saved state was faulty"
+
+
+def replayed(*, tokens: str, time: str, again: str, cause: str) -> str:
+    """Return a text about tokens that were read, `again` of them not for the first time."""
+    why = f": {cause}" if cause else ""
+    return f"Read {tokens}{_in(time)}, {again} of them again{why}"
 
 
 def reading_ahead(share: str) -> str:

@@ -52,6 +52,7 @@ class Why:
     message: int = 0
     # For NEW_MESSAGE: True if the user added the message in this request. False if the message is
     # older, but its state was not saved up to its end, for example because the request was stopped.
+    # For NEW_CONVERSATION: True if all messages are new.
     is_new: bool = True
     place: int = 0  # token position of the change, or of the lost state
     num_dropped: int = 0  # number of reasoning tokens that the template dropped
@@ -92,7 +93,12 @@ def sentence(why: Why, num_tokens: int) -> str:
         subject=subject,
         message=why.message,
         place=f"{why.place:,}",
-        is_so="is new" if why.is_new else "was not saved to its end",
+        is_so="is new" if why.is_new else "had to be read again, and your text is safe",
+        read_now=(
+            "This chat is read for the first time"
+            if why.is_new
+            else "This chat is read for the first time since the model was loaded"
+        ),
         dropped=_count(why.num_dropped, "reasoning token"),
     )
 
@@ -102,7 +108,7 @@ def _count(number: int, thing: str) -> str:
 
 
 _SENTENCES = {
-    ReasonKind.NEW_CONVERSATION: "This conversation had not been read yet: {count}.",
+    ReasonKind.NEW_CONVERSATION: "{read_now}: {count}.",
     ReasonKind.NEW_MESSAGE: "{subject} {is_so}: {count}.",
     ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read.",
     ReasonKind.SYSTEM_CHANGED: "The system prompt changed at token {place}: {count} read.",
@@ -232,7 +238,7 @@ class _Case:
         known, new_messages = self.known, self.request.new_messages
         is_new = index in new_messages
         if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
-            return Why(kind=ReasonKind.NEW_CONVERSATION)
+            return Why(kind=ReasonKind.NEW_CONVERSATION, is_new=is_new)
         is_changed = known is not None and not self._extends_path
         if not is_changed or (is_new and index != self._changed_message):
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index), is_new=is_new)

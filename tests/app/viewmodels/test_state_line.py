@@ -37,23 +37,58 @@ def planned(
         ),
         (
             planned(restored=1, read=24),
-            StateLine(StateKind.INSTANT, "Restored 1 token in 6 ms, nothing re-read"),
+            StateLine(
+                StateKind.INSTANT, "Restored 1 token in 6 ms, nothing re-read", is_minor=True
+            ),
+        ),
+        (
+            planned(restored=2_047, replayed=1, prefill_ms=358),
+            StateLine(StateKind.INSTANT, "Restored 2,047 tokens in 6 ms, 1 re-read"),
+        ),
+        (
+            planned(replayed=1, prefill_ms=358),
+            StateLine(StateKind.READ, "Read 1 token in 358 ms", is_minor=True),
         ),
         (
             planned(read=24, prefill_ms=210),
-            StateLine(StateKind.READ, "Read 24 tokens in 210 ms"),
+            StateLine(StateKind.READ, "Read 24 tokens in 210 ms", is_minor=True),
         ),
-        (planned(read=24), StateLine(StateKind.READ, "Read 24 tokens")),
+        (planned(read=24), StateLine(StateKind.READ, "Read 24 tokens", is_minor=True)),
+        (
+            planned(read=24, prefill_ms=2000),
+            StateLine(StateKind.READ, "Read 24 tokens in 2.0 s"),
+        ),
+        (
+            planned(restored=500, read=24, prefill_ms=2000),
+            StateLine(StateKind.READ, "Read 24 tokens in 2.0 s"),
+        ),
+        (planned(read=2400), StateLine(StateKind.READ, "Read 2,400 tokens")),
         (
             planned(restored=12_000, replayed=212, read=24, prefill_ms=1234),
-            StateLine(StateKind.REPLAYED, "Replayed 212 tokens · read 24 in 1.2 s"),
+            StateLine(StateKind.REPLAYED, "Read 236 tokens in 1.2 s, 212 of them again"),
         ),
         (
             planned(replayed=12_000, read=24, prefill_ms=95_000),
-            StateLine(StateKind.REPLAYED, "Replayed 12,000 tokens · read 24 in 2 min"),
+            StateLine(StateKind.REPLAYED, "Read 12,024 tokens in 2 min, 12,000 of them again"),
         ),
         (
-            Reading(done=4096, total=12_431, replayed=3, eta_s=9.2),
+            planned(replayed=451, read=6, prefill_ms=200),
+            StateLine(
+                StateKind.REPLAYED, "Read 457 tokens in 200 ms, 451 of them again", is_minor=True
+            ),
+        ),
+        (
+            Reading(done=0, total=24, replayed=0, eta_s=None),
+            StateLine(StateKind.READ, "Reading 0 of 24 tokens", 0.0, can_stop=True, is_minor=True),
+        ),
+        (
+            Reading(done=0, total=500, replayed=0, eta_s=4),
+            StateLine(
+                StateKind.READ, "Reading 0 of 500 tokens · about 4 s left", 0.0, can_stop=True
+            ),
+        ),
+        (
+            Reading(done=4096, total=12_431, replayed=300, eta_s=9.2),
             StateLine(
                 StateKind.REPLAYED,
                 "Reading 4,096 of 12,431 tokens · about 9 s left",
@@ -62,8 +97,8 @@ def planned(
             ),
         ),
         (
-            Reading(done=0, total=500, replayed=0, eta_s=None),
-            StateLine(StateKind.READ, "Reading 0 of 500 tokens", 0.0, can_stop=True),
+            Reading(done=0, total=5000, replayed=0, eta_s=None),
+            StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, can_stop=True),
         ),
         (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
         (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),
@@ -88,16 +123,30 @@ def test_state_line_has_the_expected_text_in_each_phase(phase: Phase, line: Stat
     assert replace(state_line(phase), short="") == line
 
 
-@pytest.mark.parametrize("restored", [0, 1, 500])
-@pytest.mark.parametrize("replayed", [0, 1, 500])
-@pytest.mark.parametrize("read", [0, 1, 500])
+@pytest.mark.parametrize("restored", [0, 1, 5000])
+@pytest.mark.parametrize("replayed", [0, 1, 5000])
+@pytest.mark.parametrize("read", [0, 1, 5000])
 def test_state_line_says_nothing_re_read_only_without_replayed_tokens(
     restored: int, replayed: int, read: int
 ) -> None:
     line = state_line(planned(restored=restored, replayed=replayed, read=read))
     assert ("nothing re-read" in line.text) == (replayed == 0 and restored > 0)
-    assert (line.kind is StateKind.INSTANT) == (replayed == 0 and restored > 0)
-    assert (line.kind is StateKind.REPLAYED) == (replayed > 0)
+    assert (line.kind is StateKind.REPLAYED) == (replayed == 5000)
+    assert line.is_minor == (max(restored, replayed, read) < 5000)
+
+
+def test_state_line_names_the_cause_of_most_replayed_tokens() -> None:
+    reasons = tuple(
+        Reason(kind=kind, num_tokens=num_tokens, at=0, text="A sentence.")
+        for kind, num_tokens in (
+            (ReasonKind.NEW_MESSAGE, 900),
+            (ReasonKind.EDITED_MESSAGE, 51),
+            (ReasonKind.SYSTEM_CHANGED, 400),
+        )
+    )
+    plain = planned(replayed=451, read=906, prefill_ms=26_000)
+    line = state_line(replace(plain, plan=replace(plain.plan, reasons=reasons)))
+    assert line.text == ("Read 1,357 tokens in 26 s, 451 of them again: the system prompt changed")
 
 
 @pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])

@@ -165,7 +165,7 @@ def history() -> History:
 def test_new_conversation_has_one_reason() -> None:
     found = reasons(History(), FIRST, at(4))
     assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 4, 19)]
-    assert texts(found) == ["This conversation had not been read yet: 19 tokens."]
+    assert texts(found) == ["This chat is read for the first time: 19 tokens."]
 
 
 def test_unknown_conversation_with_old_turns_is_new_to_the_engine() -> None:
@@ -336,7 +336,7 @@ def test_prompt_stopped_half_way_has_the_message_as_reason() -> None:
     history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
     again = reasons(history, ask(SYSTEM, ONE, new=[]), at(15))
     assert brief(again) == [(ReasonKind.NEW_MESSAGE, 15, 8)]
-    assert texts(again) == ["Message 1 was not saved to its end: 8 tokens."]
+    assert texts(again) == ["Message 1 had to be read again, and your text is safe: 8 tokens."]
 
 
 def test_prompt_known_before_a_stopped_request_counts_as_evicted(history: History) -> None:
@@ -368,7 +368,7 @@ def test_switched_branch_is_compared_with_its_own_last_turn(history: History) ->
         (ReasonKind.NEW_MESSAGE, 23, 14),
         (ReasonKind.NEW_MESSAGE, 37, 13),
     ]
-    assert texts(lost)[1] == "Message 2 was not saved to its end: 14 tokens."
+    assert texts(lost)[1] == "Message 2 had to be read again, and your text is safe: 14 tokens."
 
 
 def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:

@@ -382,4 +382,4 @@ def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
     """
     layout.is_newest = layout is newest
     if isinstance(layout.content, UserContent):
-        layout.content.set_line(None if newest is None else newest.item.state_line)
+        layout.content.set_line(None if newest is None else newest.item.line_above)

@@ -192,7 +192,7 @@ class AnswerContent:
         """True while the caret is shown: text of the answer arrives or may arrive soon."""
         if not self.is_streaming or self.is_thinking:
             return False
-        line = self.item.state_line
+        line = self.item.line_above
         waits = line is not None and (line.kind is StateKind.WAITING or line.fraction is not None)
         return not (waits and self._body.is_empty)
 
