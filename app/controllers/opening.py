@@ -35,6 +35,7 @@ class Opening(QObject):
 
     note_changed = Signal()
     refused = Signal(object)  # argument: a Problem
+    opened = Signal()  # emitted when a path was opened
     _progressed = Signal(str, float)
 
     def __init__(
@@ -83,6 +84,7 @@ class Opening(QObject):
             self._models.add_folder(opened.folder)
         if not self._is_in_use(opened.path):
             self._models.choose(opened.path)
+        self.opened.emit()
 
     def _is_in_use(self, path: Path) -> bool:
         status = self._models.status

@@ -9,22 +9,48 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
-from app.controllers.opening import Opening
+from app.controllers.core import Core
 from app.crashes import crash_problem
 from app.theme.palette import Theme
 from app.widgets.notice import Notice
 from app.words import window as words
+from engine.types import Problem
 
 
 class AppNotice(Notice):
-    """A notice that stays until the user closes it, even if another conversation is shown."""
+    """A notice that does not belong to a conversation.
 
-    def __init__(self, theme: Theme, opening: Opening, parent: QWidget) -> None:
+    A notice of a crash stays until the user closes it. A notice of a file that could not be opened
+    goes when the user does something else: opens a file, sends a message, shows another chat or
+    chooses a model.
+    """
+
+    def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(theme, parent)
-        opening.refused.connect(self.say)
+        self._models = core.models
+        self._is_refusal = False  # True while the notice says that a file could not be opened
+        self._model_path = ""  # path of the model in use when the file was refused
+        core.opening.refused.connect(self._show_refusal)
+        core.opening.opened.connect(self.end_refusal)
+        core.library.current_changed.connect(self.end_refusal)
+        core.models.status_changed.connect(self._on_status_changed)
+
+    def end_refusal(self) -> None:
+        """Hide the notice if it says that a file could not be opened."""
+        if self._is_refusal:
+            self.hide()
+
+    def _show_refusal(self, problem: Problem) -> None:
+        self.say(problem)
+        self._is_refusal, self._model_path = True, self._models.status.path
+
+    def _on_status_changed(self) -> None:
+        if self._models.status.path != self._model_path:
+            self.end_refusal()
 
     def show_crash(self, account: Path) -> None:
         """Report a crash of the last run. A button opens the folder of the log file `account`."""
         folder = QUrl.fromLocalFile(str(account.parent))
         show_folder = partial(QDesktopServices.openUrl, folder)
+        self._is_refusal = False
         self.offer(crash_problem(account), words.SHOW_LOG, show_folder)

@@ -60,6 +60,7 @@ class ChatPane(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._core = core
         self._shown = core.library.current  # id of the conversation on screen
+        self._facts = core.models.status.facts  # facts of the model that was loaded last
         self.view = TranscriptView(theme, self)
         self.view.focus_moved.connect(FocusRing(theme, self.view).setHidden)
         self.transcript = TranscriptBinding(
@@ -69,7 +70,7 @@ class ChatPane(QWidget):
         self.question = Question(theme, self)
         self.model_note = ModelNote(self)
         self.recent = RecentChats(self)
-        self.app_notice = AppNotice(theme, core.opening, self)
+        self.app_notice = AppNotice(theme, core, self)
         self.notice = Notice(theme, self)
         self.gone_model = GoneModel(self)
         self.queued = QueuedMessage(theme, self)
@@ -127,7 +128,7 @@ class ChatPane(QWidget):
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
         core.store.unavailable.connect(self._on_unavailable)
-        core.models.status_changed.connect(self._refresh_chat)
+        core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
@@ -175,6 +176,7 @@ class ChatPane(QWidget):
     def _send(self, text: str) -> None:
         self.sending.emit()
         self.notice.hide()
+        self.app_notice.end_refusal()
         if self._core.chat.send(self._shown, text):
             self.composer.set_text("")
             self._draft_timer.stop()
@@ -220,6 +222,15 @@ class ChatPane(QWidget):
 
     def _on_model_lost(self, problem: Problem) -> None:
         self.notice.offer(problem, commands.LOAD_AGAIN, self._core.models.load_again)
+
+    def _on_status_changed(self) -> None:
+        """Hide the notice when a model is loaded: it was about the model that was in use before."""
+        facts = self._core.models.status.facts
+        if facts is not None and facts is not self._facts:
+            self._facts = facts
+            if self.composer.isEnabled():  # False: the notice says that the store cannot be used
+                self.notice.hide()
+        self._refresh_chat()
 
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
 from app.widgets.application import Application
+from app.widgets.commands import CommandId
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import GgufError
 from engine.events import LoadModel
@@ -106,10 +107,44 @@ def test_opened_file_that_is_no_model_only_shows_a_notice(stage: Stage, tmp_path
     assert "“notes.txt” is neither a model folder nor a GGUF file." in notice.text
     assert not notice.button.isVisible()
     assert loads(stage) == before
-    stage.chat("Hello", "Hi")
-    assert stage.texts == ["Hello", "Hi"]
     notice.close_button.click()
     assert not notice.isVisible()
+    stage.chat("Hello", "Hi")
+    assert stage.texts == ["Hello", "Hi"]
+
+
+def new_chat(stage: Stage, _folder: Path) -> None:
+    stage.run(CommandId.NEW_CHAT)
+
+
+def send(stage: Stage, _folder: Path) -> None:
+    stage.send("Hello")
+
+
+def open_model(stage: Stage, folder: Path) -> None:
+    double_click(make_model(folder / "Good"))
+
+
+@pytest.mark.parametrize("act", [new_chat, send, open_model])
+def test_notice_of_a_refused_file_goes_when_the_user_goes_on(
+    stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None]
+) -> None:
+    stage.chat("First", "Yes")
+    bad = tmp_path / "notes.txt"
+    bad.write_text("no model")
+    double_click(bad)
+    stage.wait_until(stage.pane.app_notice.isVisible)
+    act(stage, tmp_path)
+    stage.wait_until(lambda: not stage.pane.app_notice.isVisible())
+
+
+def test_notice_of_a_lost_model_goes_when_a_model_is_loaded(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("First", "Yes")
+    stage.engine.lose_model(GgufError("It is gone.").problem)
+    stage.settle()
+    assert stage.pane.notice.isVisible()
+    double_click(make_model(tmp_path / "Good"))
+    stage.wait_until(lambda: not stage.pane.notice.isVisible())
 
 
 def test_opened_web_address_is_ignored(stage: Stage) -> None:
