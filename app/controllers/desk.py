@@ -160,6 +160,13 @@ class Desk(QObject):
         self._pinned.discard(conversation_id)
         self._trim()
 
+    def drop(self, conversation_id: ConversationId) -> None:
+        """Remove a conversation from memory without saving it: it was deleted for good."""
+        self._queued.pop(conversation_id, None)
+        self._unsaved.discard(conversation_id)
+        if self._open.pop(conversation_id, None) is not None:
+            self._store.release(conversation_id)
+
     def save_again(self) -> None:
         """Save again every conversation whose last save failed."""
         self._retry.stop()

@@ -3,13 +3,15 @@
 The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
 conversations. The list has a ConversationSummary of every stored conversation. Messages are loaded
 when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
-stored after its first change. Undo restores a deleted conversation.
+stored after its first change. A deleted conversation is restored by undo, or from the list of the
+recently deleted ones, where it can also be removed for good.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
@@ -23,6 +25,7 @@ from app.conversation.branching import fork
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
+    DeletedConversation,
     NodeId,
     new_conversation,
     set_title,
@@ -30,6 +33,9 @@ from app.conversation.tree import (
 )
 from app.words import units as words
 from engine.types import ConversationId, Problem
+
+# Undo restores a conversation that was deleted in an earlier run of the app, for this many seconds.
+UNDO_KEPT_S = 3600
 
 
 class LibraryController(QObject):
@@ -40,6 +46,8 @@ class LibraryController(QObject):
     selected = Signal(object)  # argument: ConversationId to show at the next start, or None
     # arguments: ConversationSummary, function that undoes the deletion
     deleted = Signal(object, object)
+    recently_deleted_changed = Signal()
+    removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
     # argument: ConversationSummary; its answer ended out of sight
     finished_unseen = Signal(object)
     failed = Signal(object)  # argument: a Problem
@@ -62,8 +70,10 @@ class LibraryController(QObject):
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
-        # Summaries of the conversations deleted since the start of the app, for undo.
-        self._deleted: dict[ConversationId, ConversationSummary] = {}
+        # The deleted conversations that can be restored.
+        self._deleted: dict[ConversationId, DeletedConversation] = {}
+        # The functions in the undo list that restore them, if there are any.
+        self._undos: dict[ConversationId, Callable[[], object]] = {}
         # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
@@ -75,6 +85,11 @@ class LibraryController(QObject):
     def summaries(self) -> list[ConversationSummary]:
         """The summaries of all listed conversations, newest first."""
         return sorted(self._summaries.values(), key=lambda one: -one.updated_at)
+
+    @property
+    def recently_deleted(self) -> list[DeletedConversation]:
+        """The deleted conversations that can be restored, the newest deletion first."""
+        return sorted(self._deleted.values(), key=lambda one: -one.deleted_at)
 
     @property
     def unseen(self) -> frozenset[ConversationId]:
@@ -103,6 +118,7 @@ class LibraryController(QObject):
                 self.select(last)
 
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
+        self._store.run(lambda store: store.deleted(), self._on_deleted_loaded, self.failed.emit)
 
     def activity(self, conversation_id: ConversationId) -> str:
         """Return the decoding speed of a conversation's running answer, as text for the list.
@@ -122,7 +138,7 @@ class LibraryController(QObject):
     def select(self, conversation_id: ConversationId) -> None:
         """Show a conversation as soon as it is loaded. If it was deleted, restore it first."""
         if conversation_id in self._deleted:
-            self._bring_back(conversation_id)
+            self.restore(conversation_id)
             return
         self._wanted = conversation_id
         if conversation_id != self.current:
@@ -174,9 +190,9 @@ class LibraryController(QObject):
             return
         # Add the conversation to _deleted before stop(). stop() may change the conversation, and a
         # changed conversation is listed again unless it is in _deleted.
-        self._deleted[conversation_id] = summary
-        self._turns.stop(conversation_id)
         now = self._origin.now()
+        self._deleted[conversation_id] = DeletedConversation(summary=summary, deleted_at=now)
+        self._turns.stop(conversation_id)
         self._store.run(
             lambda store: store.delete(conversation_id, now=now), None, self.failed.emit
         )
@@ -184,17 +200,46 @@ class LibraryController(QObject):
         if conversation_id == self.current:
             self._show(self._lay_out_new())
         self.list_changed.emit()
-        self.deleted.emit(summary, self._undo.add(lambda: self._bring_back(conversation_id)))
+        self.recently_deleted_changed.emit()
+        self.deleted.emit(summary, self._add_undo(conversation_id))
 
-    def _bring_back(self, conversation_id: ConversationId) -> None:
-        """Restore and show a deleted conversation, unless it has been restored already."""
-        summary = self._deleted.pop(conversation_id, None)
-        if summary is None:
+    def restore(self, conversation_id: ConversationId) -> None:
+        """Restore and show a deleted conversation, unless that has been done already."""
+        deleted = self._deleted.get(conversation_id)
+        if deleted is None:
             return
-        self._summaries[conversation_id] = summary
+        self._end_deletion(conversation_id)
+        self._summaries[conversation_id] = deleted.summary
         self._store.run(lambda store: store.restore(conversation_id), None, self.failed.emit)
         self.list_changed.emit()
+        self.recently_deleted_changed.emit()
         self.select(conversation_id)
+
+    def remove(self, conversation_id: ConversationId) -> None:
+        """Remove a deleted conversation for good.
+
+        Do nothing if it has been restored, or while its answer is still being stopped.
+        """
+        is_running = self._turns.live_in(conversation_id) is not None
+        if conversation_id not in self._deleted or is_running:
+            return
+        self._end_deletion(conversation_id)
+        self._desk.drop(conversation_id)
+        self._store.run(lambda store: store.remove(conversation_id), None, self.failed.emit)
+        self.removed.emit(conversation_id)
+        self.recently_deleted_changed.emit()
+
+    def _add_undo(self, conversation_id: ConversationId) -> Callable[[], object]:
+        undo = self._undo.add(partial(self.restore, conversation_id))
+        self._undos[conversation_id] = undo
+        return undo
+
+    def _end_deletion(self, conversation_id: ConversationId) -> None:
+        """Note that a conversation is not deleted any more: it is restored, or removed for good."""
+        del self._deleted[conversation_id]
+        undo = self._undos.pop(conversation_id, None)
+        if undo is not None:
+            self._undo.drop(undo)
 
     def _lay_out_new(self) -> ConversationId:
         conversation_id = ConversationId(self._origin.new_id())
@@ -245,6 +290,18 @@ class LibraryController(QObject):
             if conversation_id not in self._desk and conversation_id not in self._deleted:
                 self._summaries[conversation_id] = summary
         self.list_changed.emit()
+
+    def _on_deleted_loaded(self, stored: tuple[DeletedConversation, ...]) -> None:
+        """List the deleted conversations. Undo restores those that were deleted a short time ago."""
+        now = self._origin.now()
+        for one in reversed(stored):
+            conversation_id = one.summary.conversation_id
+            if conversation_id in self._deleted or conversation_id in self._desk:
+                continue
+            self._deleted[conversation_id] = one
+            if now - one.deleted_at < UNDO_KEPT_S:
+                self._add_undo(conversation_id)
+        self.recently_deleted_changed.emit()
 
     def _on_opened(self, conversation: Conversation) -> None:
         if conversation.conversation_id == self._wanted:

@@ -9,8 +9,9 @@ The controller listens to the signals of the other controllers, and sends four k
     ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
                 change of its messages or options, when a long draft is saved (LONG_DRAFT
                 characters or more), and after another model was loaded.
-    Forget      FORGET_MS after the user deleted a conversation, unless undo has restored it. The
-                engine then frees the memory of the conversation's cached state.
+    Forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
+                once when the user removes it for good. The engine then frees the memory of the
+                conversation's cached state.
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
@@ -85,6 +86,7 @@ class ReadAheadController(QObject):
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
         library.deleted.connect(self._on_deleted)
+        library.removed.connect(self._on_removed)
         models.status_changed.connect(self._on_status_changed)
         turns.activity_changed.connect(self._on_activity_changed)
         chat.next_turn_changed.connect(self._on_next_turn_changed)
@@ -132,6 +134,10 @@ class ReadAheadController(QObject):
 
     def _forget(self, conversation_id: ConversationId) -> None:
         if not self._is_over and not self._library.is_listed(conversation_id):
+            self._engine.forget(conversation_id)
+
+    def _on_removed(self, conversation_id: ConversationId) -> None:
+        if not self._is_over:
             self._engine.forget(conversation_id)
 
     def _on_next_turn_changed(self, conversation_id: ConversationId) -> None:

@@ -10,7 +10,8 @@ from PySide6.QtCore import QObject, Signal
 class UndoList(QObject):
     """A stack of functions, each of which undoes one action. A function runs at most once."""
 
-    undone = Signal(object)  # argument: the function that add() returned for the undone action
+    # argument: the function that add() returned for an action that is undone, or cannot be undone
+    undone = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -31,6 +32,12 @@ class UndoList(QObject):
 
         self._entries.append(undo_this)
         return undo_this
+
+    def drop(self, undo: Callable[[], object]) -> None:
+        """Remove a function that add() returned, because its action cannot be undone any more."""
+        if undo in self._entries:
+            self._entries.remove(undo)
+            self.undone.emit(undo)
 
     def undo_newest(self) -> None:
         if self._entries:

@@ -12,6 +12,9 @@ from dataclasses import replace
 from app.conversation.tree import Conversation, NodeId, replace_node, show_version, versions
 from engine.types import Role
 
+# seconds after which deleted conversations and messages are removed for good
+DELETED_KEPT_S = 30 * 24 * 3600
+
 
 def can_delete(conv: Conversation, node_id: NodeId) -> bool:
     """Return True for a user message, and for a reply that has other versions."""

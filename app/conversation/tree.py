@@ -120,6 +120,14 @@ class ConversationSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedConversation:
+    """A conversation that is marked as deleted and can still be restored."""
+
+    summary: ConversationSummary
+    deleted_at: float  # Unix seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
     """A conversation with its tree of messages. Times are Unix seconds.
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from app.conversation.tree import Conversation, ConversationSummary, NodeId, Setup
+from app.conversation.tree import (
+    Conversation,
+    ConversationSummary,
+    DeletedConversation,
+    NodeId,
+    Setup,
+)
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
@@ -34,6 +40,16 @@ class SummaryRow(NamedTuple):
     title: str
     updated_at: float
     keep_ready: int
+
+
+class DeletedRow(NamedTuple):
+    """The columns of the table conversations that the list of deleted conversations needs."""
+
+    conversation_id: str
+    title: str
+    updated_at: float
+    keep_ready: int
+    deleted_at: float
 
 
 class ShownRow(NamedTuple):
@@ -84,6 +100,11 @@ def summary_from(row: SummaryRow) -> ConversationSummary:
         updated_at=row.updated_at,
         keep_ready=bool(row.keep_ready),
     )
+
+
+def deleted_from(row: DeletedRow) -> DeletedConversation:
+    summary = summary_from(SummaryRow._make(row[:-1]))
+    return DeletedConversation(summary=summary, deleted_at=row.deleted_at)
 
 
 def shown_row(conversation_id: ConversationId, parent: NodeId | None, node_id: NodeId) -> ShownRow:

@@ -8,7 +8,8 @@ were saved last.
 A deleted conversation or message only gets a time in the column deleted_at. It stays in the
 database for 30 days, so that it can be restored. `purge` then removes it for good. The app purges
 only when it opens the store. No conversation in memory can therefore have a message that was
-removed from the database.
+removed from the database. `remove` removes a deleted conversation at once, when the user asks for
+it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
+    DeletedConversation,
     MessageNode,
     NodeId,
     add_nodes,
@@ -29,10 +32,12 @@ from app.conversation.tree import (
 from app.store import statements
 from app.store.conversation_rows import (
     ConversationRecord,
+    DeletedRow,
     ShownRow,
     SummaryRow,
     conversation_from,
     conversation_row,
+    deleted_from,
     shown_from,
     shown_row,
     summary_from,
@@ -48,9 +53,6 @@ from app.store.presets import PresetStore
 from app.store.search import MessageSearch
 from app.words import exchange as exchange_words, problems as words
 from engine.types import ConversationId, Problem
-
-# seconds after which deleted conversations and messages are removed for good
-DELETED_KEPT_S = 30 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +185,10 @@ class ConversationStore:
         """Remove the mark of delete(). An unmarked conversation does not change."""
         self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
 
+    def remove(self, conversation_id: ConversationId) -> None:
+        """Remove a conversation for good, if it is marked as deleted."""
+        self._database.run(statements.REMOVE, (conversation_id,))
+
     def purge(self, *, now: float) -> int:
         """Remove for good the conversations and messages that were deleted at least 30 days ago.
 
@@ -206,6 +212,11 @@ class ConversationStore:
         """Return the summaries of all conversations that are not deleted, newest first."""
         rows = self._database.rows(statements.SELECT_SUMMARIES)
         return tuple(summary_from(SummaryRow._make(row)) for row in rows)
+
+    def deleted(self) -> tuple[DeletedConversation, ...]:
+        """Return the conversations that are marked as deleted, the newest deletion first."""
+        rows = self._database.rows(statements.SELECT_DELETED)
+        return tuple(deleted_from(DeletedRow._make(row)) for row in rows)
 
     def load(self, conversation_id: ConversationId) -> Conversation:
         """Return a conversation with all its messages, even if it is marked as deleted.

@@ -6,7 +6,7 @@ or as message_rows.COLUMNS.
 
 from __future__ import annotations
 
-from app.store.conversation_rows import ConversationRecord, ShownRow, SummaryRow
+from app.store.conversation_rows import ConversationRecord, DeletedRow, ShownRow, SummaryRow
 from app.store.message_rows import COLUMNS as MESSAGE_COLUMNS
 
 
@@ -36,8 +36,15 @@ SELECT_SUMMARIES = _select(
 # unchanged. No caller needs to set a column to NULL.
 _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
+SELECT_DELETED = _select(
+    "conversations",
+    DeletedRow._fields,
+    "WHERE deleted_at IS NOT NULL ORDER BY deleted_at DESC",
+)
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
+# Only a conversation that is marked as deleted is removed.
+REMOVE = "DELETE FROM conversations WHERE conversation_id = ? AND deleted_at IS NOT NULL"
 
 # Removes the messages that were deleted before a given time and all messages below them, which have
 # no deleted_at of their own.

@@ -56,7 +56,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #modelDefaults {{ background: {colors.canvas}; }}
+#settings, #models, #modelDefaults, #deletedSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -115,6 +115,7 @@ QPushButton[kind="row"] {{
   background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
   text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
+QPushButton#recentlyDeleted {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
 QPushButton[kind="chip"] {{

@@ -58,6 +58,7 @@ class CommandId(StrEnum):
     RENAME = "rename"
     KEEP_READY = "keep-ready"
     DELETE = "delete"
+    RECENTLY_DELETED = "recently-deleted"
     CHOOSE_MODEL = "choose-model"
     GET_MODELS = "get-models"
     ADD_FOLDER = "add-folder"
@@ -273,6 +274,7 @@ COMMANDS = (
         keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
         list_key=True,
     ),
+    MenuCommand(id=CommandId.RECENTLY_DELETED, text=words.RECENTLY_DELETED, menu=MenuName.CHAT),
     MenuCommand(
         id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"
     ),

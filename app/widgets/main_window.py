@@ -39,6 +39,7 @@ from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.chats_menu import ChatsMenu
 from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_actions
+from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
 from app.widgets.focus_order import set_tab_order
@@ -73,6 +74,7 @@ class MainWindow(QMainWindow):
         super().__init__()
         self._theme = theme
         self._core = core
+        self._origin = origin
         self._was_painted = False
         self._settings: SettingsWindow | None = None  # created on first use
         self._models: ModelsWindow | None = None  # created on first use
@@ -160,6 +162,7 @@ class MainWindow(QMainWindow):
         for changed in (
             core.library.current_changed,
             core.library.list_changed,
+            core.library.recently_deleted_changed,
             core.models.status_changed,
             core.models.cards_changed,
             core.presets.changed,
@@ -226,6 +229,7 @@ class MainWindow(QMainWindow):
                 library.current, self.commands[CommandId.KEEP_READY].isChecked()
             ),
             CommandId.DELETE: lambda: library.delete(library.current),
+            CommandId.RECENTLY_DELETED: self._show_deleted,
             CommandId.CHOOSE_MODEL: self._choose_model,
             CommandId.GET_MODELS: self._get_models,
             CommandId.ADD_FOLDER: self._add_folder,
@@ -268,6 +272,9 @@ class MainWindow(QMainWindow):
             self.sidebar.list.edit_current()
         else:
             self.toolbar.edit_title()
+
+    def _show_deleted(self) -> None:
+        DeletedSheet(self._theme, self._core.library, self._origin, self).open()
 
     def _choose_model(self) -> None:
         self.picker.open_below(self.toolbar.model_button)
@@ -363,6 +370,7 @@ class MainWindow(QMainWindow):
             (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
             (CommandId.KEEP_READY, listed),
             (CommandId.DELETE, listed),
+            (CommandId.RECENTLY_DELETED, bool(core.library.recently_deleted)),
             (CommandId.BACK, core.history.can_step(-1)),
             (CommandId.FORWARD, core.history.can_step(1)),
             (CommandId.NEXT_CHAT, bool(core.library.summaries)),

@@ -16,12 +16,13 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels.conversations import ConversationsModel, make_rows
 from app.viewmodels.models import shown_name, state_word
+from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.icon_button import IconButton
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
-from app.words import commands, window as words
+from app.words import commands, deleted, window as words
 from engine.types import ConversationId
 
 
@@ -47,11 +48,13 @@ class Sidebar(QWidget):
         self._origin = origin
         self._rows = ConversationsModel(self)
         self.list = ConversationList(theme, self._rows, self)
+        self.deleted_button = Button(deleted.TITLE, self)
         self.footer = SidebarFooter(self)
         self.toast = Toast(self)
         self._build(theme, actions)
         self._connect(core, actions)
         self._refresh_list()
+        self._show_deleted_button()
         self._refresh_footer()
 
     def _build(self, theme: Theme, actions: Actions) -> None:
@@ -71,11 +74,17 @@ class Sidebar(QWidget):
         toast_box = QVBoxLayout()
         toast_box.setContentsMargins(Space.S, 0, Space.S, Space.S)
         toast_box.addWidget(self.toast)
+        self.deleted_button.setObjectName("recentlyDeleted")
+        self.deleted_button.setProperty("kind", "row")
+        deleted_box = QVBoxLayout()
+        deleted_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.XS)
+        deleted_box.addWidget(self.deleted_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(header)
         layout.addWidget(self.list, 1)
+        layout.addLayout(deleted_box)
         layout.addLayout(toast_box)
         layout.addWidget(self.footer)
 
@@ -94,12 +103,17 @@ class Sidebar(QWidget):
         self._models.cards_changed.connect(self._refresh_footer)
         self._idle.note_changed.connect(self._refresh_footer)
         self._opening.note_changed.connect(self._refresh_footer)
+        self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
+        self._library.recently_deleted_changed.connect(self._show_deleted_button)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
 
     def _refresh_list(self) -> None:
         library = self._library
         rows = make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
         self.list.show_rows(rows, library.current)
+
+    def _show_deleted_button(self) -> None:
+        self.deleted_button.setVisible(bool(self._library.recently_deleted))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         self._rows.set_activity(conversation_id, self._library.activity(conversation_id))

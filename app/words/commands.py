@@ -56,6 +56,7 @@ KEEP_READY: Final = "Keep in Memory"
 KEEP_READY_HINT: Final = "Other chats are unloaded first, so this one continues at once"
 DELETE: Final = "Delete Chat"  # command that deletes a chat
 
+RECENTLY_DELETED: Final = "Recently Deleted…"
 CHOOSE_MODEL: Final = "Choose Model…"
 GET_MODELS: Final = "Get Models…"
 LOAD_AGAIN: Final = "Reload Model"

@@ -382,6 +382,18 @@ def deleted(stage: Stage) -> None:
     stage.wait(SHORT_MS)
 
 
+def recently_deleted(stage: Stage) -> None:
+    two_versions(stage)
+    for summary in stage.core.library.summaries[1:5]:
+        stage.rig.origin.time_s -= DAY
+        stage.core.library.delete(summary.conversation_id)
+    stage.rig.origin.time_s += 4 * DAY
+    stage.wait(SHORT_MS)
+    stage.window.sidebar.toast.hide()
+    stage.run(CommandId.RECENTLY_DELETED)
+    stage.wait(SHORT_MS)
+
+
 def inspector(stage: Stage) -> None:
     two_versions(stage)
     stage.core.preferences.toggle_inspector()
@@ -507,6 +519,7 @@ SCENES = {
     "editing": WindowScene(editing),
     "editing-answer": WindowScene(editing_answer),
     "deleted": WindowScene(deleted),
+    "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
     "inspector": WindowScene(inspector, ("normal", "small")),
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
     "thinking-menu": WindowScene(thinking_menu),

@@ -1,0 +1,205 @@
+"""The sheet of recently deleted conversations: restore them, or delete them for good. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QListWidgetItem,
+    QMessageBox,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
+from typing_extensions import override
+
+from app.controllers.library import LibraryController
+from app.controllers.origin import Origin
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space, Type
+from app.viewmodels.deleted import DeletedRow, deleted_rows
+from app.widgets.button import Button
+from app.widgets.line_height import Sentences
+from app.widgets.row_painting import paint_row_ground
+from app.words import deleted as words, dialogs
+from engine.types import ConversationId
+
+_ROW = Qt.ItemDataRole.UserRole  # data of an item: its DeletedRow
+_LINES = 8  # rows that are visible without scrolling
+
+
+class DeletedSheet(QDialog):
+    """A list of deleted conversations, and buttons for the selected ones."""
+
+    def __init__(
+        self, theme: Theme, library: LibraryController, origin: Origin, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self.setObjectName("deletedSheet")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(words.TITLE)
+        self.setFixedWidth(Size.SETTINGS_WIDTH)
+        self._library = library
+        self._origin = origin
+        self.list = _DeletedList(theme, self)
+        self.restore_button = Button(words.RESTORE, self)
+        self.delete_button = Button(words.DELETE_NOW, self)
+        self.done_button = Button(words.DONE, self)
+        self._build()
+        self._connect()
+        self._refresh()
+        self.list.setCurrentRow(0)
+
+    @property
+    def selected(self) -> list[DeletedRow]:
+        """The rows of the selected conversations, from the top."""
+        rows = sorted(self.list.row(item) for item in self.list.selectedItems())
+        return [self.list.item(row).data(_ROW) for row in rows]
+
+    def _build(self) -> None:
+        title = QLabel(words.TITLE, self)
+        title.setProperty("type", "title")
+        note = Sentences(self, "small", words.NOTE)
+        note.setProperty("tone", "secondary")
+        self.done_button.setProperty("kind", "primary")
+        for button in (self.restore_button, self.delete_button):
+            button.setAutoDefault(False)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(Space.S)
+        buttons.addWidget(self.delete_button)
+        buttons.addStretch()
+        buttons.addWidget(self.restore_button)
+        buttons.addWidget(self.done_button)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(Space.XL, Space.L, Space.XL, Space.L)
+        layout.setSpacing(Space.M)
+        layout.addWidget(title)
+        layout.addWidget(note)
+        layout.addWidget(self.list)
+        layout.addLayout(buttons)
+
+    def _connect(self) -> None:
+        self.list.itemSelectionChanged.connect(self._enable)
+        self.list.itemActivated.connect(self._restore)
+        self.list.delete_pressed.connect(self._ask)
+        self.restore_button.clicked.connect(self._restore)
+        self.delete_button.clicked.connect(self._ask)
+        self.done_button.clicked.connect(self.accept)
+        self._library.recently_deleted_changed.connect(self._refresh)
+
+    def _refresh(self) -> None:
+        """Show the deleted conversations of now. Close the sheet when there are none."""
+        rows = deleted_rows(self._library.recently_deleted, self._origin.now())
+        if not rows:
+            self.accept()
+            return
+        at = self.list.currentRow()
+        self.list.show_rows(rows)
+        self.list.setCurrentRow(min(max(0, at), len(rows) - 1))
+        self._enable()
+
+    def _enable(self) -> None:
+        for button in (self.restore_button, self.delete_button):
+            button.setEnabled(bool(self.list.selectedItems()))
+
+    def _restore(self) -> None:
+        for row in self.selected:
+            self._library.restore(row.conversation_id)
+
+    def _ask(self) -> None:
+        """Delete the selected conversations for good after the user has confirmed it."""
+        rows = self.selected
+        if not rows:
+            return
+        box = QMessageBox(self)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.setIcon(QMessageBox.Icon.Warning)
+        box.setWindowTitle(words.TITLE)
+        box.setText(words.question(title=rows[0].title, count=len(rows)))
+        box.setInformativeText(words.NO_UNDO)
+        delete = box.addButton(words.DELETE, QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(dialogs.CANCEL, QMessageBox.ButtonRole.RejectRole))
+        delete.clicked.connect(lambda: self._delete([row.conversation_id for row in rows]))
+        box.open()
+
+    def _delete(self, conversation_ids: list[ConversationId]) -> None:
+        for conversation_id in conversation_ids:
+            self._library.remove(conversation_id)
+
+
+class _DeletedList(QListWidget):
+    """The list of deleted conversations. Several can be selected with the usual keys."""
+
+    delete_pressed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setItemDelegate(_DeletedDelegate(theme, self))
+        self.setAccessibleName(words.TITLE)
+        self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFixedHeight(_LINES * Size.ROW)
+
+    def show_rows(self, rows: list[DeletedRow]) -> None:
+        self.clear()
+        for row in rows:
+            item = QListWidgetItem(row.title, self)
+            item.setData(_ROW, row)
+            spoken = words.spoken(title=row.title, left=row.left)
+            item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
+
+    @override
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.matches(QKeySequence.StandardKey.Delete) or event.key() == Qt.Key.Key_Backspace:
+            self.delete_pressed.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class _DeletedDelegate(QStyledItemDelegate):
+    """Paints a row: the title at the left, the days that are left at the right."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+
+    @override
+    def paint(
+        self,
+        painter: QPainter,
+        option: QStyleOptionViewItem,
+        index: QModelIndex | QPersistentModelIndex,
+    ) -> None:
+        row = index.data(_ROW)
+        assert isinstance(row, DeletedRow)
+        colors, fonts = self._theme.colors, self._theme.fonts
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        paint_row_ground(painter, colors, option.rect.adjusted(0, 1, 0, -1), option.state)
+        rect: QRect = option.rect.adjusted(Space.M, 0, -Space.M, 0)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        painter.setFont(fonts.font(Type.SMALL))
+        painter.setPen(QColor(colors.secondary))
+        painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, row.left)
+        taken = QFontMetrics(painter.font()).horizontalAdvance(row.left)
+        font = fonts.font(Type.UI)
+        painter.setFont(font)
+        painter.setPen(QColor(colors.text))
+        room = rect.width() - taken - Space.M
+        title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, room)
+        painter.drawText(rect, middle, title)
+        painter.restore()
+
+    @override
+    def sizeHint(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> QSize:
+        return QSize(0, Size.ROW)

@@ -1,0 +1,118 @@
+"""Tests of the recently deleted chats: restore them, or delete them for good, also after a restart."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox
+
+from app.widgets.commands import CommandId
+from app.widgets.deleted_sheet import DeletedSheet
+from engine.events import Forget
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import CTRL, Key, Stage
+
+# The offscreen platform logs this message for every sheet.
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+LEFT = Qt.MouseButton.LeftButton
+DAY_S = 24 * 3600
+
+
+def delete_chats(stage: Stage, *titles: str) -> None:
+    for title in titles:
+        stage.run(CommandId.NEW_CHAT)
+        stage.rig.origin.time_s += 1
+        stage.chat(title, "Yes")
+    for title in titles:
+        stage.rig.origin.time_s += 1
+        stage.click_row(title)
+        stage.run(CommandId.DELETE)
+
+
+def opened(stage: Stage) -> DeletedSheet:
+    QTest.mouseClick(stage.window.sidebar.deleted_button, LEFT)
+    return stage.window.findChildren(DeletedSheet)[-1]
+
+
+def titles(sheet: DeletedSheet) -> list[str]:
+    return [sheet.list.item(at).text() for at in range(sheet.list.count())]
+
+
+def confirm(sheet: DeletedSheet, word: str) -> None:
+    box = sheet.findChildren(QMessageBox)[-1]
+    next(button for button in box.buttons() if button.text() == word).click()
+
+
+def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> None:
+    button = stage.window.sidebar.deleted_button
+    assert not button.isVisible()
+    assert not stage.window.commands[CommandId.RECENTLY_DELETED].isEnabled()
+    delete_chats(stage, "One")
+    assert button.isVisible()
+    assert stage.window.commands[CommandId.RECENTLY_DELETED].isEnabled()
+    stage.run(CommandId.UNDO)
+    assert not button.isVisible()
+
+
+def test_deleted_chat_is_restored_after_a_restart(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    delete_chats(stage, "One", "Two")
+    stage = make_stage()
+    stage.rig.origin.time_s += 3 * DAY_S
+    stage.settle()
+    sheet = opened(stage)
+    assert titles(sheet) == ["Two", "One"]
+    assert [row.left for row in sheet.selected] == ["27 days left"]
+    sheet.list.setCurrentRow(1)
+    QTest.mouseClick(sheet.restore_button, LEFT)
+    stage.wait_until(lambda: stage.texts == ["One", "Yes"])
+    assert titles(sheet) == ["Two"]
+    assert stage.rows == ["PREVIOUS 7 DAYS", "One"]
+
+
+def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    delete_chats(stage, "One")
+    stage = make_stage()
+    stage.settle()
+    stage.run(CommandId.UNDO)
+    stage.wait_until(lambda: stage.texts == ["One", "Yes"])
+    assert not stage.window.sidebar.deleted_button.isVisible()
+
+
+def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    delete_chats(stage, "One", "Two", "Three")
+    sheet = opened(stage)
+    sheet.list.setFocus()
+    QTest.keyClick(sheet.list, Key.Key_A, CTRL)
+    assert len(sheet.selected) == 3
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    box = sheet.findChildren(QMessageBox)[-1]
+    assert box.text() == "Delete 3 chats for good?"
+    confirm(sheet, "Cancel")
+    assert len(titles(sheet)) == 3
+    sheet.list.setCurrentRow(0)
+    QTest.keyClick(sheet.list, Key.Key_Backspace)
+    assert sheet.findChildren(QMessageBox)[-1].text() == "Delete “Three” for good?"
+    confirm(sheet, "Delete")
+    stage.settle()
+    assert titles(sheet) == ["Two", "One"]
+    assert [type(one) for one in stage.engine.commands if isinstance(one, Forget)] == [Forget]
+    stage.run(CommandId.UNDO)
+    assert stage.rows == ["TODAY", "Two"], "the removed chat cannot be undone, the one before can"
+    stage = make_stage()
+    stage.settle()
+    assert titles(opened(stage)) == ["One"]
+
+
+def test_sheet_closes_when_nothing_is_left(stage: Stage) -> None:
+    delete_chats(stage, "One")
+    sheet = opened(stage)
+    QTest.keyClick(sheet.list, Key.Key_Delete)
+    confirm(sheet, "Delete")
+    stage.settle()
+    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert stage.window.findChildren(DeletedSheet) == []
