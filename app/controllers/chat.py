@@ -40,7 +40,7 @@ from app.conversation.actions import (
     plan_send,
 )
 from app.conversation.branching import can_rewrite, rewrite_reply
-from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
+from app.conversation.deletion import can_delete, delete_message, num_shown_from, restore_message
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.tree import (
     Conversation,
@@ -221,7 +221,7 @@ class ChatController(QObject):
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
             self._put(delete_message(conversation, node_id, now=self._origin.now()))
             self.deleted.emit(
-                num_below(conversation, node_id), self._note_deletion(conversation_id, node_id)
+                num_shown_from(conversation, node_id), self._note_deletion(conversation_id, node_id)
             )
 
     def stop(self, conversation_id: ConversationId) -> None:

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.conversation.tree import Conversation, NodeId, replace_node, show_version, versions
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    replace_node,
+    show_version,
+    shown_path,
+    versions,
+)
 from engine.types import Role
 
 # seconds after which deleted conversations and messages are removed for good
@@ -54,10 +61,7 @@ def restore_message(conv: Conversation, node_id: NodeId) -> Conversation:
     return show_version(replace(back, children={**conv.children, node.parent: siblings}), node_id)
 
 
-def num_below(conv: Conversation, node_id: NodeId) -> int:
-    """Return the number of messages below a message, plus one for the message itself."""
-    number, waiting = 0, [node_id]
-    while waiting:
-        waiting += conv.children.get(waiting.pop(), ())
-        number += 1
-    return number
+def num_shown_from(conv: Conversation, node_id: NodeId) -> int:
+    """Return the number of messages on show from this message on. Other versions do not count."""
+    shown = [node.node_id for node in shown_path(conv)]
+    return len(shown) - shown.index(node_id) if node_id in shown else 1

@@ -6,6 +6,7 @@ from itertools import islice
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
+    QDropEvent,
     QFocusEvent,
     QKeyEvent,
     QResizeEvent,
@@ -94,6 +95,16 @@ class ComposerEdit(MessageEdit):
         return source.hasText() or source.hasImage() or source.hasUrls()
 
     @override
+    def dropEvent(self, e: QDropEvent) -> None:
+        """Insert dropped text. A dropped file stays at its place, because it is refused."""
+        if _has_files(e.mimeData()):
+            self.insertFromMimeData(e.mimeData())
+            e.setDropAction(Qt.DropAction.IgnoreAction)
+            e.accept()
+        else:
+            super().dropEvent(e)
+
+    @override
     def createMimeDataFromSelection(self) -> QMimeData:
         mime = QMimeData()
         mime.setText(rejoin_lines(self.textCursor().selection().toPlainText()))
@@ -101,13 +112,17 @@ class ComposerEdit(MessageEdit):
 
     @override
     def insertFromMimeData(self, source: QMimeData) -> None:
-        if source.hasUrls() and any(url.isLocalFile() for url in source.urls()):
+        if _has_files(source):
             self.refused.emit(words.IMAGE_REFUSED if source.hasImage() else words.FILE_REFUSED)
         elif source.hasText():
             self.insertPlainText(break_long_lines(_unix_lines(source.text())))
             self.ensureCursorVisible()
         elif source.hasImage():
             self.refused.emit(words.IMAGE_REFUSED)
+
+
+def _has_files(source: QMimeData) -> bool:
+    return source.hasUrls() and any(url.isLocalFile() for url in source.urls())
 
 
 def _unix_lines(text: str) -> str:

@@ -21,6 +21,7 @@ from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, ListHeading
+from app.viewmodels.direction import isolated
 from app.widgets.fields import LineField
 from app.widgets.row_painting import paint_row_ground
 from app.words import units, window as words
@@ -73,7 +74,7 @@ class ConversationDelegate(QStyledItemDelegate):
         title = QFontMetrics(font).elidedText(
             row.title, Qt.TextElideMode.ElideRight, text_rect.width()
         )
-        painter.drawText(text_rect, Qt.AlignmentFlag.AlignVCenter, title)
+        painter.drawText(text_rect, Qt.AlignmentFlag.AlignVCenter, isolated(title))
 
     def _paint_end(
         self, painter: QPainter, rect: QRect, row: ConversationRow, state: QStyle.StateFlag

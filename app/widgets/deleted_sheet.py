@@ -24,6 +24,7 @@ from app.controllers.origin import Origin
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.deleted import DeletedRow, deleted_rows
+from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.row_painting import paint_row_ground
@@ -195,7 +196,7 @@ class _DeletedDelegate(QStyledItemDelegate):
         painter.setPen(QColor(colors.text))
         room = rect.width() - taken - Space.M
         title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, room)
-        painter.drawText(rect, middle, title)
+        painter.drawText(rect, middle, isolated(title))
         painter.restore()
 
     @override

@@ -12,6 +12,7 @@ from typing_extensions import override
 from app.conversation.tree import ConversationSummary
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
+from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu_text import plain
@@ -113,7 +114,8 @@ class RecentChats(QWidget):
         for summary, button in zip(self._summaries, self._buttons, strict=False):
             elide = QFontMetrics(button.font()).elidedText
             width = self.width() - 2 * (side + Space.S)
-            button.setText(plain(elide(summary.title, Qt.TextElideMode.ElideRight, width)))
+            title = elide(summary.title, Qt.TextElideMode.ElideRight, width)
+            button.setText(plain(isolated(title)))
             button.setAccessibleName(words.continue_with(summary.title))
 
     def _on_clicked(self, number: int) -> None:

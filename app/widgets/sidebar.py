@@ -15,6 +15,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.viewmodels.conversations import ConversationsModel, make_rows
+from app.viewmodels.direction import isolated
 from app.viewmodels.models import shown_name, state_word
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
@@ -130,4 +131,4 @@ class Sidebar(QWidget):
         title = metrics.elidedText(
             summary.title, Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN - Space.HUGE
         )
-        self.toast.offer(words.deleted_chat(title), commands.UNDO, undo)
+        self.toast.offer(words.deleted_chat(isolated(title)), commands.UNDO, undo)

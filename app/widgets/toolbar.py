@@ -10,6 +10,7 @@ from typing_extensions import override
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.fields import LineField
@@ -149,9 +150,10 @@ class Toolbar(QWidget):
             self.inspector_button,
         )
         taken = sum(one.sizeHint().width() + Space.S for one in others if not one.isHidden())
-        room = max(Space.HUGE, self.width() - taken - 2 * Space.L - 2 * Space.S)
+        padding = 2 * (Space.S + 1)  # with the border; the style sheet sets it for the title button
+        room = max(Space.HUGE, self.width() - taken - padding - 2 * Space.L - 2 * Space.S)
         elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
-        self.title_button.setText(plain(elided))
+        self.title_button.setText(plain(isolated(elided)))
         self.title_button.setAccessibleName(words.title_button(self._title))
         self.title_button.setToolTip(self._title)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given, settings, strategies as st
 
-from app.conversation.deletion import can_delete, delete_message, num_below, restore_message
+from app.conversation.deletion import can_delete, delete_message, num_shown_from, restore_message
 from app.conversation.tree import Conversation, NodeId, shown_path
 from tests.fakes.conversations import ConversationWriter
 
@@ -38,8 +38,15 @@ def test_delete_removes_all_below_and_restore_brings_it_back() -> None:
 
     conv.check_invariants()
     assert _texts(conv) == []
-    assert num_below(before, _id(before, "one")) == 4
+    assert num_shown_from(before, _id(before, "one")) == 4
     assert restore_message(conv, _id(before, "one")) == before
+
+
+def test_deleted_messages_are_counted_as_they_are_shown() -> None:
+    conv = _person().conv
+
+    assert num_shown_from(conv, _id(conv, "one")) == 4, "two versions of the second turn are hidden"
+    assert num_shown_from(conv, _id(conv, "two")) == 1
 
 
 def test_delete_of_a_version_shows_the_neighbouring_version() -> None:

@@ -5,8 +5,8 @@ from dataclasses import replace
 from time import process_time
 
 import pytest
-from PySide6.QtCore import QMimeData, QUrl
-from PySide6.QtGui import QImage, QInputMethodEvent
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDropEvent, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -157,6 +157,24 @@ def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
     assert refused == ["Images can’t be added yet. Describe the image, or paste its text."]
     assert composer.text == ""
     clipboard.clear()
+
+
+def test_dropped_file_is_not_reported_as_moved(composer: Composer) -> None:
+    said: list[str] = []
+    composer.refused.connect(said.append)
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
+    drop = QDropEvent(
+        QPointF(4, 4),
+        Qt.DropAction.MoveAction | Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    composer.edit.dropEvent(drop)
+    assert len(said) == 1
+    assert drop.dropAction() is Qt.DropAction.IgnoreAction
+    assert composer.text == ""
 
 
 def test_dropped_file_is_refused_with_a_reason(composer: Composer) -> None:

@@ -122,8 +122,9 @@ class Thinking:
         if running:
             spent = 0.0 if started is None else self._clock() - started
             return words.thinking_for(units.seconds(int(spent))) if spent >= 1 else words.THINKING
+        # The measured time, so that the number stays when the answer ends. The item has an estimate.
         spent_s = item.reasoning_s
-        if spent_s is None and started is not None and self._ended is not None:
+        if started is not None and self._ended is not None:
             spent_s = self._ended - started
         if spent_s is None:
             return words.THOUGHT

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF
 from typing_extensions import override
 
@@ -78,6 +78,8 @@ class ActionsRow(TranscriptRow):
         placed = list(self._place())
         # Align the icons, not their larger click areas, with the edge of the column.
         inset = self._look.px((_BUTTON - _GLYPH) / 2)
+        if placed:
+            placed[-1] = self._cut(placed[-1], width + inset)
         used = placed[-1].rect.right() if placed else 0
         shift = -inset if self._side is Side.LEFT else width - used + inset
         self._placed = [_Placed(one.part, one.rect.translated(shift, 0)) for one in placed]
@@ -133,6 +135,17 @@ class ActionsRow(TranscriptRow):
                 width = metrics.horizontalAdvance(part.text) + self._look.px(Space.S)
             yield _Placed(part, QRectF(x, 0, width, height))
             x += width
+
+    def _cut(self, last: _Placed, width: float) -> _Placed:
+        """Return the last part. If it is a text that ends after `width`, shorten the text."""
+        part, rect = last.part, last.rect
+        if isinstance(part, ActionButton) or rect.right() <= width:
+            return last
+        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
+        rect = QRectF(rect.topLeft(), QSizeF(max(0.0, width - rect.left()), rect.height()))
+        room = rect.width() - self._look.px(Space.S)
+        text = metrics.elidedText(part.text, Qt.TextElideMode.ElideRight, room)
+        return _Placed(Note(text, f"{part.text}\n{part.tip}".strip()), rect)
 
 
 def _target(part: ActionButton | Note) -> Target | None:

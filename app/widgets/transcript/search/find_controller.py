@@ -61,6 +61,8 @@ class FindController(QObject):
         if selection is not None:
             self._pointer.select(selection)
             self._placement.reveal(selection.start)
+        elif self._finder.is_looking:
+            self._pointer.select(None)  # the occurrence of a shorter text is not one of this text
         self.chosen.emit()
         self._finder.reveal()
         self._mark()
