@@ -6,13 +6,14 @@ main.py makes one Theme and passes it to all widgets. They repaint when the Them
 from __future__ import annotations
 
 from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
 from app.settings import Appearance
 from app.theme.fonts import Fonts, installed_fonts
 from app.theme.icons import Icons
 from app.theme.stylesheet import make_palette, make_style_sheet
-from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors
+from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP, Colors, TextStyle
 
 
 class Theme(QObject):
@@ -23,12 +24,14 @@ class Theme(QObject):
     """
 
     changed = Signal()
+    zoomed = Signal()  # the size of the text that people read and type has changed
 
     def __init__(self, app: QApplication, appearance: Appearance = Appearance.SYSTEM) -> None:
         super().__init__(app)
         self._app = app
         self._appearance = appearance
         self._is_sharp = False
+        self.zoom = 1.0  # factor of the text that people read and type; labels keep their size
         self._colors: Colors | None = None
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()
@@ -70,6 +73,16 @@ class Theme(QObject):
         """Turn on high contrast if `sharp`, else follow the contrast setting of the system."""
         self._is_sharp = sharp
         self._apply()
+
+    def set_zoom(self, zoom: float) -> None:
+        """Scale the text that people read and type by a factor from 0.8 to 2.0."""
+        if zoom != self.zoom:
+            self.zoom = zoom
+            self.zoomed.emit()
+
+    def zoomed_font(self, style: TextStyle) -> QFont:
+        """Return the font of a style of the type scale, scaled by the zoom."""
+        return self.fonts.font(style, zoom=self.zoom)
 
     def _apply(self) -> None:
         colors = self._wanted_colors()

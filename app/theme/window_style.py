@@ -23,14 +23,17 @@ LABEL_TYPES = {
 }
 
 
-def make_window_style(colors: Colors, fonts: Fonts) -> str:
-    """Return the style sheet of one appearance, for the parts of the window."""
+def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
+    """Return the style sheet of one appearance, for the parts of the window.
+
+    `zoom` scales the fields for long texts.
+    """
     return "\n".join(
         (
             _label_rules(fonts),
             _frame_rules(colors),
             _menu_bar_rules(colors),
-            _field_rules(colors),
+            _field_rules(colors, zoom),
             _button_rules(colors),
             _card_rules(colors),
         )
@@ -79,10 +82,11 @@ QMenuBar::item:selected {{ background: {colors.selected}; }}
 """
 
 
-def _field_rules(colors: Colors) -> str:
+def _field_rules(colors: Colors, zoom: float) -> str:
     return f"""
-#composerEdit {{ font-size: {Type.COMPOSER.size}px; }}
+#composerEdit {{ font-size: {round(Type.COMPOSER.size * zoom)}px; }}
 #systemPrompt {{
+  font-size: {round(Type.UI.size * zoom)}px;
   background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.S}px;
 }}

@@ -154,6 +154,7 @@ class ChatPane(QWidget):
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
         self.view.set_zoom(value.text_zoom / 100)
+        self.composer.set_zoom(value.text_zoom / 100)
         self.composer.set_return_sends(value.return_sends)
         self.view.set_return_sends(value.return_sends)
 

@@ -69,6 +69,10 @@ class Composer(QWidget):
         gap = "\n\n" if written else ""
         self.edit.insertPlainText(f"{gap}{lines}\n\n")
 
+    def set_zoom(self, zoom: float) -> None:
+        """Scale the lines of the text field by a factor."""
+        self.edit.set_zoom(zoom)
+
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (setter)
         """Choose the key that sends: Return if return_sends is True, else only Ctrl+Return."""
         self.edit.return_sends = return_sends

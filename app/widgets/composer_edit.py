@@ -50,6 +50,11 @@ class ComposerEdit(MessageEdit):
         self.setPlainText(break_long_lines(text))
         self.moveCursor(QTextCursor.MoveOperation.End)
 
+    def set_zoom(self, zoom: float) -> None:
+        """Scale the lines of text by a factor. The window's style sheet scales the font."""
+        self.set_line_height(round(Type.COMPOSER.line * zoom))
+        self._fit()
+
     def _fit(self) -> None:
         """Set the height so that the lines fit, up to MAX_LINES. Longer text gets a scroll bar."""
         paragraphs = islice(self.lines.paragraphs(), MAX_LINES)

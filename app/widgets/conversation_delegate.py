@@ -51,7 +51,7 @@ class ConversationDelegate(QStyledItemDelegate):
         self.shows_focus = False
 
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
-        painter.setFont(self._theme.fonts.font(Type.SECTION))
+        painter.setFont(self._theme.zoomed_font(Type.SECTION))
         painter.setPen(QColor(self._theme.colors.tertiary))
         inner = _inner(_body(rect)).adjusted(0, 0, 0, -Space.XS)
         painter.drawText(
@@ -67,7 +67,7 @@ class ConversationDelegate(QStyledItemDelegate):
         paint_row_ground(painter, colors, body, option.state & ~hidden)
         text_rect = _inner(body)
         text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
-        font = self._theme.fonts.font(Type.UI)
+        font = self._theme.zoomed_font(Type.UI)
         font.setBold(row.unseen)
         painter.setFont(font)
         painter.setPen(QColor(colors.text))
@@ -86,7 +86,7 @@ class ConversationDelegate(QStyledItemDelegate):
             self._theme.icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
             return icon.left() - Space.S
         if row.activity:
-            font = self._theme.fonts.font(Type.CAPTION)
+            font = self._theme.zoomed_font(Type.CAPTION)
             painter.setFont(font)
             selected = state & QStyle.StateFlag.State_Selected
             waiting = colors.secondary if selected else colors.tertiary
@@ -125,11 +125,13 @@ class ConversationDelegate(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         is_first = index.row() == 0  # the first heading needs no space above it
-        return QSize(0, Size.CONTROL_MINI if is_first else Size.ROW + Space.HAIR)
+        height = Size.CONTROL_MINI if is_first else Size.ROW + Space.HAIR
+        return QSize(0, round(height * max(1.0, self._theme.zoom)))
 
     @override
     def createEditor(self, parent: QWidget, option: QStyleOptionViewItem, index: Index) -> QWidget:
         editor = LineField(parent)
+        editor.setFont(self._theme.zoomed_font(Type.UI))
         editor.setAccessibleName(words.TITLE_FIELD)
         editor.setMaxLength(200)
         return editor

@@ -63,6 +63,7 @@ class ConversationList(QListView):
         delegate.menu_requested.connect(self._on_menu_requested)
         self.selectionModel().currentChanged.connect(self._on_current_changed)
         theme.changed.connect(self.viewport().update)
+        theme.zoomed.connect(self.scheduleDelayedItemsLayout)
 
     def show_rows(self, rows: list[Row], current: ConversationId) -> None:
         """Show these rows and select the current conversation, without emitting `chosen`."""

@@ -63,6 +63,10 @@ class TextField(QPlainTextEdit):
         document.setDocumentLayout(self.lines)
         self.setDocument(document)
 
+    def set_line_height(self, line_height: int) -> None:
+        self.lines.line_height = line_height
+        self.document().markContentsDirty(0, self.document().characterCount())
+
     @override
     def event(self, e: QEvent) -> bool:
         if self.is_composing and _ends_composing(e):

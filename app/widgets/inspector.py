@@ -101,6 +101,10 @@ class Inspector(QWidget):
         for blocker in blocked:
             blocker.unblock()
 
+    def set_zoom(self, zoom: float) -> None:
+        """Scale the lines of the system prompt. The window's style sheet scales the font."""
+        self.prompt.set_line_height(round(Type.UI.line * zoom))
+
     def flush(self) -> None:
         """Emit the system prompt now if the user is typing it."""
         if self._is_typing():

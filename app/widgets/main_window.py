@@ -187,6 +187,7 @@ class MainWindow(QMainWindow):
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
         self._theme.changed.connect(self._dress)
+        self._theme.zoomed.connect(self._dress)
 
     def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
         preferences, library = self._core.preferences, self._core.library
@@ -318,6 +319,8 @@ class MainWindow(QMainWindow):
         value = self._core.preferences.value
         self._theme.set_appearance(value.appearance)
         self._theme.set_sharp(value.more_contrast)
+        self._theme.set_zoom(value.text_zoom / 100)
+        self.inspector.set_zoom(self._theme.zoom)
         self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
@@ -384,7 +387,8 @@ class MainWindow(QMainWindow):
         self.toolbar.set_scrolled(value > self.pane.view.verticalScrollBar().minimum())
 
     def _dress(self) -> None:
-        self.setStyleSheet(make_window_style(self._theme.colors, self._theme.fonts))
+        theme = self._theme
+        self.setStyleSheet(make_window_style(theme.colors, theme.fonts, theme.zoom))
 
     @override
     def event(self, event: QEvent) -> bool:

@@ -235,6 +235,13 @@ def finding(stage: Stage) -> None:
     stage.wait(200)
 
 
+def larger_text(stage: Stage) -> None:
+    stage.core.preferences.set_zoom(150)
+    conversation(stage)
+    stage.type("Show me the same with two lines of text in the composer, please")
+    stage.wait(SHORT_MS)
+
+
 def more_contrast(stage: Stage) -> None:
     two_versions(stage)
     stage.core.preferences.toggle_contrast()
@@ -499,6 +506,7 @@ SCENES = {
     "wrapped-code": WindowScene(wrapped_code, ("normal", "small")),
     "finding": WindowScene(finding, ("normal", "small")),
     "more-contrast": WindowScene(more_contrast),
+    "larger-text": WindowScene(larger_text, ("normal", "small")),
     "shortcuts": WindowScene(shortcuts),
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
     "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
@@ -37,6 +37,31 @@ def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
     return next(
         one for kind in kinds for one in parent.findChildren(kind) if one.accessibleName() == name
     )
+
+
+def test_larger_text_scales_what_is_read_and_typed(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.type("A message")
+
+    def heights() -> list[int]:
+        index = stage.list.model().index(1, 0)
+        return [
+            stage.edit.height(),
+            QFontMetrics(stage.edit.font()).height(),
+            stage.list.visualRect(index).height(),
+            stage.window.inspector.prompt.lines.line_height,
+        ]
+
+    before = heights()
+    for _ in range(5):
+        stage.run(CommandId.ZOOM_IN)
+    stage.settle()
+    assert [after / start for after, start in zip(heights(), before, strict=True)] == [
+        pytest.approx(1.5, abs=0.15)
+    ] * 4
+    stage.run(CommandId.ZOOM_RESET)
+    stage.settle()
+    assert heights() == before
 
 
 def test_settings_key_opens_one_window_and_escape_closes_it(stage: Stage) -> None:

@@ -128,7 +128,7 @@ class Thinking:
             spent_s = self._ended - started
         if spent_s is None:
             return words.THOUGHT
-        return words.thought_for(units.seconds(f"{spent_s:.1f}"))
+        return words.thought_for(units.seconds(f"{max(0.1, spent_s):.1f}"))
 
     def _last_line(self) -> str:
         end = self.text[-_PREVIEW_LEN:].rstrip()
