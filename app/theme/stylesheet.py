@@ -102,11 +102,11 @@ QPushButton[kind="segment"][place="last"] {{
   border-top-right-radius: {Radius.BUTTON}px; border-bottom-right-radius: {Radius.BUTTON}px;
 }}
 QPushButton[kind="segment"]:checked {{
-  color: {colors.canvas}; background: {colors.text}; border-color: {colors.text};
+  color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
 }}
 QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
 QPushButton[kind="segment"]:checked:focus {{
-  color: {colors.on_accent}; background: {colors.accent};
+  color: {colors.text}; background: {colors.raised}; border: 2px solid {colors.accent};
 }}
 """
 

@@ -231,7 +231,7 @@ class Size:
     CODE_PAD = 14  # padding on the left and right of code and of the code header
     THINKING_PILL = 26
     MESSAGE_GAP = 32  # space between question and answer: holds buttons and the state line
-    TURN_GAP = 40  # space between an answer and the next question
+    TURN_GAP = 24  # space between the figures of an answer and the next question
     WINDOW_WIDTH = 1180
     WINDOW_HEIGHT = 780
     WINDOW_MIN_WIDTH = 640

@@ -98,10 +98,12 @@ QSlider::groove:horizontal {{
 }}
 QSlider::sub-page:horizontal {{ background: {colors.accent}; border-radius: {Space.HAIR}px; }}
 QSlider::handle:horizontal {{
-  background: {colors.raised}; border: 1px solid {colors.secondary};
+  background: {colors.accent}; border: 1px solid {colors.accent};
   width: {Space.L - 2}px; height: {Space.L - 2}px; margin: -{Space.XS + 2}px 0; border-radius: {Space.S}px;
 }}
-QSlider::handle:horizontal:focus {{ border: 2px solid {colors.accent}; }}
+QSlider::handle:horizontal:focus {{
+  background: {colors.raised}; border: 2px solid {colors.accent};
+}}
 """
 
 

@@ -56,6 +56,21 @@ def is_from_other_model(conversation: Conversation, path: str) -> bool:
     return generation is not None and generation.model_path != path
 
 
+def context_share(conversation: Conversation, status: ModelStatus) -> tuple[float, str] | None:
+    """Return how much of the model's context the conversation fills, and a sentence about it.
+
+    Return None if no model is loaded, or if the model in use did not write the last answer.
+    """
+    generation, facts = last_generation(conversation), status.facts
+    if generation is None or generation.usage is None or facts is None:
+        return None
+    if generation.model_path != facts.path:
+        return None
+    num_tokens = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
+    share = units.share(done=figures.count(num_tokens), total=units.tokens(facts.context_len))
+    return num_tokens / facts.context_len, composer.context_used(share)
+
+
 def reading_note(
     conversation: Conversation,
     status: ModelStatus,

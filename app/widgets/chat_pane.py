@@ -23,7 +23,7 @@ from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
 from app.viewmodels.models import longest_model, only_demo
-from app.viewmodels.notes import gone_note, last_generation, model_note, reading_note
+from app.viewmodels.notes import context_share, gone_note, last_generation, model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.composer import Composer
@@ -315,6 +315,8 @@ class ChatPane(QWidget):
         self._reading_note = reading_note(
             conversation, models.status, self._core.prompt_sizes.size, models.gone
         )
+        share, tip = context_share(conversation, models.status) or (None, "")
+        self.composer.ring.show_share(share, tip)
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:

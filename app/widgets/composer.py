@@ -1,4 +1,4 @@
-"""The composer for new messages: text field, thinking chip, send button, caption.
+"""The composer for new messages: text field, thinking chip, context ring, send button, caption.
 
 The composer only emits signals for the user's actions. ChatPane connects the signals to the
 controllers, clears the text after a message is accepted, and calls the setters when the
@@ -16,6 +16,7 @@ from typing_extensions import override
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
 from app.widgets.composer_edit import ComposerEdit
+from app.widgets.context_ring import ContextRing
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
@@ -42,6 +43,7 @@ class Composer(QWidget):
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
         self.thinking = ThinkingChip(self)
+        self.ring = ContextRing(theme, self)
         self.button = SendButton(theme, self)
         self._queue_label = QLabel(self)
         self._caption = Sentences(self, "caption")
@@ -70,8 +72,9 @@ class Composer(QWidget):
         self.edit.insertPlainText(f"{gap}{lines}\n\n")
 
     def set_zoom(self, zoom: float) -> None:
-        """Scale the lines of the text field by a factor."""
+        """Scale the lines of the text field and the widest box by a factor."""
         self.edit.set_zoom(zoom)
+        self.box.setMaximumWidth(round(Size.COLUMN * zoom) + Space.L)
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (setter)
         """Choose the key that sends: Return if return_sends is True, else only Ctrl+Return."""
@@ -106,6 +109,7 @@ class Composer(QWidget):
         row.addWidget(self.thinking)
         row.addStretch()
         row.addWidget(self._queue_label)
+        row.addWidget(self.ring)
         row.addWidget(self.button)
         inner = QVBoxLayout(self.box)
         inner.setContentsMargins(Space.L, Space.M + Space.HAIR, Space.S, Space.S)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
-from app.theme.tokens import Millis, Space
+from app.theme.tokens import Millis, Size, Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
@@ -30,6 +30,7 @@ class Toast(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         layout.setSpacing(Space.S)
+        self.setMinimumHeight(Size.CONTROL + 2 * Space.S)  # the same with and without a button
         layout.addWidget(self._label, 1)
         layout.addWidget(self._button)
         self.hide()

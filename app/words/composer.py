@@ -48,6 +48,10 @@ def too_long(*, model_name: str, num_tokens: str, limit: str) -> str:
     return f"This text is too long for {model_name}: {num_tokens} of {limit}."
 
 
+def context_used(share: str) -> str:
+    return f"This chat fills {share} of context."
+
+
 def use_model(name: str) -> str:
     """Return the text of the button that loads a model with a longer context."""
     return f"Use {name}"

@@ -67,7 +67,7 @@ def restore(chat, node):
     return node.tokens - point.tokens   # 0 = instant
 ```
 
-A snapshot costs about 49 MiB for a 9B model, so old ones move to disk and are thinned."""
+A snapshot costs about 49 MiB for a 9B model, so old ones are thinned."""
 FORMULAS = r"""Each token $x_t$ gives a key $k_t \in \mathbb{R}^{d}$ and a value $v_t$. The state is a matrix,
 decayed by $\alpha_t \in (0, 1)$ and corrected where it was wrong about $k_t$:
 
@@ -233,6 +233,13 @@ def finding(stage: Stage) -> None:
     stage.pane.find_bar.field.setText("the")
     stage.pane.find_bar.step(1)
     stage.wait(200)
+
+
+def readme(stage: Stage) -> None:
+    """Show the window as on a Mac, where the menu bar is not a part of it."""
+    conversation(stage)
+    stage.window.menuBar().hide()
+    stage.wait(SHORT_MS)
 
 
 def larger_text(stage: Stage) -> None:
@@ -506,6 +513,7 @@ SCENES = {
     "wrapped-code": WindowScene(wrapped_code, ("normal", "small")),
     "finding": WindowScene(finding, ("normal", "small")),
     "more-contrast": WindowScene(more_contrast),
+    "readme": WindowScene(readme),
     "larger-text": WindowScene(larger_text, ("normal", "small")),
     "shortcuts": WindowScene(shortcuts),
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),

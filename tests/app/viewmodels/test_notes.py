@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.viewmodels.models import ModelPhase, ModelStatus
-from app.viewmodels.notes import model_note, reading_note
+from app.viewmodels.notes import context_share, model_note, reading_note
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
 from engine.events import TokensCounted
@@ -61,6 +61,21 @@ def test_reading_note_appears_if_another_model_answered_last() -> None:
     assert reading_note(conversation, other, size) == (
         "B will read this chat with your next message: about 240 tokens."
     )
+
+
+def test_context_share_counts_the_last_prompt_and_its_answer() -> None:
+    conversation = finished(send(EMPTY, 1))
+    ready = ModelStatus(
+        phase=ModelPhase.READY, path="/models/a", facts=replace(FACTS, path="/models/a")
+    )
+    assert context_share(conversation, ModelStatus(phase=ModelPhase.NONE)) is None
+    assert context_share(EMPTY, ready) is None
+    found = context_share(conversation, ready)
+    assert found is not None
+    share, tip = found
+    assert tip == f"This chat fills {round(share * 32_768)} of 32,768 tokens of context."
+    other = replace(ready, facts=replace(FACTS, path="/models/b"))
+    assert context_share(conversation, other) is None
 
 
 def test_reading_note_says_that_a_draft_is_too_long() -> None:

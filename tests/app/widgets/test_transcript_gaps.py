@@ -41,7 +41,7 @@ def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, in
 
 
 @pytest.mark.parametrize("phase", [None, restored()], ids=["plain", "with its state line"])
-def test_gap_is_32_below_a_question_and_40_below_an_answer(
+def test_gap_is_32_below_a_question_and_24_below_an_answer(
     transcript: TranscriptStage, theme: Theme, phase: Phase | None
 ) -> None:
     transcript.show(turns(phase))
@@ -56,7 +56,7 @@ def test_gap_is_32_below_a_question_and_40_below_an_answer(
     assert letters[0][0] - above_letter - first[1] == 32
     # The text of an answer is followed by 8 px and by the line of its footer.
     text_bottom = first[1] + 32 + Type.BODY.line + 8 + Type.SMALL.line
-    assert second[0] - text_bottom == 40
+    assert second[0] - text_bottom == 24
 
 
 @pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])

@@ -24,6 +24,7 @@ from app.words import commands, transcript as words, units
 
 _GLYPH = 16
 _BUTTON = Size.CONTROL
+_DOT = " · "  # between two figures
 
 
 class Side(Enum):
@@ -144,7 +145,10 @@ class ActionsRow(TranscriptRow):
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
         rect = QRectF(rect.topLeft(), QSizeF(max(0.0, width - rect.left()), rect.height()))
         room = rect.width() - self._look.px(Space.S)
-        text = metrics.elidedText(part.text, Qt.TextElideMode.ElideRight, room)
+        text = part.text
+        while _DOT in text and metrics.horizontalAdvance(text) > room:
+            text = text.rpartition(_DOT)[0]  # without its last figure
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         return _Placed(Note(text, f"{part.text}\n{part.tip}".strip()), rect)
 
 
@@ -237,7 +241,7 @@ def figures_text(reply: ReplyFigures) -> str:
         parts.append(words.first_token(time))
     if reply.num_tokens is not None:
         parts.append(units.tokens(reply.num_tokens))
-    return " · ".join(parts)
+    return _DOT.join(parts)
 
 
 def drafts_text(reply: ReplyFigures) -> str:

@@ -47,6 +47,8 @@ class StateRow(TranscriptRow):
         room = width - self._metrics.horizontalAdvance(stop)
         fits = self._metrics.horizontalAdvance(self._line.text) <= room
         text = self._line.text if fits or not self._line.short else self._line.short
+        if text == self._line.short and self._metrics.horizontalAdvance(text) > room:
+            text = ""  # a part of the short text would say nothing
         self._text = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         self._width = width
         return self._face.line
