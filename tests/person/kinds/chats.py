@@ -1,13 +1,14 @@
-"""Actions of the random user on chats: begin, open, rename, delete, keep ready."""
+"""Actions of the random user on chats: begin, open, rename, delete, restore, keep ready."""
 
 from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
 
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
 from app.widgets.commands import CommandId
+from app.widgets.deleted_sheet import DeletedSheet
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
@@ -122,3 +123,86 @@ def keep_ready(person: Person) -> bool:
         return False
     assert person.conversation.keep_ready is not before
     return True
+
+
+@kind("show the next or previous chat")
+def step_chat(person: Person) -> bool:
+    before = person.current
+    command = person.random.choice((CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT))
+    if len(person.listed) < 2 or not person.try_to_run(command):
+        return False
+    person.wait_until(lambda: person.current != before)
+    return True
+
+
+@kind("go back or forward")
+def step_in_history(person: Person) -> bool:
+    before = person.current
+    if not person.try_to_run(person.random.choice((CommandId.BACK, CommandId.FORWARD))):
+        return False
+    person.wait_until(lambda: person.current != before)
+    return True
+
+
+@kind("type in the list")
+def type_in_list(person: Person) -> bool:
+    chats = person.window.sidebar.list
+    if person.current not in person.listed or not chats.isVisible():
+        return False
+    before, text = person.current, person.edit.toPlainText()
+    chats.setFocus()
+    person.press(Qt.Key.Key_T)
+    assert person.current == before
+    assert person.edit.hasFocus()
+    assert sorted(person.edit.toPlainText()) == sorted(f"{text}t")
+    return True
+
+
+def _open_deleted(person: Person) -> DeletedSheet | None:
+    button = person.window.sidebar.deleted_button
+    if not button.isVisible():
+        return None
+    person.click(button)
+    sheet = person.window.findChildren(DeletedSheet)[-1]
+    sheet.list.setCurrentRow(person.random.randrange(sheet.list.count()))
+    return sheet
+
+
+def _close_deleted(person: Person) -> None:
+    """Close the sheet, unless it has closed because it became empty."""
+    for sheet in person.window.findChildren(DeletedSheet):
+        sheet.accept()
+    person.settle()
+
+
+@kind("restore a deleted chat")
+def restore_chat(person: Person) -> bool:
+    sheet = _open_deleted(person)
+    if sheet is None:
+        return False
+    (row,) = sheet.selected
+    person.click(sheet.restore_button)
+    person.wait_until(lambda: person.current == row.conversation_id)
+    assert row.conversation_id in person.listed
+    _close_deleted(person)
+    return True
+
+
+@kind("delete a chat for good")
+def remove_chat(person: Person) -> bool:
+    sheet = _open_deleted(person)
+    if sheet is None:
+        return False
+    (row,) = sheet.selected
+    person.click(sheet.delete_button)
+    box = sheet.findChildren(QMessageBox)[-1]
+    box.buttons()[person.random.randrange(2)].click()
+    person.settle()
+    left = [one.summary.conversation_id for one in person.core.library.recently_deleted]
+    if row.conversation_id not in left:
+        assert row.conversation_id not in person.core.desk
+        gone = [one for one, place in person.entrusted.items() if place == row.conversation_id]
+        for marker in gone:
+            del person.entrusted[marker]
+    _close_deleted(person)
+    return row.conversation_id not in left

@@ -60,6 +60,34 @@ def cancel_edit(person: Person) -> bool:
     return True
 
 
+@kind("edit an answer")
+def edit_answer(person: Person) -> bool:
+    if person.answers or open_editor(person) is not None:
+        return False
+    if not person.click_in_transcript(RowAction.EDIT_ANSWER):
+        return False
+    assert open_editor(person) is not None
+    text = person.some_text()
+    QGuiApplication.clipboard().setText(text)
+    person.press(Qt.Key.Key_A, CTRL)
+    person.press(Qt.Key.Key_V, CTRL)
+    person.press(Qt.Key.Key_Return, CTRL)
+    person.entrust(text)
+    assert text in person.texts, text
+    assert not person.answers
+    return True
+
+
+@kind("fork a chat")
+def fork_chat(person: Person) -> bool:
+    before = person.current
+    if person.answers or not person.click_in_transcript(RowAction.FORK):
+        return False
+    assert person.current != before
+    assert person.current in person.listed
+    return True
+
+
 @kind("show another version with the button")
 def version_with_button(person: Person) -> bool:
     before = [item.key for item in person.items]
