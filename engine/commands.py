@@ -12,6 +12,7 @@ from typing import Protocol
 from engine.events import (
     AwaitIdle,
     Cancel,
+    ClearDisk,
     Command,
     CountTokens,
     Evict,
@@ -21,6 +22,7 @@ from engine.events import (
     Pin,
     ReadAhead,
     ReportStatistics,
+    SetDisk,
     SetIdleWork,
     SetUnloadAfter,
     Show,
@@ -61,8 +63,9 @@ class EngineCommands(Protocol):
     def cancel(self, request_id: RequestId) -> None:
         self.send(Cancel(request_id))
 
-    def forget(self, conversation_id: ConversationId) -> None:
-        self.send(Forget(conversation_id))
+    def forget(self, conversation_id: ConversationId, *, on_disk: bool = True) -> None:
+        """Drop the cached state of a conversation; on_disk=False: only that in memory."""
+        self.send(Forget(conversation_id, on_disk))
 
     def pin(self, conversation_id: ConversationId) -> None:
         self.send(Pin(conversation_id, pinned=True))
@@ -138,6 +141,14 @@ class EngineCommands(Protocol):
     def report_statistics(self, *, checks_invariants: bool = False) -> None:
         """Request a StatisticsReported event."""
         self.send(ReportStatistics(checks_invariants))
+
+    def set_disk(self, folder: str, *, enabled: bool, budget_bytes: int | None) -> None:
+        """Keep cached state in a folder, of this size at most. None: chosen from the free space."""
+        self.send(SetDisk(folder, enabled, budget_bytes))
+
+    def clear_disk(self) -> None:
+        """Delete all cached state on disk."""
+        self.send(ClearDisk())
 
     def evict(self, what: EvictWhat) -> None:
         self.send(Evict(what))

@@ -30,23 +30,18 @@ from typing import assert_never
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import (
-    Folder,
-    FolderInUseError,
-    FolderLock,
-    forget_in_other_folders,
-)
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.disk_space import disk_limits, disk_namespace, with_disk
+from engine.disk_space import DiskSpace
 from engine.errors import Failure, attempt, is_failure, problem_of
 from engine.events import (
     AwaitIdle,
     CacheCommand,
     Cancel,
+    ClearDisk,
     Command,
     CountTokens,
     Event,
@@ -64,6 +59,7 @@ from engine.events import (
     ReadAhead,
     ReportStatistics,
     RequestCommand,
+    SetDisk,
     SetIdleWork,
     SetUnloadAfter,
     Show,
@@ -169,12 +165,15 @@ class EngineCore:
         # `cache` are public for tests.
         self.cache: PrefixCache | None = None
         # The part of the cache that is on disk. It is opened and closed together with the cache.
-        # None if no folder is configured, or if the folder cannot be used.
-        self.disk: DiskTier | None = None
-        self._disk_lock: FolderLock | None = None
+        self._disk_space = DiskSpace(config)
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
         # there is no cache now. Another model needs a new cache.
         self._namespace = ""
+
+    @property
+    def disk(self) -> DiskTier | None:
+        """The cached state on disk. None if no folder is configured, or if it cannot be used."""
+        return self._disk_space.tier
 
     def run(self) -> None:
         """Repeat `step` until a Shutdown command, then drop the model and the cache.
@@ -282,7 +281,7 @@ class EngineCore:
                 self._idler.obey(command)
             case ReadAhead() | SetIdleWork() | AwaitIdle():
                 self._idler.obey(command)
-            case Pin() | Forget() | Evict() | ReportStatistics():
+            case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
                 self._obey_cache(command)
             case Shutdown():
                 self._stopping = True
@@ -332,14 +331,13 @@ class EngineCore:
                 self._report_statistics(checks_invariants=command.checks_invariants)
                 return
             case Forget():
-                # The conversation stays pinned if it is pinned. Only Pin commands change that.
-                self._idler.drop(command.conversation_id)
-                self._history.forget(command.conversation_id)
-                attempt("deleting cached state", partial(self._forget_on_disk, command))
-                if self.cache is not None:
-                    self.cache.forget(command.conversation_id)
-                    # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
-                    mx.clear_cache()
+                self._forget(command)
+            case SetDisk():
+                self._disk_space.configure(command)
+                self._share_disk()
+            case ClearDisk():
+                self._disk_space.clear()
+                self._share_disk()
             case Evict():
                 # An idle job in progress holds a lease, and leased state is not evicted.
                 self._idler.pause()
@@ -348,6 +346,22 @@ class EngineCore:
             case _:
                 assert_never(command)
         self._report_statistics()
+
+    def _forget(self, command: Forget) -> None:
+        """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
+        self._idler.drop(command.conversation_id)
+        self._history.forget(command.conversation_id)
+        if command.on_disk:
+            self._disk_space.forget(command.conversation_id)
+        if self.cache is not None:
+            self.cache.forget(command.conversation_id)
+            # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
+            mx.clear_cache()
+
+    def _share_disk(self) -> None:
+        """Let the requests of the loaded model use the tier that is open now."""
+        if self._serving is not None:
+            self._serving.runner.disk = self.disk
 
     def _pin(self, command: Pin) -> None:
         change = self._pinned.add if command.pinned else self._pinned.discard
@@ -358,7 +372,7 @@ class EngineCore:
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
         statistics, checked = NOTHING_CACHED, None
         if self.cache is not None:
-            statistics = with_disk(self.cache.statistics(), self.disk)
+            statistics = self._disk_space.with_figures(self.cache.statistics())
             if checks_invariants:
                 checked = attempt("a check of the cache", self.cache.check_invariants)
         self._emit(
@@ -424,8 +438,7 @@ class EngineCore:
         if self.cache is None:
             self.cache = self._make_cache(model)
         drafter = make_drafter(model, self._history)
-        if self.disk is None:
-            self._open_disk(model, self.cache)
+        self._disk_space.open(model, self.cache, self._namespace)
         runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
         runner.disk = self.disk
         self._serving = Serving(
@@ -455,52 +468,7 @@ class EngineCore:
     def _mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
         """Record that the state of token_ids after num_tokens was wrong. Remove it from the disk."""
         self._history.mark_faulted(token_ids, num_tokens)
-        if self.disk is not None:
-            self.disk.remove_after(token_ids, num_tokens)
-
-    def _open_disk(self, model: LoadedModel, cache: PrefixCache) -> None:
-        """Open the part of the cache that is on disk. Without it, the cache works as before."""
-        root = self._config.disk_folder
-        if root is None:
-            return
-        try:
-            self._disk_lock = FolderLock(root)
-            folder = Folder(root, disk_namespace(self._namespace, self._config))
-            limits = disk_limits(self._config, folder)
-            self.disk = DiskTier(folder, cache, model.layout, model.adapter.new_caches, limits)
-        except FolderInUseError:
-            log.warning("another process uses the cached state on disk")
-        except OSError:
-            log.warning("the cached state on disk cannot be used", exc_info=True)
-        if self.disk is None:
-            self._release_disk()
-
-    def _close_disk(self) -> None:
-        """Write what is not on disk yet, within a limit of time, and close the folder."""
-        if self.disk is not None:
-            attempt("writing cached state", partial(self.disk.close, self._config.disk_close_s))
-        self.disk = None
-        self._release_disk()
-
-    def _forget_on_disk(self, command: Forget) -> None:
-        """Delete the state of a conversation from disk, for all models."""
-        root = self._config.disk_folder
-        if root is None or not root.is_dir():
-            return
-        lock = None if self._disk_lock is not None else FolderLock(root)
-        used = self.disk.namespace if self.disk is not None else None
-        try:
-            if self.disk is not None:
-                self.disk.forget(command.conversation_id)
-            forget_in_other_folders(root, used, command.conversation_id)
-        finally:
-            if lock is not None:
-                lock.release()
-
-    def _release_disk(self) -> None:
-        if self._disk_lock is not None:
-            self._disk_lock.release()
-        self._disk_lock = None
+        self._disk_space.mark_faulty(token_ids, num_tokens)
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
@@ -551,7 +519,7 @@ class EngineCore:
 
         No request may run: call _unload first. evict_all would spare the state of a running request.
         """
-        self._close_disk()
+        self._disk_space.close()
         if self.cache is not None:
             self._idler.clear()
             # Tree nodes and their parents reference each other. Without evict_all their arrays

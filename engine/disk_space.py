@@ -1,18 +1,38 @@
-"""Limits, namespace and figures of the cached state on disk."""
+"""The cached state on disk of the loaded model: opened, limited, forgotten and closed here.
+
+The engine loop (core.py) has one DiskSpace. It is open while a prefix cache exists. The tier itself,
+which saves and restores, is in cache/disk. Engine thread only.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import logging
 import platform
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from pathlib import Path
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import Folder
+from engine.cache.disk.folder import (
+    Folder,
+    FolderInUseError,
+    FolderLock,
+    delete_all,
+    forget_in_other_folders,
+)
 from engine.cache.disk.tier import DiskLimits, DiskTier
+from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
-from engine.types import CacheStatistics
+from engine.errors import attempt
+from engine.events import SetDisk
+from engine.models.loader import LoadedModel
+from engine.types import CacheStatistics, ConversationId
+
+log = logging.getLogger(__name__)
 
 # Default size of the folder: this many bytes, or this share of the space that is free without it.
 _BUDGET_BYTES = 20 * 10**9
@@ -34,7 +54,124 @@ def disk_namespace(model: str, config: EngineConfig) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def disk_limits(config: EngineConfig, folder: Folder) -> DiskLimits:
+class DiskSpace:
+    """The part of the prefix cache that is on disk, and the lock of its folder.
+
+    Without it, the cache works as before. So no method raises an error of the folder.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        """Create a closed space. The config may be changed later, by `configure`."""
+        self._config = config
+        self._is_enabled = True
+        self.tier: DiskTier | None = None  # None while the space is closed or cannot be used
+        self._lock: FolderLock | None = None
+        self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
+
+    def open(self, model: LoadedModel, cache: PrefixCache, namespace: str) -> None:
+        """Open the tier of a cache, if a folder is configured and the tier is not open yet.
+
+        Args:
+            model: the loaded model.
+            cache: its prefix cache.
+            namespace: the result of models.loader.namespace_of for the model.
+        """
+        self._open = partial(self.open, model, cache, namespace)
+        root = self._config.disk_folder
+        if root is None or self.tier is not None or not self._is_enabled:
+            return
+        try:
+            self._lock = FolderLock(root)
+            folder = Folder(root, disk_namespace(namespace, self._config))
+            limits = _limits(self._config, folder)
+            self.tier = DiskTier(folder, cache, model.layout, model.adapter.new_caches, limits)
+        except FolderInUseError:
+            log.warning("another process uses the cached state on disk")
+        except OSError:
+            log.warning("the cached state on disk cannot be used", exc_info=True)
+        if self.tier is None:
+            self._release()
+
+    def close(self, *, writes: bool = True) -> None:
+        """Close the folder. First write what is not on disk yet, within the configured time."""
+        if self.tier is not None:
+            seconds = self._config.disk_close_s if writes else 0
+            attempt("writing cached state", partial(self.tier.close, seconds))
+        self._open = None
+        self.tier = None
+        self._release()
+
+    def configure(self, wanted: SetDisk) -> None:
+        """Change folder and budget. The tier of the cache in use is closed, and opened again."""
+        open_again = self._open
+        self.close(writes=wanted.enabled)
+        self._is_enabled = wanted.enabled
+        self._config = replace(
+            self._config,
+            disk_folder=Path(wanted.folder),
+            disk_budget_bytes=wanted.budget_bytes,
+        )
+        if open_again is not None:
+            open_again()
+
+    def clear(self) -> None:
+        """Delete the records of all models."""
+        root, open_again = self._config.disk_folder, self._open
+        self.close(writes=False)
+        if root is not None and root.is_dir():
+            attempt("deleting cached state", partial(self._with_lock, root, delete_all))
+        if open_again is not None:
+            open_again()
+
+    def forget(self, conversation_id: ConversationId) -> None:
+        """Delete the records of a conversation, for all models."""
+        root = self._config.disk_folder
+        if root is None or not root.is_dir():
+            return
+        used = None
+        if self.tier is not None:
+            used = self.tier.namespace
+            self.tier.forget(conversation_id)
+        delete = partial(forget_in_other_folders, used=used, conversation_id=conversation_id)
+        attempt("deleting cached state", partial(self._with_lock, root, delete))
+
+    def mark_faulty(self, token_ids: Sequence[int], num_tokens: int) -> None:
+        """Delete the state of token_ids after num_tokens, because it was wrong."""
+        if self.tier is not None:
+            self.tier.remove_after(token_ids, num_tokens)
+
+    def with_figures(self, statistics: CacheStatistics) -> CacheStatistics:
+        """Return the statistics of the cache with the figures of its part on disk."""
+        if self.tier is None:
+            return statistics
+        found = self.tier.statistics()
+        return replace(
+            statistics,
+            disk_bytes=found.nbytes,
+            disk_records=found.num_records,
+            disk_written_bytes=found.written_bytes,
+            disk_written_today_bytes=found.written_today_bytes,
+            disk_budget_bytes=self.tier.limits.budget_bytes,
+            disk_damaged=found.damaged,
+            disk_problem=found.problem,
+        )
+
+    def _with_lock(self, root: Path, work: Callable[[Path], None]) -> None:
+        """Call work with the folder of all models, under its lock."""
+        lock = None if self._lock is not None else FolderLock(root)
+        try:
+            work(root)
+        finally:
+            if lock is not None:
+                lock.release()
+
+    def _release(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+        self._lock = None
+
+
+def _limits(config: EngineConfig, folder: Folder) -> DiskLimits:
     """Return how much the tier may keep and write.
 
     Raises:
@@ -45,19 +182,3 @@ def disk_limits(config: EngineConfig, folder: Folder) -> DiskLimits:
         ours = folder.index.nbytes + folder.other_bytes()
         budget = min(_BUDGET_BYTES, int((folder.free_bytes() + ours) * _BUDGET_SHARE))
     return DiskLimits(budget_bytes=budget, daily_bytes=config.disk_daily_bytes)
-
-
-def with_disk(statistics: CacheStatistics, disk: DiskTier | None) -> CacheStatistics:
-    """Return the statistics of a cache with the figures of its part on disk."""
-    if disk is None:
-        return statistics
-    found = disk.statistics()
-    return replace(
-        statistics,
-        disk_bytes=found.nbytes,
-        disk_records=found.num_records,
-        disk_written_bytes=found.written_bytes,
-        disk_written_today_bytes=found.written_today_bytes,
-        disk_damaged=found.damaged,
-        disk_problem=found.problem,
-    )

@@ -33,6 +33,7 @@ from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
     AwaitIdle,
     Cancel,
+    ClearDisk,
     Command,
     CountTokens,
     Event,
@@ -46,6 +47,7 @@ from engine.events import (
     ReadAhead,
     ReportStatistics,
     RequestFailed,
+    SetDisk,
     SetIdleWork,
     SetUnloadAfter,
     Show,
@@ -210,7 +212,7 @@ class Engine(EngineCommands):
                     pass
                 case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
                     pass
-                case Pin() | Forget() | Evict() | ReportStatistics():
+                case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
                     pass
                 case _:
                     assert_never(command)

@@ -70,6 +70,8 @@ class Forget:
     """Drop the cached state of a conversation. The conversation itself does not change."""
 
     conversation_id: ConversationId
+    # False: only the state in memory, because the conversation can still be restored
+    on_disk: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,20 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
+class SetDisk:
+    """Set where cached state is kept on disk, and how much."""
+
+    folder: str
+    enabled: bool = True  # False: neither read nor write files. Files that are there stay.
+    budget_bytes: int | None = None  # size of all files; None: chosen from the free space
+
+
+@dataclass(frozen=True, slots=True)
+class ClearDisk:
+    """Delete all cached state on disk, of all models. The state in memory stays."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verify:
     """Compare a finished request with runs of the model that use no cached state.
 
@@ -183,7 +199,7 @@ class Shutdown:
     """Finish running requests and idle work, then end the engine thread."""
 
 
-CacheCommand = Forget | Pin | Evict | ReportStatistics
+CacheCommand = Forget | Pin | Evict | SetDisk | ClearDisk | ReportStatistics
 IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
 ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
 RequestCommand = Submit | Cancel | CountTokens | Verify
@@ -362,7 +378,7 @@ class Verified(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReported(CommandResult):
-    """The answer to ReportStatistics, Evict and Forget: the prefix cache, and memory beside it."""
+    """The answer to all commands about the cache but Pin: the prefix cache, and memory beside it."""
 
     statistics: CacheStatistics
     # The violated invariant of the cache. None if no check found one.

@@ -76,7 +76,7 @@ class Serving:
             emit: called with each event.
             on_finished: called with each finished sequence, before its state is published.
         """
-        self._runner = runner
+        self.runner = runner
         self._cache = cache
         self._waiting = waiting
         self._scheduler = waiting.scheduler
@@ -126,7 +126,7 @@ class Serving:
         Raises:
             EngineError: the messages cannot be turned into a prompt.
         """
-        num_tokens, num_cached = self._runner.count_tokens(turn)
+        num_tokens, num_cached = self.runner.count_tokens(turn)
         return TokensCounted(
             conversation_id=turn.conversation_id, num_tokens=num_tokens, num_cached=num_cached
         )
@@ -156,7 +156,7 @@ class Serving:
         request = submit.request
         sequence = attempt(
             "starting a request",
-            lambda: self._runner.start(request, submit.submitted_at, beside=self._running),
+            lambda: self.runner.start(request, submit.submitted_at, beside=self._running),
         )
         if isinstance(sequence, Failure):
             self._fail_or_retry(submit, sequence, is_delivered=False)
@@ -187,7 +187,7 @@ class Serving:
 
     def _decode(self) -> None:
         start = time.perf_counter()
-        results = attempt("a decode step", self._runner.decode)
+        results = attempt("a decode step", self.runner.decode)
         self._decode_s = time.perf_counter() - start
         if isinstance(results, Failure):
             # The error concerns the whole pass, so fail every request that is decoding.
@@ -200,7 +200,7 @@ class Serving:
         if not is_alone:
             self._wait_for_decode()
             seconds = self._scheduler.piece_s
-        self._deliver(sequence, attempt("prefill", lambda: self._runner.read(sequence, seconds)))
+        self._deliver(sequence, attempt("prefill", lambda: self.runner.read(sequence, seconds)))
 
     def _wait_for_decode(self) -> None:
         """Wait until the launched decode pass is computed, and record the step's duration.
@@ -209,7 +209,7 @@ class Serving:
         pass.
         """
         start = time.perf_counter()
-        failed = self._runner.wait()
+        failed = self.runner.wait()
         self._scheduler.note_decode(self._decode_s + time.perf_counter() - start)
         for sequence, failure in failed:
             self._deliver(sequence, failure)
@@ -235,7 +235,7 @@ class Serving:
         Called only for commands that cancel the request or unload the model. core.py logs their
         errors.
         """
-        for event in self._runner.finish(sequence, reason):
+        for event in self.runner.finish(sequence, reason):
             self._emit(event)
         self._publish(sequence)
 
@@ -248,7 +248,7 @@ class Serving:
         self._remove(sequence)
         self._retried.discard(sequence.request.request_id)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
-        upcoming = attempt("publishing", lambda: self._runner.publish_turn(sequence))
+        upcoming = attempt("publishing", lambda: self.runner.publish_turn(sequence))
         if isinstance(upcoming, Failure):
             log.warning("the cached state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)
@@ -262,7 +262,7 @@ class Serving:
 
     def _abandon(self, sequence: Sequence) -> None:
         """Remove a failed request's tokens from its caches. If this also fails, log the error."""
-        attempt("abandoning a request", lambda: self._runner.abandon(sequence))
+        attempt("abandoning a request", lambda: self.runner.abandon(sequence))
 
     def _fail_or_retry(self, submit: Submit, failure: Failure, *, is_delivered: bool) -> None:
         """Fail a request. If memory ran out before its first token, queue it a second time instead.

@@ -275,6 +275,7 @@ class CacheStatistics:
     disk_records: int = 0  # number of its files
     disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
     disk_written_today_bytes: int = 0
+    disk_budget_bytes: int = 0  # highest size of all cached state on disk
     disk_damaged: int = 0  # number of files that could not be used and were removed
     disk_problem: str | None = None  # why nothing is kept on disk any more, as one sentence
 

@@ -33,6 +33,7 @@ from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.statistics import EngineStatistics
+from app.controllers.storage import Storage
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.settings import Settings
@@ -49,6 +50,7 @@ class Seams:
     origin: Origin  # source of clock times, random ids and seeds
     settings: Settings  # settings as they were loaded at the start
     settings_path: Path
+    state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
@@ -94,6 +96,7 @@ class Core(QObject):
         self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
+        self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.prompt_sizes = PromptSizes(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
@@ -128,6 +131,7 @@ class Core(QObject):
         self.hub.close()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
+        self.storage.stop()
         self.bridge.close()
         self.idle.stop()
         self.turns.close()

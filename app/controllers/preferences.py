@@ -73,6 +73,9 @@ class Preferences(QObject):
     def toggle_faster_answers(self) -> None:
         self.change(faster_answers=not self._value.faster_answers)
 
+    def toggle_keep_on_disk(self) -> None:
+        self.change(keep_on_disk=not self._value.keep_on_disk)
+
     def zoom_in(self) -> None:
         self.set_zoom(self._value.text_zoom + ZOOM_STEP)
 

@@ -11,7 +11,7 @@ The controller listens to the signals of the other controllers, and sends four k
                 characters or more), and after another model was loaded.
     Forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
                 once when the user removes it for good. The engine then frees the memory of the
-                conversation's cached state.
+                conversation's cached state, and in the second case its files too.
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
@@ -134,7 +134,8 @@ class ReadAheadController(QObject):
 
     def _forget(self, conversation_id: ConversationId) -> None:
         if not self._is_over and not self._library.is_listed(conversation_id):
-            self._engine.forget(conversation_id)
+            # The state on disk stays as long as the conversation can be restored.
+            self._engine.forget(conversation_id, on_disk=False)
 
     def _on_removed(self, conversation_id: ConversationId) -> None:
         if not self._is_over:

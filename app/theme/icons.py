@@ -48,6 +48,7 @@ class Icon(StrEnum):
     APPEARANCE = "appearance"
     CHAT = "chat"
     WRAP = "wrap"
+    STORAGE = "storage"
 
 
 def app_icon() -> QIcon:

@@ -45,7 +45,7 @@ class StateKind(StrEnum):
     READ = "read"  # the engine fed only tokens of new messages
     # Tokens came from the cache in memory, and hardly any earlier token was fed again.
     INSTANT = "instant"
-    ON_DISK = "on_disk"  # the engine restored tokens from disk; no answer has this kind yet
+    ON_DISK = "on_disk"  # as INSTANT, but some of the tokens came from the cache on disk
     REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
 
 
@@ -173,13 +173,16 @@ def _planned(phase: Planned) -> StateLine:
         )
         return StateLine(StateKind.REPLAYED, text, details=why, is_minor=is_minor)
     if plan.restored > 0 and not (is_long and plan.restored < MANY_TOKENS):
+        is_from_disk = plan.restored_disk > 0
         text = words.restored(
             tokens=units.tokens(plan.restored),
             time=figures.milliseconds(phase.restore_ms),
             again=figures.count(plan.replayed) if plan.replayed else "",
+            is_from_disk=is_from_disk,
         )
         short = "" if plan.replayed else words.NOTHING_REREAD
-        return StateLine(StateKind.INSTANT, text, details=why, short=short, is_minor=is_minor)
+        kind = StateKind.ON_DISK if is_from_disk else StateKind.INSTANT
+        return StateLine(kind, text, details=why, short=short, is_minor=is_minor)
     text = words.read(tokens=units.tokens(num_fed), time=time)
     return StateLine(StateKind.READ, text, details=why, is_minor=is_minor)
 

@@ -26,6 +26,7 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_models import ModelsPage
+from app.widgets.settings_storage import StoragePage
 from app.words import settings as words
 
 
@@ -53,6 +54,7 @@ class SettingsWindow(QWidget):
             actions[CommandId.GET_MODELS],
             self,
         )
+        self.storage = StoragePage(theme, core.preferences, core.storage, self)
         self._build()
         theme.changed.connect(self._tint)
         self._tint()
@@ -69,6 +71,7 @@ class SettingsWindow(QWidget):
             (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
             (Icon.CHAT, words.CHAT, self.chat),
             (Icon.MODEL, words.MODELS, self.models),
+            (Icon.STORAGE, words.STORAGE, self.storage),
         ):
             self._add(icon, name, page)
         self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
@@ -84,7 +87,7 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (self.appearance, self.chat, self.models)
+        pages = (self.appearance, self.chat, self.models, self.storage)
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)

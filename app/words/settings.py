@@ -9,6 +9,7 @@ TITLE: Final = "Settings"
 APPEARANCE: Final = "Appearance"
 CHAT: Final = "Chat"
 MODELS: Final = "Models"
+STORAGE: Final = "Storage"
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"

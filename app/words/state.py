@@ -38,9 +38,10 @@ def read(*, tokens: str, time: str) -> str:
 NOTHING_REREAD: Final = "Nothing re-read"
 
 
-def restored(*, tokens: str, time: str, again: str) -> str:
+def restored(*, tokens: str, time: str, again: str, is_from_disk: bool) -> str:
     """Return a text about restored tokens. `again` is the number of re-read tokens, "" for none."""
-    return f"Restored {tokens} in {time}, {again or 'nothing'} re-read"
+    place = " from disk" if is_from_disk else ""
+    return f"Restored {tokens}{place} in {time}, {again or 'nothing'} re-read"
 
 
 # Causes of the text that `replayed` returns.

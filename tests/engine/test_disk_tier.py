@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 
 from engine.cache.disk import tier
-from engine.events import Forget, RequestFinished, Shutdown
+from engine.events import (
+    ClearDisk,
+    Forget,
+    RequestFinished,
+    SetDisk,
+    Shutdown,
+    StatisticsReported,
+)
 from engine.types import ConversationId, Message, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
@@ -214,3 +221,53 @@ def test_the_daily_limit_ends_writing(open_tiny: OpenTiny, tmp_path: Path) -> No
         _turns(client, 1, chat)
     _close(client)
     assert 50_000 < sum(path.stat().st_size for path in _files(tmp_path)) <= 150_000
+
+
+def test_forgetting_in_memory_keeps_the_records(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path)
+    messages = _turns(client, 3)
+    written = _files(tmp_path)
+    client.send(Forget(ConversationId("A"), on_disk=False))
+    client.run_until_idle()
+    assert _files(tmp_path) == written
+    plan = ask(client, *messages, user("more")).usage.plan
+    assert plan.restored_disk > 0, "a restored chat is not read again"
+    client.send(Forget(ConversationId("A")))
+    client.run_until_idle()
+    _close(client)
+    assert not _files(tmp_path)
+
+
+def test_disk_is_switched_off_and_on_while_the_model_is_loaded(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path)
+    messages = _turns(client, 2)
+    client.send(SetDisk(str(tmp_path), enabled=False))
+    client.run_until_idle()
+    written = _files(tmp_path)
+    assert written
+    messages = (*messages, user("without"), reply_of(ask(client, *messages, user("without"))))
+    assert _files(tmp_path) == written
+    client.send(SetDisk(str(tmp_path), budget_bytes=50_000_000))
+    client.run_until_idle()
+    assert client.core.disk is not None
+    assert client.core.disk.limits.budget_bytes == 50_000_000
+    plan = ask(client, *messages, user("with")).usage.plan
+    assert plan.replayed == 0
+    _close(client)
+    assert len(_files(tmp_path)) > len(written)
+
+
+def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    _two_runs(open_tiny, tmp_path, "llama")
+    other = open_tiny("llama", disk_folder=tmp_path, kv_bits=8)
+    messages = _turns(other, 2)
+    assert len({path.parent for path in _files(tmp_path)}) == 2
+    other.send(ClearDisk())
+    (report,) = [one for one in other.run_until_idle() if isinstance(one, StatisticsReported)]
+    assert report.statistics.disk_records == 0
+    assert len({path.parent for path in _files(tmp_path)}) <= 1, "only new state is written"
+    plan = ask(other, *messages, user("on")).usage.plan
+    assert plan.replayed == 0
+    _close(other)

@@ -181,6 +181,13 @@ def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) 
                 folder.save_index(packed(entries, folder.extra))
 
 
+def delete_all(root: Path) -> None:
+    """Delete the records of all models. The caller holds the lock of the root, and no Folder."""
+    for path in list(root.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+
+
 def _make_private(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)

@@ -160,7 +160,7 @@ class DiskTier:
         self._index = folder.index
         self._cache = cache
         self._layout = layout
-        self._limits = limits
+        self.limits = limits
         self._clock = clock
         # The names of the attributes of each auxiliary leaf. A record must have the same.
         self._attributes = [
@@ -479,13 +479,13 @@ class DiskTier:
         if today != self._day:
             self._day, self._written_today = today, 0
         coming = nbytes + sum(write.nbytes for write in self._writes)
-        if self._written_today + coming > self._limits.daily_bytes:
+        if self._written_today + coming > self.limits.daily_bytes:
             return False
         return self._make_room(nbytes)
 
     def _make_room(self, nbytes: int) -> bool:
         """Delete the records used longest ago until nbytes fit. Return False if they can't fit."""
-        excess = self._index.nbytes + self._other_bytes + nbytes - self._limits.budget_bytes
+        excess = self._index.nbytes + self._other_bytes + nbytes - self.limits.budget_bytes
         try:
             while excess > 0 and self._other_bytes and self._folder.delete_oldest_other():
                 before, self._other_bytes = self._other_bytes, self._folder.other_bytes()
@@ -493,7 +493,7 @@ class DiskTier:
         except OSError as error:
             self._note_error(error)
             return False
-        if excess > 0 and nbytes > self._limits.budget_bytes:
+        if excess > 0 and nbytes > self.limits.budget_bytes:
             return False
         busy = {id(write.entry) for write in self._writes}
         for entry in self._oldest() if excess > 0 else ():
@@ -555,12 +555,6 @@ class DiskTier:
         """Delete the records that no other conversation uses."""
         self._delete(self._index.forget(conversation_id))
         self._queue.clear()
-        self._save_index()
-
-    def clear(self) -> None:
-        """Delete all records of this model."""
-        for entry in list(self._index.entries.values()):
-            self._remove(entry)
         self._save_index()
 
     def remove_after(self, token_ids: Sequence[int], num_tokens: int) -> None:

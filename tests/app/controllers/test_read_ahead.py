@@ -205,7 +205,7 @@ def test_deleted_chat_is_forgotten_after_a_delay(
     monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
     rig.library.delete(first)
     assert sent(rig, Forget) == []
-    qtbot.waitUntil(lambda: sent(rig, Forget) == [Forget(first)])
+    qtbot.waitUntil(lambda: sent(rig, Forget) == [Forget(first, on_disk=False)])
 
 
 def test_restored_chat_is_not_forgotten(
@@ -221,7 +221,7 @@ def test_restored_chat_is_not_forgotten(
     rig.core.undo.undo_newest()
     rig.library.delete(deleted)
     qtbot.waitUntil(lambda: bool(sent(rig, Forget)))
-    assert sent(rig, Forget) == [Forget(deleted)]
+    assert sent(rig, Forget) == [Forget(deleted, on_disk=False)]
 
 
 def test_draft_is_read_ahead_again_after_each_regenerated_reply(rig: Rig, qtbot: QtBot) -> None:

@@ -135,6 +135,14 @@ def test_state_line_says_nothing_re_read_only_without_replayed_tokens(
     assert line.is_minor == (max(restored, replayed, read) < 5000)
 
 
+def test_state_line_says_that_tokens_came_from_disk() -> None:
+    plain = planned(restored=12_431, read=24)
+    plan = replace(plain.plan, restored_disk=12_000)
+    line = state_line(Planned(plan=plan, restore_ms=210.0))
+    assert line.kind is StateKind.ON_DISK
+    assert line.text == "Restored 12,431 tokens from disk in 210 ms, nothing re-read"
+
+
 def test_state_line_names_the_cause_of_most_replayed_tokens() -> None:
     reasons = tuple(
         Reason(kind=kind, num_tokens=num_tokens, at=0, text="A sentence.")

@@ -1,0 +1,64 @@
+"""Memory and disk that the engine's cached state takes, and how much it may take. Main thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from app.bridge.engine_bridge import EngineBridge
+from app.controllers.preferences import Preferences
+from engine.events import StatisticsReported
+from engine.types import CacheStatistics
+
+LOOK_MS = 1000  # time between two reports while a page shows the figures
+_GB = 10**9
+
+
+class Storage(QObject):
+    """Passes the settings of the disk to the engine, and the engine's figures to the window."""
+
+    changed = Signal()  # new figures have come
+
+    def __init__(self, bridge: EngineBridge, preferences: Preferences, folder: Path) -> None:
+        """Send the settings to the engine, which carries them out before it loads a model.
+
+        `folder` is the folder of cached state.
+        """
+        super().__init__()
+        self._engine = bridge.engine
+        self._preferences = preferences
+        self._folder = folder
+        self._sent: tuple[bool, int | None] | None = None  # arguments of the last set_disk
+        self.figures: CacheStatistics | None = None  # None before the first report
+        self._look = QTimer(self, interval=LOOK_MS)
+        self._look.timeout.connect(self._engine.report_statistics)
+        bridge.statistics_reported.connect(self._on_reported)
+        preferences.changed.connect(self._send)
+        self._send()
+
+    def watch(self, *, shown: bool) -> None:
+        """Ask for figures every LOOK_MS while a page shows them."""
+        if shown:
+            self._engine.report_statistics()
+            self._look.start()
+        else:
+            self._look.stop()
+
+    def clear(self) -> None:
+        """Delete all cached state on disk. No chat is lost, but each one is read once more."""
+        self._engine.clear_disk()
+
+    def stop(self) -> None:
+        self._look.stop()
+
+    def _send(self) -> None:
+        value = self._preferences.value
+        enabled, budget_bytes = value.keep_on_disk, value.disk_gb * _GB or None
+        if (enabled, budget_bytes) != self._sent:
+            self._sent = enabled, budget_bytes
+            self._engine.set_disk(str(self._folder), enabled=enabled, budget_bytes=budget_bytes)
+
+    def _on_reported(self, event: StatisticsReported) -> None:
+        self.figures = event.statistics
+        self.changed.emit()

@@ -1,0 +1,27 @@
+"""The figures of cached state as texts: in memory and on disk. No Qt, no I/O."""
+
+from __future__ import annotations
+
+from app.viewmodels import figures
+from app.words import storage as words
+from engine.types import CacheStatistics
+
+
+def memory_text(found: CacheStatistics | None) -> str:
+    if found is None or not found.budget_bytes:
+        return words.NOTHING
+    size, budget = figures.file_size(found.total_bytes), figures.file_size(found.budget_bytes)
+    return words.used(size=size, budget=budget)
+
+
+def disk_text(found: CacheStatistics | None) -> str:
+    """Return the disk space in use, or the problem for which nothing is kept on disk."""
+    if found is not None and found.disk_problem is not None:
+        return found.disk_problem
+    if found is None or not found.disk_budget_bytes:
+        return words.NOTHING
+    return words.used_on_disk(
+        size=figures.file_size(found.disk_bytes),
+        budget=figures.file_size(found.disk_budget_bytes),
+        today=figures.file_size(found.disk_written_today_bytes),
+    )

@@ -1,0 +1,32 @@
+"""Texts of the settings page about memory and storage."""
+
+from __future__ import annotations
+
+from typing import Final
+
+MEMORY: Final = "In memory"
+KEEP: Final = "Keep Chats Ready on Disk"
+KEEP_NOTE: Final = (
+    "After a restart, chats continue without being read again. Only you can read the files, and they"
+    " stay on this computer."
+)
+LIMIT: Final = "Disk space"
+AUTOMATIC: Final = "Auto"
+USED: Final = "On disk"
+NOTHING: Final = "Nothing yet"
+CLEAR: Final = "Clear"
+CLEAR_NAME: Final = "Clear the state of chats on disk"
+CLEAR_NOTE: Final = "Your chats stay. They are read once more when they continue."
+
+
+def gigabytes(number: int) -> str:
+    """Return the text of a choice of disk space; 0 stands for automatic."""
+    return f"{number} GB" if number else AUTOMATIC
+
+
+def used(*, size: str, budget: str) -> str:
+    return f"{size} of {budget}"
+
+
+def used_on_disk(*, size: str, budget: str, today: str) -> str:
+    return f"{size} of {budget}, {today} written today"

@@ -1,0 +1,120 @@
+"""Chats after a restart of the app: their state comes from disk, and nothing is read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QMessageBox
+from pytestqt.qtbot import QtBot
+
+from app.conversation.tree import Setup, shown_path
+from app.paths import make_paths
+from app.widgets.commands import CommandId
+from app.widgets.deleted_sheet import DeletedSheet
+from app.widgets.settings_window import SettingsWindow
+from engine.types import PromptPlan
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.real_window import RealWindow
+from tests.fakes.tiny_model import Template
+
+PATIENCE_MS = 60_000
+LEFT = Qt.MouseButton.LeftButton
+
+# The offscreen platform logs this message for every sheet.
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+
+@pytest.fixture(params=["llama", "qwen3_5"])
+def model(request: pytest.FixtureRequest, tiny_model: TinyModel) -> Path:
+    return tiny_model(request.param, Template.KEEPING)
+
+
+@pytest.fixture
+def real(model: Path, tmp_path: Path, qtbot: QtBot) -> Iterator[RealWindow]:
+    """Return a window with a chat of two turns, after a restart of the app."""
+    with closing(RealWindow(tmp_path)) as real:
+        real.launch(model)
+        real.core.chat.set_setup(real.current, Setup(max_tokens=24))
+        for text in ("Tell me about radix trees", "And about rope?"):
+            ask(real, qtbot, text)
+        relaunch(real, model, qtbot)
+        yield real
+
+
+def relaunch(real: RealWindow, model: Path, qtbot: QtBot) -> None:
+    real.close()
+    real.launch(model)
+    qtbot.waitUntil(lambda: real.core.models.status.facts is not None, timeout=PATIENCE_MS)
+    real.wait_until(lambda: bool(real.items))
+    real.settle()
+
+
+def ask(real: RealWindow, qtbot: QtBot, text: str) -> PromptPlan:
+    """Send a message in the shown chat; return where the prompt of its answer came from."""
+    real.type(text)
+    QTest.keyClick(real.edit, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: not real.core.turns.live, timeout=PATIENCE_MS)
+    generation = shown_path(real.core.desk.get(real.current))[-1].generation
+    assert generation is not None
+    assert generation.usage is not None
+    return generation.usage.plan
+
+
+def test_chat_goes_on_after_a_restart_without_being_read_again(
+    real: RealWindow, qtbot: QtBot
+) -> None:
+    real.core.preferences.change(read_ahead=False)
+    plan = ask(real, qtbot, "And then?")
+    assert plan.replayed == 0
+    assert plan.restored_disk > 0
+    line = real.items[-1].state_line
+    assert line is not None
+    assert "from disk" in line.text
+
+
+def test_clear_deletes_the_files_and_no_chat(
+    real: RealWindow, model: Path, qtbot: QtBot, tmp_path: Path
+) -> None:
+    state = make_paths(tmp_path).state_dir
+    assert list(state.glob("*/*.safetensors"))
+    texts = real.texts
+    real.run(CommandId.SETTINGS)
+    settings = real.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    QTest.mouseClick(list(settings.tabs.values())[-1], LEFT)
+    page = settings.storage
+    real.wait_until(lambda: "written today" in page.used.text())
+    assert " of " in page.memory.text()
+    page.keep.click()
+    QTest.mouseClick(page.clear, LEFT)
+    real.wait_until(lambda: not list(state.glob("*/*.safetensors")))
+    settings.close()
+    assert real.texts == texts
+    relaunch(real, model, qtbot)
+    real.core.preferences.change(read_ahead=False)
+    plan = ask(real, qtbot, "And then?")
+    assert plan.restored_disk == 0
+    assert not list(state.glob("*/*.safetensors")), "the setting is off"
+
+
+def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
+    real: RealWindow, tmp_path: Path
+) -> None:
+    state = make_paths(tmp_path).state_dir
+    real.run(CommandId.DELETE)
+    real.core.bridge.engine.forget(
+        real.core.library.recently_deleted[0].summary.conversation_id,
+        on_disk=False,
+    )
+    QTest.mouseClick(real.window.sidebar.deleted_button, LEFT)
+    sheet = real.window.findChildren(DeletedSheet)[-1]
+    assert list(state.glob("*/*.safetensors"))
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    box = sheet.findChildren(QMessageBox)[-1]
+    next(button for button in box.buttons() if button.text() == "Delete").click()
+    real.wait_until(lambda: not list(state.glob("*/*.safetensors")))
