@@ -155,7 +155,11 @@ def _load(
         rehearsal.result()
     wrapper = _load_tokenizer(path, built.config)
     prompts = _prompts(path, wrapper)
-    facts = _facts(card, wrapper, prompts, layout, adapter)
+    facts = replace(
+        _facts(card, wrapper, prompts, layout, adapter),
+        has_head=adapter.has_head,
+        head_fault=built.head_fault,
+    )
     merges = can_merge(adapter)
     rewinding = find_rewinding(adapter)
     log.info("loaded the model %s: %s", path, layout)

@@ -38,6 +38,7 @@ import mlx.core as mx
 from mlx import nn
 from mlx_lm.models import qwen3_5, qwen3_next
 from mlx_lm.models.cache import ArraysCache, CacheList, KVCache, make_prompt_cache
+from typing_extensions import override
 
 from engine.cache.trees import map_arrays
 from engine.models.rewinding import note_input
@@ -89,6 +90,7 @@ class MtpHead(nn.Module):
         values = attention.v_proj(x).reshape(*shape).transpose(0, 2, 1, 3)
         kv.update_and_fetch(attention.rope(keys, offset=kv.offset), values)
 
+    @override
     def __call__(self, joined: mx.array, kv: Any) -> mx.array:
         """Append one position to the K/V, and return the head's result for it.
 
@@ -127,6 +129,7 @@ class ModelWithHead(nn.Module):
     def make_cache(self) -> list[object]:
         return [*make_prompt_cache(self.model), CacheList(KVCache(), ArraysCache(size=1))]
 
+    @override
     def __call__(self, inputs: mx.array, cache: Sequence[Any]) -> mx.array:
         """Feed tokens of shape (B, L), and return the logits (B, L, V) of the model."""
         text = text_model_of(self.model)

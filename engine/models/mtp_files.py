@@ -23,17 +23,20 @@ import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
 
 import mlx.core as mx
 from mlx import nn
+from mlx.utils import tree_flatten
+from mlx_lm.models.cache import KVCache
 from mlx_lm.utils import _get_classes, infer_quant_config, load_model
 
 from engine.catalog.model_config import read_config
 from engine.catalog.weights import require_whole_file
 from engine.errors import ModelFolderError, is_out_of_memory
-from engine.models.mtp import ModelWithHead, can_have_head, make_head, text_model_of
+from engine.models.mtp import HeadState, ModelWithHead, can_have_head, make_head, text_model_of
 
 log = logging.getLogger(__name__)
 
@@ -133,10 +136,10 @@ def _drafters(folder: Path) -> Iterator[Path]:
     repository = folder.parent.parent if is_hub else folder
     wanted = _plain_name(repository)
     try:
-        entries = [entry for entry, _ in zip(repository.parent.iterdir(), range(_MAX_ENTRIES))]
+        entries = sorted(islice(repository.parent.iterdir(), _MAX_ENTRIES))
     except OSError:
         return
-    for entry in sorted(entries):
+    for entry in entries:
         name = _DRAFTER_NAME.fullmatch(_plain_name(entry))
         if name is None or not f"{wanted}-".startswith(f"{name['stem'].lower()}-"):
             continue
@@ -211,12 +214,23 @@ def _with_head(model: nn.Module, tensors: Tensors) -> ModelWithHead:
 
     nn.quantize(head, class_predicate=quantised)
     dtype = text.model.norm.weight.dtype
-    weights = [
-        (name, x.astype(dtype) if mx.issubdtype(x.dtype, mx.floating) else x)
-        for name, x in tensors.items()
-    ]
-    head.load_weights(weights, strict=True)
-    return ModelWithHead(model, head)
+    wanted = cast("Tensors", dict(tree_flatten(head.parameters())))
+    for name, x in tensors.items():
+        is_floating = mx.issubdtype(x.dtype, mx.floating)
+        if is_floating:
+            tensors[name] = x.astype(dtype)
+        if (
+            name in wanted
+            and x.dtype != wanted[name].dtype
+            and not (is_floating and mx.issubdtype(wanted[name].dtype, mx.floating))
+        ):
+            raise ValueError(f"{name} has numbers of type {x.dtype}")
+    head.load_weights(list(tensors.items()), strict=True)
+    both = ModelWithHead(model, head)
+    # Build two drafts, without computing them. This raises an error if the shapes don't fit.
+    state = HeadState(KVCache(), mx.zeros((1, 1, text.args.hidden_size), dtype))
+    both.drafts(0, state, 2, lambda logits, _drafts: mx.argmax(logits))
+    return both
 
 
 def _experts(tensors: Tensors) -> Tensors:

@@ -18,6 +18,11 @@ CURVES = {
 MATCH_LENS = (2, 3, 4, 6, 9, 12)
 
 
+def counts(offers: list[list[Offer]], costs: Costs) -> list[int]:
+    """Return the numbers of drafts that are verified."""
+    return [offer.num_drafts if offer is not None else 0 for offer in choose(offers, costs)]
+
+
 def time_of(curve: tuple[float, ...], script: list[tuple[int, int, int]]) -> tuple[float, int]:
     """Return the time of a reply and its number of tokens.
 
@@ -26,8 +31,7 @@ def time_of(curve: tuple[float, ...], script: list[tuple[int, int, int]]) -> tup
     pace, costs = Pace(), Costs(1, curve)
     time, tokens = 0.0, 0
     for match_len, num_drafts, num_right in script:
-        offers = [Offer(pace, match_len, num_drafts)] if num_drafts else [None]
-        (count,) = choose(offers, costs)
+        (count,) = counts([[Offer(pace, match_len, num_drafts)] if num_drafts else []], costs)
         accepted = min(count, num_right)
         pace.note_step()
         if count:
@@ -89,5 +93,5 @@ def test_unknown_costs_are_estimated_from_the_measured_ones() -> None:
 def test_conversation_without_drafts_is_never_given_any() -> None:
     costs = Costs(3, CURVES["M5 Max"])
 
-    assert choose([None, Offer(Pace(), 12, 3), None], costs) == [0, 3, 0]
-    assert choose([None, None], costs) == [0, 0]
+    assert counts([[], [Offer(Pace(), 12, 3)], []], costs) == [0, 3, 0]
+    assert counts([[], []], costs) == [0, 0]
