@@ -34,6 +34,7 @@ from engine.cache.trees import tree_bytes
 from engine.memory import working_set_bytes
 from engine.models.adapter import ModelAdapter
 from engine.models.float32 import as_float32
+from engine.models.mtp import ModelWithHead
 from engine.models.mtp_files import build_model
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
@@ -148,7 +149,8 @@ def _quantise(model: Any, quantisation: dict[str, Any]) -> None:
 
 
 def _measured(model: nn.Module, config: dict[str, Any]) -> dict[str, int]:
-    read_bytes = _read_bytes(model, config)
+    # A pass reads little of a multi-token prediction head.
+    read_bytes = _read_bytes(model.model if isinstance(model, ModelWithHead) else model, config)
     packed_bytes = _bytes(model)
     if mx.default_device() == mx.Device(mx.cpu):
         model = as_float32(model)

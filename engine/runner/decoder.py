@@ -119,7 +119,7 @@ class Decoder:
             group.hand_back(row, undoing=sequence.is_ahead)
             sequence.is_ahead = False
 
-    def step(self, deliver: Deliver) -> list[StepResult]:
+    def step(self, deliver: Deliver, beside_s: float = 0.0) -> list[StepResult]:
         """Draw and deliver the next tokens of every sequence.
 
         An error fails only the sequences that it concerns, and does not end the step.
@@ -127,6 +127,7 @@ class Decoder:
         Args:
             deliver: function that gets a sequence and the id of its new token. It returns the
                 events of the token, and detaches the sequence if the sequence ends.
+            beside_s: seconds that a prompt is read for after each step, 0 if none is read.
 
         Returns:
             One result for each sequence that got a token or failed. Failed sequences are detached.
@@ -137,6 +138,7 @@ class Decoder:
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _keep_drawn(self._each(new, self._draw_first))
         drafts: Mapping[Sequence, Drafts] = {}
+        self._drafter.note_beside(beside_s)
         if self._drafter.may_propose(self._sequences):
             for sequence in self._sequences:
                 _commit_ahead(sequence)

@@ -6,12 +6,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import mlx.core as mx
 import pytest
 
 from app.cli.client import load_model
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.trees import map_arrays
+from engine.catalog.card import ModelSource
+from engine.catalog.inspect import read_card
 from engine.config import EngineConfig
 from engine.events import RequestFinished, Shutdown
+from engine.fitting import FitMeter
+from engine.models.loader import load_model as load_model_folder
 from engine.types import ConversationId, Request, RequestId, SamplingParams
+from tests.engine.checking.test_audit import audit_all
 from tests.engine.test_speculation import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes import heads
 from tests.fakes.asking import cache_of, reply_of, user
@@ -146,3 +154,65 @@ def test_head_that_is_right_is_used_without_being_asked_for(build: Build) -> Non
     (one,) = answer(client, [request]).values()
 
     assert one.usage.accepted_tokens > 0
+
+
+def spoil_hidden(cache: PrefixCache) -> None:
+    """Change the hidden state of the head in all snapshots."""
+    for node in cache.nodes():
+        if node.snapshot is not None:
+            *others, last = node.snapshot.states
+            node.snapshot.states = (*others, map_arrays(lambda x: x * 1.1, last))
+
+
+def spoil_kv(cache: PrefixCache) -> None:
+    """Change the K/V of the head in all live caches."""
+    for request in REQUESTS:
+        hot = cache.parked_cache(request.conversation_id)
+        assert hot is not None
+        leaf = hot.leaves.kv[-1]
+        leaf.values = map_arrays(mx.zeros_like, leaf.values)
+
+
+@pytest.mark.parametrize("spoil", [None, spoil_hidden, spoil_kv])
+@pytest.mark.parametrize("together", [False, True])
+def test_audit_repeats_the_state_of_the_head_after_verified_drafts(
+    build: Build, together: bool, spoil: Callable[[PrefixCache], None] | None
+) -> None:
+    client = opened(build("qwen3_5", share=0.1))
+    requests = [replace(one, max_drafts=3) for one in REQUESTS]
+    for batch in [requests] if together else [[request] for request in requests]:
+        answer(client, batch)
+    cache = cache_of(client)
+    if spoil is not None:
+        spoil(cache)
+    audit_all(client)
+
+    assert cache.counters.audits > (3 if spoil is None else 0)
+    assert (cache.counters.audit_faults > 0) == (spoil is not None)
+
+
+@pytest.mark.parametrize("kv_bits", [4, 8])
+def test_head_with_quantised_kv_drafts_as_well(build: Build, kv_bits: int) -> None:
+    client = opened(build("qwen3_5", share=0.0), kv_bits=kv_bits)
+    requests = [replace(one, max_drafts=3) for one in REQUESTS]
+    finished = answer(client, requests)
+
+    assert sum(one.usage.accepted_tokens for one in finished.values()) > 7
+    hold_to_the_oracle(client, "quantised", requests)
+    audit_all(client)
+    assert cache_of(client).counters.audit_faults == 0
+
+
+def test_memory_of_a_model_with_head_is_predicted(build: Build) -> None:
+    folder = build("qwen3_next", share=None)
+    facts = load_model_folder(folder, lambda _done, _total: None).facts
+    meter = FitMeter(EngineConfig())
+    memory = meter.fit_folder(read_card(folder, ModelSource.FOLDER)).memory
+    meter.close()
+
+    assert facts.has_head
+    assert (memory.weight_bytes, memory.kv_bytes_per_token, memory.snapshot_bytes) == (
+        facts.weight_bytes,
+        facts.kv_bytes_per_token,
+        facts.snapshot_bytes,
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer, Pace, choose
+from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
 
 # Duration of a pass by its length on several devices, in passes of one token.
 CURVES = {
@@ -95,3 +95,64 @@ def test_conversation_without_drafts_is_never_given_any() -> None:
 
     assert counts([[], [Offer(Pace(), 12, 3)], []], costs) == [0, 3, 0]
     assert counts([[], []], costs) == [0, 0]
+
+
+def test_more_drafts_are_worth_it_if_a_step_takes_time_beside_its_pass() -> None:
+    costs = Costs(1, CURVES["M1"])
+    offers = [[Offer(Pace(), 9, 7)]]
+    (alone,), (beside,) = choose(offers, costs), choose(offers, costs, extra=5.0)
+
+    assert (alone.num_drafts if alone else 0) < (beside.num_drafts if beside else 0)
+
+
+head_steps = st.tuples(steps, st.integers(0, MAX_PASS_LEN - 1))
+
+
+@settings(max_examples=200)
+@given(
+    st.lists(head_steps, min_size=1, max_size=300),
+    st.sampled_from(sorted(CURVES)),
+    st.sampled_from([0.02, 0.15, 1.0]),
+)
+def test_index_and_head_together_lose_at_most_the_share_and_the_first_trials(
+    script: list[tuple[tuple[int, int, int], int]], name: str, drafting: float
+) -> None:
+    curve = CURVES[name]
+    pace, costs = Pace(), Costs(1, curve, drafting)
+    time, tokens = 0.0, 0
+    for (match_len, num_drafts, num_right), head_right in script:
+        offers = [Offer(pace, HEAD, MAX_PASS_LEN - 1)]
+        if num_drafts:
+            offers.append(Offer(pace, match_len, num_drafts))
+        (chosen,) = choose([offers], costs)
+        pace.note_step()
+        time, tokens = time + 1.0, tokens + 1
+        if chosen is not None:
+            is_head = chosen.match_len == HEAD
+            accepted = min(chosen.num_drafts, head_right if is_head else num_right)
+            loss = costs.loss(chosen.num_drafts + 1)
+            if is_head:
+                pace.note_drafting(chosen.drafting(costs))
+            pace.note_drafts(chosen.match_len, chosen.num_drafts, accepted, gain=accepted - loss)
+            time += costs.relative[chosen.num_drafts] - 1.0 + chosen.drafting(costs)
+            tokens += accepted
+
+    first_trials = len(MATCH_LENS) * (max(curve) - 1) + max(curve) - 1 + 7 * drafting
+    assert time <= tokens + 0.02 * len(script) + first_trials + 1e-6
+
+
+def test_head_that_is_right_is_used_and_one_that_is_wrong_is_switched_off() -> None:
+    costs = Costs(1, CURVES["M4 Pro"], 0.1)
+    for accepted_share, least, most in ((1.0, 2.0, 8.0), (0.0, 0.0, 0.1)):
+        pace, drafted = Pace(), 0
+        for _ in range(1000):
+            (chosen,) = choose([[Offer(pace, HEAD, MAX_PASS_LEN - 1)]], costs)
+            pace.note_step()
+            if chosen is not None:
+                drafted += chosen.num_drafts
+                right = int(accepted_share * chosen.num_drafts)
+                pace.note_drafting(chosen.drafting(costs))
+                gain = right - costs.loss(chosen.num_drafts + 1)
+                pace.note_drafts(HEAD, chosen.num_drafts, right, gain=gain)
+
+        assert least <= drafted / 1000 <= most
