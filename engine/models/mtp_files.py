@@ -88,6 +88,9 @@ def build_model(folder: Path) -> BuiltModel:
 
     loaded = load_model(folder, lazy=True, get_model_classes=classes)
     model, config = cast("tuple[nn.Module, dict[str, Any]]", loaded)
+    # The class of the model references `taken`, and classes are freed by garbage collection only.
+    tensors = dict(taken)
+    taken.clear()
     if not can_have_head(type(model)):
         return BuiltModel(model, config, "")
     place = folder.name
@@ -95,10 +98,10 @@ def build_model(folder: Path) -> BuiltModel:
         files = head_files(folder)
         if files:
             place = files[0].name if files[0].parent == folder else files[0].parent.name
-            taken = _read(files)
-        if not taken:
+            tensors = _read(files)
+        if not tensors:
             return BuiltModel(model, config, "")
-        return BuiltModel(_with_head(model, taken), config, "")
+        return BuiltModel(_with_head(model, tensors), config, "")
     # mlx and mlx-lm trust the files, and raise any error if these don't fit the model.
     except Exception as error:
         if is_out_of_memory(error):

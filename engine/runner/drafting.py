@@ -68,6 +68,10 @@ class Drafter(Protocol):
         """Record how many of a sequence's drafts the model confirmed. It had at least one draft."""
         ...
 
+    def measure_passes(self) -> bool:
+        """Time a few passes of the model. Return False once nothing is left to time."""
+        ...
+
     def forget(self, sequence: Sequence) -> None:
         """Drop what is stored for a sequence that ended. Idempotent."""
         ...
@@ -97,6 +101,10 @@ class NoDrafts(Drafter):
 
     @override
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None: ...
+
+    @override
+    def measure_passes(self) -> bool:
+        return False
 
     @override
     def forget(self, sequence: Sequence) -> None: ...

@@ -22,6 +22,7 @@ from typing_extensions import override
 from engine.models.loader import LoadedModel
 from engine.runner.drafting import Drafter, Drafts, HeadDrafts, NoDrafts
 from engine.runner.history import History
+from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence
 from engine.speculation.lookup import MAX_MATCH, SEPARATOR, Lookup, Proposal
 from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
@@ -76,6 +77,8 @@ class _Durations:
     )
     # Seconds in which the head made one draft. None before the first drafts, which compile kernels.
     _drafting: deque[float] | None = None
+    # Durations of passes of one conversation in idle time, by pass length.
+    idle: Mapping[int, float] = field(default_factory=dict[int, float])
 
     def note(self, num_rows: int, pass_len: int, seconds: float) -> None:
         key = (num_rows, pass_len)
@@ -98,7 +101,7 @@ class _Durations:
             if rows == num_rows and seconds
         }
         drafting_s = median(self._drafting) if self._drafting else None
-        return Costs.of(num_rows, known, drafting_s)
+        return Costs.of(num_rows, known, drafting_s, self.idle)
 
 
 class Speculation(Drafter):
@@ -115,6 +118,7 @@ class Speculation(Drafter):
         # Costs by number of conversations. Cleared when a reply starts while no other is written.
         self._costs: dict[int, Costs] = {}
         self._beside_s = 0.0  # seconds that other work takes after each step
+        self._pass_times = PassTimes(model.adapter)
 
     @override
     def may_propose(self, sequences: Items[Sequence]) -> bool:
@@ -167,6 +171,13 @@ class Speculation(Drafter):
         assert drafting.offer is not None
         gain = num_accepted * drafting.gain_per_draft - drafting.loss
         drafting.pace.note_drafts(drafting.offer.match_len, num_drafts, num_accepted, gain=gain)
+
+    @override
+    def measure_passes(self) -> bool:
+        is_left = self._pass_times.measure()
+        if not is_left:
+            self._durations.idle = self._pass_times.seconds
+        return is_left
 
     @override
     def forget(self, sequence: Sequence) -> None:

@@ -19,7 +19,7 @@ time, plus the first trial of each match length, whatever the text is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 MAX_PASS_LEN = 8  # highest number of tokens of a pass: the newest token and the drafts
@@ -54,7 +54,13 @@ class Costs:
     one_s: float = 0.0  # seconds of a step with a pass of one token; 0 if it was not measured
 
     @classmethod
-    def of(cls, num_rows: int, seconds: dict[int, float], drafting_s: float | None = None) -> Costs:
+    def of(
+        cls,
+        num_rows: int,
+        seconds: Mapping[int, float],
+        drafting_s: float | None = None,
+        idle: Mapping[int, float] | None = None,
+    ) -> Costs:
         """Return the costs for some measured durations.
 
         Durations between two measured ones are interpolated. Durations above the longest measured
@@ -64,9 +70,18 @@ class Costs:
             num_rows: number of conversations in the pass.
             seconds: the durations of steps, by pass length.
             drafting_s: seconds in which a head makes one draft. None: not measured.
+            idle: durations of passes of one conversation, by pass length. Used for pass lengths
+                without a measured step. A pass of several conversations then takes as long as a
+                pass of one conversation with as many tokens.
         """
-        one = seconds.get(1, 0.0)
-        known = {n: s / one for n, s in seconds.items()} if one else {}
+        one, alone = seconds.get(1, 0.0), idle or {}
+        known = {
+            n // num_rows: s / alone[num_rows]
+            for n, s in alone.items()
+            if n % num_rows == 0 and num_rows in alone
+        }
+        if one:
+            known |= {n: s / one for n, s in seconds.items()}
         known[1] = 1.0
         relative = tuple(_cost(known, n, num_rows) for n in range(1, MAX_PASS_LEN + 1))
         drafting = _DRAFTING if drafting_s is None or not one else drafting_s / one
@@ -77,7 +92,7 @@ class Costs:
         return max(0.0, self.relative[pass_len - 1] - 1.0)
 
 
-def _cost(known: dict[int, float], pass_len: int, num_rows: int) -> float:
+def _cost(known: Mapping[int, float], pass_len: int, num_rows: int) -> float:
     below = max(n for n in known if n <= pass_len)
     above = min((n for n in known if n >= pass_len), default=None)
     if above is None:

@@ -14,6 +14,7 @@ from typing_extensions import override
 from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
+from engine.runner.pass_times import PassTimes
 from engine.speculation.pace import MAX_PASS_LEN
 from engine.types import (
     ConversationId,
@@ -238,3 +239,24 @@ def test_drafter_knows_the_time_of_a_prompt_that_is_read_beside(
 
     assert noted[-1] == 0.0
     assert max(noted) > 0.0
+
+
+def test_durations_of_passes_are_measured_once_in_idle_time(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[dict[int, float]] = []
+    measure = PassTimes.measure
+
+    def noted(self: PassTimes) -> bool:
+        is_left = measure(self)
+        measured.append(dict(self.seconds))
+        return is_left
+
+    monkeypatch.setattr(PassTimes, "measure", noted)
+    client = open_tiny(idle_work=True)
+    client.run_until_idle()
+    client.run_until_idle()
+
+    assert len(measured) == MAX_PASS_LEN + 1
+    assert sorted(measured[-1]) == list(range(1, MAX_PASS_LEN + 1))
+    assert min(measured[-1].values()) > 0.0

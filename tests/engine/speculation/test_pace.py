@@ -90,6 +90,17 @@ def test_unknown_costs_are_estimated_from_the_measured_ones() -> None:
     assert Costs.of(4, {}).relative[1] > Costs.of(1, {}).relative[1]
 
 
+def test_costs_of_idle_passes_count_until_a_step_was_measured() -> None:
+    idle = {1: 0.010, 2: 0.011, 4: 0.015, 8: 0.03}
+    costs = Costs.of(1, {1: 0.020, 2: 0.030}, None, idle)
+
+    assert costs.relative[1] == pytest.approx(1.5)
+    assert costs.relative[3] == pytest.approx(1.5)
+    assert costs.relative[7] == pytest.approx(3.0)
+    assert Costs.of(2, {}, None, idle).relative[1] == pytest.approx(1.5 / 1.1)
+    assert Costs.of(16, {}, None, idle) == Costs.of(16, {})
+
+
 def test_conversation_without_drafts_is_never_given_any() -> None:
     costs = Costs(3, CURVES["M5 Max"])
 
