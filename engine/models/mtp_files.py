@@ -35,7 +35,7 @@ from mlx_lm.utils import _get_classes, infer_quant_config, load_model
 
 from engine.catalog.model_config import read_config
 from engine.catalog.weights import require_whole_file
-from engine.errors import ModelFolderError, is_out_of_memory
+from engine.errors import ModelFolderError, is_out_of_memory, printable
 from engine.models.mtp import HeadState, ModelWithHead, can_have_head, make_head, text_model_of
 
 log = logging.getLogger(__name__)
@@ -108,7 +108,10 @@ def build_model(folder: Path) -> BuiltModel:
             raise
         log.warning("the head in %s is left out: %r", place, error)
         reason = str(error) if isinstance(error, ModelFolderError) else ""
-        fault = f"The head in {place} that could make answers faster does not fit the model."
+        fault = (
+            f"The prediction head in {printable(place)} is broken or belongs to another model, "
+            "so answers are written without it."
+        )
         return BuiltModel(model, config, f"{fault} {reason}".strip())
 
 

@@ -216,3 +216,15 @@ def test_memory_of_a_model_with_head_is_predicted(build: Build) -> None:
         facts.kv_bytes_per_token,
         facts.snapshot_bytes,
     )
+
+
+def test_memory_of_a_head_is_freed_with_the_model(build: Build) -> None:
+    folder = build("qwen3_5", share=0.1)
+    before = mx.get_active_memory()
+    client = opened(folder)
+    answer(client, [chat(0, max_drafts=3), chat(1, max_drafts=None)])
+    client.send(Shutdown())
+    client.core.run()
+    del client
+
+    assert mx.get_active_memory() - before < 4096

@@ -315,7 +315,7 @@ def test_broken_head_is_left_out_with_a_sentence_and_the_model_runs(
     found = loaded(model)
 
     assert not found.facts.has_head
-    assert found.facts.head_fault.startswith("The head in mtp.safetensors")
+    assert found.facts.head_fault.startswith("The prediction head in mtp.safetensors")
     assert found.facts.head_fault.endswith(".")
     assert found.rewinding is not None
     assert found.adapter.forward(IDS, found.adapter.new_caches()).shape == (found.vocab_size,)
