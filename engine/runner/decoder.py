@@ -240,15 +240,23 @@ class Decoder:
     def _draft_with_head(self, counts: Mapping[Sequence, int]) -> Mapping[Sequence, Drafts]:
         """Return drafts of the model's head, as many for each sequence as counts says.
 
-        A draft is drawn like the token that it stands for, with the same filters and random key.
+        A draft is drawn like the token that it stands for, with the same filters and random key. If
+        drafting raises an error, the sequence gets no drafts.
         """
         self._each(self._sequences, self._reserve)
-        drawn = self._each(
-            [sequence for sequence in counts if sequence in self._sequences],
-            lambda sequence: self._draw_drafts(sequence, counts[sequence]),
-        )
+        drawn: dict[Sequence, list[mx.array]] = {}
+        for sequence, count in counts.items():
+            if sequence in self._sequences:
+                lazy = attempt("drafting", partial(self._draw_drafts, sequence, count))
+                if not isinstance(lazy, Failure):
+                    drawn[sequence] = lazy
         evaluate_soon(list(drawn.values()))
-        return self._each(drawn, lambda sequence: tuple(map(_token_id, drawn[sequence])))
+        drafts: dict[Sequence, Drafts] = {}
+        for sequence, lazy in drawn.items():
+            read = attempt("drafting", lambda lazy=lazy: tuple(map(_token_id, lazy)))
+            if not isinstance(read, Failure):
+                drafts[sequence] = read
+        return drafts
 
     def _draw_drafts(self, sequence: Sequence, num_drafts: int) -> list[mx.array]:
         self._regroup(list(self._sequences))

@@ -11,6 +11,7 @@ the same time.
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence as Items
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ from engine.runner.sequence import Sequence
 from engine.speculation.lookup import MAX_MATCH, SEPARATOR, Lookup, Proposal
 from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
 from engine.types import ConversationId
+
+log = logging.getLogger(__name__)
 
 # Number of tokens that a step adds to the index of a prompt. It takes about a millisecond.
 _INDEXED_PER_STEP = 2048
@@ -244,6 +247,10 @@ class Speculation(Drafter):
         """Return drafts of the head, each up to the first end token."""
         start = perf_counter()
         drafts = draft(counts)
+        if len(drafts) < len(counts):
+            # Drafting raised an error, or memory is full. It would raise one in every step.
+            log.warning("the head is switched off until the model is loaded again")
+            self._has_head = False
         self._durations.note_drafting(sum(counts.values()), perf_counter() - start)
         kept: dict[Sequence, Drafts] = {}
         for sequence, token_ids in drafts.items():

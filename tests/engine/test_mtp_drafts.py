@@ -17,6 +17,7 @@ from engine.catalog.inspect import read_card
 from engine.config import EngineConfig
 from engine.events import RequestFinished, Shutdown
 from engine.fitting import FitMeter
+from engine.models.adapter import ModelAdapter
 from engine.models.loader import load_model as load_model_folder
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.engine.checking.test_audit import audit_all
@@ -228,3 +229,25 @@ def test_memory_of_a_head_is_freed_with_the_model(build: Build) -> None:
     del client
 
     assert mx.get_active_memory() - before < 4096
+
+
+def test_head_that_raises_an_error_is_switched_off_and_the_reply_is_the_same(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = build("qwen3_5", share=0.0)
+    plain = [replace(request, max_drafts=0) for request in REQUESTS]
+    wanted = ids_of(answer(opened(folder), plain))
+    num_calls = 0
+
+    def fail(*_: object) -> list[mx.array]:
+        nonlocal num_calls
+        num_calls += 1
+        raise RuntimeError("a planted error")
+
+    monkeypatch.setattr(ModelAdapter, "drafts", fail)
+    client = opened(folder)
+    found = answer(client, [replace(one, max_drafts=3) for one in REQUESTS])
+
+    assert ids_of(found) == wanted
+    assert 1 <= num_calls <= len(REQUESTS)
+    cache_of(client).check_invariants()
