@@ -125,9 +125,13 @@ class Pace:
             totals.append(total)
         return totals
 
-    def may_lose(self, match_len: int, loss: float) -> bool:
-        """Return True if the account covers a loss, or if this class was never tried."""
-        return loss <= self._saved or _class_of(match_len) not in self._tried
+    def may_lose(self, match_len: int, loss: float, *, is_first_free: bool) -> bool:
+        """Return True if the account covers a loss.
+
+        is_first_free: True if a class that was never tried needs no cover.
+        """
+        is_free = is_first_free and _class_of(match_len) not in self._tried
+        return is_free or loss <= self._saved
 
     def note_step(self) -> None:
         """Record a decode step, with drafts of this conversation or without."""
@@ -212,17 +216,19 @@ def choose(
             best, best_rate = choices, rate
     if not any(best):
         # No draft is worth its time. Try one of each conversation that has saved time for a trial.
-        best = _choices([[replace(o, num_drafts=1) for o in row] for row in offers], costs, 2)
+        # Beside other conversations, which also wait for the longer pass, no trial is free.
+        tried = [[replace(offer, num_drafts=1) for offer in row] for row in offers]
+        best = _choices(tried, costs, 2, is_first_free=num_rows == 1)
     return [choice.offer if choice is not None else None for choice in best]
 
 
 def _choices(
-    offers: Sequence[Sequence[Offer]], costs: Costs, pass_len: int
+    offers: Sequence[Sequence[Offer]], costs: Costs, pass_len: int, *, is_first_free: bool = True
 ) -> list[_Choice | None]:
     """Return the best drafts of each conversation for a pass of pass_len tokens.
 
-    A conversation gets drafts only if its account covers its part of the loss. The loss is divided
-    among those that verify drafts.
+    A conversation gets drafts only if its account covers its part of the loss (Pace.may_lose). The
+    loss is divided among those that verify drafts.
     """
     loss, num_rows = costs.loss(pass_len), len(offers)
     ways = [[_best_part(offer, costs, pass_len - 1, num_rows) for offer in row] for row in offers]
@@ -232,7 +238,9 @@ def _choices(
             [
                 way
                 for way in row
-                if way.offer.pace.may_lose(way.offer.match_len, part + way.drafting)
+                if way.offer.pace.may_lose(
+                    way.offer.match_len, part + way.drafting, is_first_free=is_first_free
+                )
             ]
             for row in ways
         ]

@@ -167,3 +167,11 @@ def test_head_that_is_right_is_used_and_one_that_is_wrong_is_switched_off() -> N
                 pace.note_drafts(HEAD, chosen.num_drafts, right, gain=gain)
 
         assert least <= drafted / 1000 <= most
+
+
+def test_first_trial_that_is_not_worth_it_is_free_only_for_one_conversation() -> None:
+    costs = Costs(1, CURVES["M1"])
+    offers = [[Offer(Pace(), 2, 1)]]
+
+    assert counts(offers, costs) == [1]
+    assert counts([*offers, []], Costs(2, CURVES["M1"])) == [0, 0]
