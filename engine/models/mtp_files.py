@@ -61,6 +61,8 @@ _DRAFTER_NAME: Final = re.compile(r"(?P<stem>.+?)-mtp(?:-.*)?", re.IGNORECASE)
 # Highest number of files of a head, and of entries of a folder that are looked at.
 _MAX_FILES: Final = 16
 _MAX_ENTRIES: Final = 2000
+# Largest norm that is read before the shapes are checked. The largest model has one of 8,192.
+_MAX_NORM: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,12 +270,14 @@ def _norms(tensors: Tensors) -> Tensors:
     0.27 and 0.49 in Qwen3.6-35B-A3B (jundot/omlx#3750), so w - 1 is negative there.
     """
     return {
-        name: x + 1 if x.ndim == 1 and "norm" in name and _is_shifted(name, x) else x
+        name: x + 1 if "norm" in name and _is_shifted(name, x) else x
         for name, x in tensors.items()
     }
 
 
 def _is_shifted(name: str, x: mx.array) -> bool:
+    if x.ndim != 1 or x.size > _MAX_NORM:
+        return False
     mean = mx.mean(x.astype(mx.float32)).item()
     assert isinstance(mean, float)
     return mean < (0.0 if name.startswith("pre_fc_norm") else 0.5)
