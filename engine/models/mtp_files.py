@@ -270,8 +270,7 @@ def _norms(tensors: Tensors) -> Tensors:
     0.27 and 0.49 in Qwen3.6-35B-A3B (jundot/omlx#3750), so w - 1 is negative there.
     """
     return {
-        name: x + 1 if "norm" in name and _is_shifted(name, x) else x
-        for name, x in tensors.items()
+        name: x + 1 if "norm" in name and _is_shifted(name, x) else x for name, x in tensors.items()
     }
 
 
