@@ -445,7 +445,7 @@ class EngineCore:
             runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
         )
         audit = partial(AuditJob.start, model, self.cache, self._config.audit_max_tokens)
-        self._idler.worker = IdleWorker(runner.read_ahead, audit)
+        self._idler.worker = IdleWorker(runner.read_ahead, audit, drafter.measure_passes)
         self.model = model
         self._requested_at = time.monotonic()
         wire_weights()

@@ -2,7 +2,8 @@
 
 Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds the part of
 a conversation's next prompt that is already known, so that the next answer starts sooner. An audit
-recomputes the state at a resume point and compares it with the stored state. A job works in steps
+recomputes the state at a resume point and compares it with the stored state. Before the first audit,
+passes of several tokens are timed once for a loaded model. A job works in steps
 of one forward pass. It may stop between two steps. So a request waits for at most one step. The
 engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
 request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
@@ -91,6 +92,8 @@ class IdleWorker:
     read_ahead: ReadAheadMaker
     # Creates an audit. Returns None if the cache has no state that can be audited.
     audit: Callable[[], IdleJob | None]
+    # Times a few passes of the model. Returns False once nothing is left to time.
+    measure_passes: Callable[[], bool] | None = None
 
 
 class IdleQueue:
@@ -161,13 +164,24 @@ class Idler:
         self._task: ReadAhead | None = None  # task of the job in progress, None for an audit
         self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
         self._num_awaiting = 0  # number of AwaitIdle commands that still wait for IdleReached
-        self.worker: IdleWorker | None = None  # None while no model is loaded
+        self._worker: IdleWorker | None = None
+        self._is_measured = False  # True if the passes of the loaded model are timed
+
+    @property
+    def worker(self) -> IdleWorker | None:
+        """The functions for the loaded model, None while no model is loaded."""
+        return self._worker
+
+    @worker.setter
+    def worker(self, worker: IdleWorker | None) -> None:
+        self._worker = worker
+        self._is_measured = False
 
     @property
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or self._num_awaiting > 0
-        return has_reports or self.is_busy or self._is_audit_due()
+        return has_reports or self.is_busy or self._has_passes_to_time() or self._is_audit_due()
 
     @property
     def is_busy(self) -> bool:
@@ -235,7 +249,12 @@ class Idler:
             self.pause()
         elif self._job is None:
             if task is None:
-                return self._report_stopped() or self._report_reached() or self._start_audit()
+                return (
+                    self._report_stopped()
+                    or self._time_passes()
+                    or self._report_reached()
+                    or self._start_audit()
+                )
             self._start(task)
         elif task is not None and (self._task is None or task.conversation_id == self._shown):
             # Another task has priority. A read-ahead has priority over an audit. The shown
@@ -265,6 +284,21 @@ class Idler:
             self._task = task
             log.debug("read-ahead for %s starts: %d tokens", task.conversation_id, self._job.total)
             self._report_working(self._job)
+
+    def _has_passes_to_time(self) -> bool:
+        if self.worker is None or self.worker.measure_passes is None or self._is_measured:
+            return False
+        return self._enabled and not self._on_battery()
+
+    def _time_passes(self) -> bool:
+        """Time passes of the loaded model. Return False if there is nothing to time."""
+        if not self._has_passes_to_time():
+            return False
+        assert self.worker is not None
+        assert self.worker.measure_passes is not None
+        if not _attempt_idle(self.worker.measure_passes):
+            self._is_measured = True
+        return True
 
     def _is_audit_due(self) -> bool:
         """Return whether an audit is due.

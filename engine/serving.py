@@ -179,15 +179,15 @@ class Serving:
         reading = [sequence for sequence in self._running if sequence.logits is None]
         is_decoding = len(reading) < len(self._running)
         if is_decoding and not (reading and self._has_decoded):
-            self._decode()
+            self._decode(self._scheduler.piece_s if reading else 0.0)
             self._has_decoded = True
         else:
             self._prefill(self._scheduler.order(reading)[0], is_alone=not is_decoding)
             self._has_decoded = False
 
-    def _decode(self) -> None:
+    def _decode(self, beside_s: float) -> None:
         start = time.perf_counter()
-        results = attempt("a decode step", self.runner.decode)
+        results = attempt("a decode step", lambda: self.runner.decode(beside_s))
         self._decode_s = time.perf_counter() - start
         if isinstance(results, Failure):
             # The error concerns the whole pass, so fail every request that is decoding.

@@ -63,6 +63,8 @@ def run(args: Namespace, model: Path) -> int:
         EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
     ) as client:
         facts = load_model(client, model, lambda _: None)
+        if facts.head_fault:
+            print(f"rejoinder: {facts.head_fault}", file=sys.stderr)
         for number, text in enumerate(_messages(args)):
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
             turn = plan_send(conv, text, ids, now=time.time())

@@ -248,7 +248,8 @@ class Turns(QObject):
             begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
         )
-        if self._preferences.value.faster_answers:
+        faster = conversation.setup.faster_answers
+        if self._preferences.value.faster_answers if faster is None else faster:
             request = replace(request, max_drafts=None)
         running.facts = facts
         generation = generation_of(request, facts)

@@ -74,6 +74,8 @@ class Setup:
     max_tokens: int | None = None
     thinking: bool | None = None
     keep_thinking: bool = False  # True: the thoughts of earlier replies stay in the prompt
+    # True: the engine may verify drafts of an answer's next tokens. None: as in the settings.
+    faster_answers: bool | None = None
 
     def sampling(self, defaults: SamplingParams) -> SamplingParams:
         return replace(

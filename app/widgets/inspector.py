@@ -1,4 +1,4 @@
-"""The inspector at the right of the window: system prompt, sampling, seed and thinking.
+"""The inspector at the right of the window: system prompt, sampling, seed, thinking, faster answers.
 
 It shows the options of one conversation. A change of the system prompt is emitted after a pause in
 typing, any other change at once. A change applies to the next answer of the conversation.
@@ -24,6 +24,7 @@ from typing_extensions import override
 from app.conversation.tree import Conversation, Setup
 from app.theme.tokens import Millis, Size, Space, Type
 from app.widgets.button import Button
+from app.widgets.faster_chip import FasterChip
 from app.widgets.fields import LineField, TextField
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
@@ -73,6 +74,7 @@ class Inspector(QWidget):
         self.sampling = SamplingFields(self)
         self.seed = LineField(self)
         self.thinking = ThinkingChip(self)
+        self.faster = FasterChip(self)
         self._prompt_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -98,6 +100,7 @@ class Inspector(QWidget):
         seed = conversation.setup.seed
         self.seed.setText("" if seed is None else str(seed))
         self.thinking.show_setup(conversation.setup, facts)
+        self.faster.show_setup(conversation.setup)
         for blocker in blocked:
             blocker.unblock()
 
@@ -167,6 +170,7 @@ class Inspector(QWidget):
         layout.addWidget(self.seed)
         layout.addSpacing(Space.M)
         layout.addWidget(self.thinking, 0, Qt.AlignmentFlag.AlignLeft)
+        layout.addWidget(self.faster, 0, Qt.AlignmentFlag.AlignLeft)
         return content
 
     def _connect(self) -> None:
@@ -179,6 +183,7 @@ class Inspector(QWidget):
         self.sampling.changed.connect(self._change)
         self.seed.editingFinished.connect(self._on_seed)
         self.thinking.changed.connect(self._change)
+        self.faster.changed.connect(self._change)
 
     def _is_typing(self) -> bool:
         return self._prompt_timer.isActive()

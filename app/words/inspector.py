@@ -40,6 +40,14 @@ FREQUENCY_TIP: Final = "Makes tokens less likely the more often they were used; 
 LONGEST_ANSWER: Final = "Max tokens"
 LONGEST_ANSWER_TIP: Final = "An answer stops after this many tokens; Continue resumes it"
 
+FASTER_TIP: Final = "Predict several tokens at a time where that is faster; the text stays the same"
+FASTER_AS_SETTINGS: Final = "As in Settings"
+FASTER_ON: Final = "On"
+FASTER_OFF: Final = "Off"
+FASTER_CHIP_AS_SETTINGS: Final = "Faster answers: Auto"
+FASTER_CHIP_ON: Final = "Faster answers: On"
+FASTER_CHIP_OFF: Final = "Faster answers: Off"
+
 PRESET_TIP: Final = "Saved system prompt and sampling"
 NO_PRESET: Final = "Preset: none"
 SAVE_PRESET: Final = "Save as Preset…"

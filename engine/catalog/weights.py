@@ -86,6 +86,16 @@ def inspect_weights(folder: Path, group_size: int) -> Weights:
     )
 
 
+def require_whole_file(path: Path) -> None:
+    """Raise an error if a safetensors file is broken or shorter than its header states.
+
+    Raises:
+        ModelFolderError: the file is broken, truncated, or its header is too large.
+        OSError: the file cannot be read.
+    """
+    _read_header(path)
+
+
 def has_partial_download(folder: Path) -> bool:
     """Return True if a model folder contains an unfinished download."""
     places = [folder, folder / ".cache" / "huggingface" / "download"]

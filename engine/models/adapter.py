@@ -15,6 +15,7 @@ from mlx_lm.models.cache import make_prompt_cache
 
 from engine.cache.trees import tree_bytes
 from engine.errors import TokenizerError
+from engine.models.mtp import DrawDraft, HeadState, ModelWithHead
 from engine.models.quantised_kv import KvQuantisation, quantise
 
 
@@ -60,6 +61,17 @@ class ModelAdapter:
             Lazy logits of shape (B, L, V).
         """
         return self._model(input_ids, cache=caches)
+
+    @property
+    def has_head(self) -> bool:
+        """True if the model has a multi-token prediction head that can draft."""
+        return isinstance(self._model, ModelWithHead)
+
+    def drafts(
+        self, token_id: int, state: HeadState, num_drafts: int, draw: DrawDraft
+    ) -> list[mx.array]:
+        """Return the drafts of the model's head as lazy scalars. See ModelWithHead.drafts."""
+        return self._model.drafts(token_id, state, num_drafts, draw)
 
     @cached_property
     def vocab_size(self) -> int:

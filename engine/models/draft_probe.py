@@ -4,21 +4,30 @@ Speculative decoding feeds several tokens of a reply in one pass and removes tho
 does not confirm (rewinding.py). `find_rewinding` tests this with one conversation, and
 `can_merge_drafts` with several conversations in one pass. loader.py calls both on the engine
 thread. A model that fails a test answers without speculation.
+
+Some models of mlx-lm let the tokens of a longer pass see more of a sliding window than a token of its
+own pass. Drafts would then change the reply. `_windows_are_fixed` finds these models.
 """
+
+# mlx-lm's cache classes have no type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 import mlx.core as mx
 
-from engine.cache.trees import arrays_in, evaluate
+from engine.cache.layout import is_kv, leaves_of
+from engine.cache.trees import arrays_in, evaluate, map_arrays
 from engine.errors import is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
 from engine.models.probe import MISFITS
-from engine.models.rewinding import Rewinding, recording, state_arrays
+from engine.models.rewinding import Rewinding, recording, state_arrays, windows_of
 from engine.models.rows import MergedRows, RowByRow, RowGroup
 
 log = logging.getLogger(__name__)
@@ -39,6 +48,9 @@ def find_rewinding(adapter: ModelAdapter) -> Rewinding | None:
     get the logits that it gets without the removed tokens, up to rounding. If other tokens are
     removed, the states and logits must have the same bits.
     """
+    if not _windows_are_fixed(adapter):
+        log.info("no speculation: longer passes see more of a sliding window")
+        return None
     caches = _fed(adapter)
     with recording() as recorded:
         evaluate(adapter.run(mx.array([_PASS]), caches))
@@ -76,6 +88,74 @@ def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
         log.info("no speculation beside other answers: %r", error)
         return False
     return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _windows_are_fixed(adapter: ModelAdapter) -> bool:
+    """Return True if tokens of all pass lengths see equally many keys in full sliding windows."""
+    try:
+        one, several = (_visible_keys(adapter, pass_len) for pass_len in (1, len(_PASS)))
+    except MISFITS as error:
+        if is_out_of_memory(error):
+            raise
+        log.info("the keys that sliding windows show are unknown: %r", error)
+        return False
+    return one.keys() == several.keys() and all(
+        set(several[layer]) == set(counts) for layer, counts in one.items()
+    )
+
+
+def _visible_keys(adapter: ModelAdapter, pass_len: int) -> dict[int, list[int]]:
+    """Return the number of keys that each token of a pass sees in full windows.
+
+    The windows are filled with zeros, and only masks are computed: the pass itself stays lazy.
+
+    Returns:
+        For each sliding window that the model makes a mask of, by its number: one number per token.
+    """
+    caches = adapter.new_caches()
+    adapter.run(mx.array([_FIRST]), caches)
+    windows: list[Any] = [*windows_of(caches)]
+    num_tokens = len(_FIRST) + max((window.max_size for window in windows), default=0)
+    masks: dict[int, object] = {}
+    for leaf in leaves_of(caches):
+        if is_kv(leaf):
+            _fill(leaf, num_tokens, num_tokens + pass_len)
+    for number, window in enumerate(windows):
+        _fill(window, num_tokens, window.max_size)
+        window._idx = window.max_size  # noqa: SLF001 — the next token replaces the oldest one
+        make_mask = window.make_mask
+
+        def noted(
+            *args: Any,
+            _make: Callable[..., object] = make_mask,
+            _number: int = number,
+            **options: Any,
+        ) -> object:
+            masks[_number] = _make(*args, **options)
+            return masks[_number]
+
+        window.make_mask = noted
+    adapter.run(mx.array([_PASS[:pass_len]]), caches)
+    return {number: _visible(mask, windows[number], pass_len) for number, mask in masks.items()}
+
+
+def _fill(leaf: Any, num_tokens: int, capacity: int) -> None:
+    """Fill a cache with lazy zeros, as if it had seen num_tokens tokens."""
+
+    def zeros(x: mx.array) -> mx.array:
+        return mx.zeros((*x.shape[:2], capacity, x.shape[3]), x.dtype)
+
+    leaf.keys, leaf.values = map_arrays(zeros, leaf.keys), map_arrays(zeros, leaf.values)
+    leaf.offset = num_tokens
+
+
+def _visible(mask: object, window: Any, pass_len: int) -> list[int]:
+    """Return the numbers of keys that a mask shows to each token of a pass."""
+    if isinstance(mask, mx.array):
+        rows = mask.reshape(-1, mask.shape[-1])[-pass_len:]
+        return cast("list[int]", mx.sum(rows, axis=-1).tolist())
+    num_keys = window.keys.shape[2]
+    return [num_keys - pass_len + 1 + index for index in range(pass_len)]
 
 
 def _fed(adapter: ModelAdapter) -> list[object]:

@@ -28,7 +28,7 @@ import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_flatten
 from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
-from mlx_lm.utils import load_config, load_model as build_model
+from mlx_lm.utils import load_config
 from transformers import PreTrainedConfig
 
 from engine.cache.layout import Layout
@@ -50,6 +50,7 @@ from engine.models.attention import attend_in_pieces
 from engine.models.draft_probe import can_merge_drafts, find_rewinding
 from engine.models.float32 import as_float32
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
+from engine.models.mtp_files import build_model, head_files
 from engine.models.probe import StateError, can_merge, find_quantisation, probe
 from engine.models.renderer import FunctionRenderer
 from engine.models.rewinding import Rewinding, record_recurrences
@@ -142,7 +143,8 @@ def _load(
     with ThreadPoolExecutor(max_workers=1) as worker:
         # The worker process reads the tokenizer first, while this thread reads the weights.
         rehearsal = worker.submit(_rehearse_tokenizer, path)
-        model, config = cast("tuple[nn.Module, dict[str, Any]]", build_model(path, lazy=True))
+        built = build_model(path)
+        model = built.model
         if mx.default_device() == mx.Device(mx.cpu):
             model = as_float32(model)
         _evaluate(model, progress)
@@ -151,9 +153,13 @@ def _load(
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
         layout = probe(adapter)
         rehearsal.result()
-    wrapper = _load_tokenizer(path, config)
+    wrapper = _load_tokenizer(path, built.config)
     prompts = _prompts(path, wrapper)
-    facts = _facts(card, wrapper, prompts, layout, adapter)
+    facts = replace(
+        _facts(card, wrapper, prompts, layout, adapter),
+        has_head=adapter.has_head,
+        head_fault=built.head_fault,
+    )
     merges = can_merge(adapter)
     rewinding = find_rewinding(adapter)
     log.info("loaded the model %s: %s", path, layout)
@@ -323,7 +329,7 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
         raise _load_error(path, error) from error
     parts = [str(path.resolve()), config]
     parts += [str(mx.default_device()), f"K/V bits: {kv_bits}"]
-    for file in sorted(path.glob("*.safetensors")):
+    for file in sorted({*path.glob("*.safetensors"), *head_files(path)}):
         status = file.stat()
         parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
     parts.append(_tokenizer_hash(path))

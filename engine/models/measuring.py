@@ -27,13 +27,15 @@ import mlx.core as mx
 from mlx import nn
 from mlx.utils import tree_map_with_path
 from mlx_lm.models.switch_layers import QuantizedSwitchLinear, SwitchLinear
-from mlx_lm.utils import _get_classes, load_model as build_model
+from mlx_lm.utils import _get_classes
 
 from engine.cache.layout import measure_layout
 from engine.cache.trees import tree_bytes
 from engine.memory import working_set_bytes
 from engine.models.adapter import ModelAdapter
 from engine.models.float32 import as_float32
+from engine.models.mtp import ModelWithHead
+from engine.models.mtp_files import build_model
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 
@@ -70,7 +72,8 @@ def _answer(call: Frame) -> Frame:
     # Standard output carries the answers, and modules of mlx-lm may print.
     with contextlib.redirect_stdout(sys.stderr):
         if folder := header.get("folder"):
-            model, config = build_model(Path(folder), lazy=True)
+            built = build_model(Path(folder))
+            model, config = built.model, built.config
         else:
             config = json.loads(call.body)
             model = _built(config)
@@ -146,7 +149,8 @@ def _quantise(model: Any, quantisation: dict[str, Any]) -> None:
 
 
 def _measured(model: nn.Module, config: dict[str, Any]) -> dict[str, int]:
-    read_bytes = _read_bytes(model, config)
+    # A pass reads little of a multi-token prediction head.
+    read_bytes = _read_bytes(model.model if isinstance(model, ModelWithHead) else model, config)
     packed_bytes = _bytes(model)
     if mx.default_device() == mx.Device(mx.cpu):
         model = as_float32(model)

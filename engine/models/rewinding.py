@@ -91,6 +91,16 @@ def recording() -> Generator[Recording]:
         _recordings.remove(recorded)
 
 
+def note_input(x: mx.array) -> None:
+    """Note an array of shape (B, window + L, C) like the input of a convolution.
+
+    Its first `window` items are the state before a pass of L tokens, and its last ones the state
+    after the pass.
+    """
+    for recorded in _recordings:
+        recorded.inputs.append(x)
+
+
 def record_recurrences() -> None:
     """Replace the recurrent functions in all model modules of mlx-lm that are imported so far.
 
@@ -127,8 +137,7 @@ _convolve_plainly = nn.Conv1d.__call__
 
 @wraps(_convolve_plainly)
 def _convolve(self: nn.Conv1d, x: mx.array) -> mx.array:
-    for recorded in _recordings:
-        recorded.inputs.append(x)
+    note_input(x)
     return _convolve_plainly(self, x)
 
 

@@ -40,6 +40,7 @@ from engine.cache.trees import map_arrays, owned
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import Rows
+from engine.models.mtp import HeadState
 from engine.models.rewinding import (
     Recording,
     Rewinding,
@@ -82,6 +83,10 @@ class RowGroup(Protocol):
             kept: for each row, the number of tokens of the pass to keep, at least 1. A row that is
                 missing will not be used again.
         """
+        ...
+
+    def head_state(self, row: int) -> HeadState:
+        """Return the state of the model's head for one row. Only for models with a head."""
         ...
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
@@ -138,6 +143,10 @@ class RowByRow:
                 leaf.trim(newest.pass_len - num_tokens)
             newest.rewind_windows(0, num_tokens)
         self._passes = []
+
+    def head_state(self, row: int) -> HeadState:
+        kv, states = cast("Any", self._rows[row][-1]).caches
+        return HeadState(kv, states.cache[0])
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:
@@ -246,6 +255,10 @@ class MergedRows:
             if num_tokens < pass_len:
                 self._pass.rewind_windows(row, num_tokens)
         self._pass = _Pass(0, [])
+
+    def head_state(self, row: int) -> HeadState:
+        attention, states = cast("Any", self._caches[-1]).caches
+        return HeadState(attention.leaves[row], states.cache[0][row : row + 1])
 
     def hand_back(self, row: int, *, undoing: bool) -> None:
         if undoing:

@@ -17,7 +17,8 @@ Without look-ahead, a token is read before it is fed. A sequence's first step la
     step n     launch pass n, which is fed token n-1, and draw token n; read and deliver it
 
 With speculation, a step can verify drafts: guesses of a reply's next tokens, from a Drafter. The
-drafts follow a token that is read, so such a step does not look ahead:
+drafts follow a token that is read, so such a step does not look ahead. The model's multi-token
+prediction head may make drafts from the state of the caches, which it leaves as it is:
 
     step n     read and deliver token n, if an earlier pass gave it
                launch pass n, which is fed token n and k drafts; draw the tokens n+1 to n+k+1
@@ -38,7 +39,7 @@ not read yet, if the step looked ahead. Otherwise it is None.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence as Items
 from functools import partial
 from time import perf_counter
 from typing import NamedTuple, TypeVar
@@ -118,7 +119,7 @@ class Decoder:
             group.hand_back(row, undoing=sequence.is_ahead)
             sequence.is_ahead = False
 
-    def step(self, deliver: Deliver) -> list[StepResult]:
+    def step(self, deliver: Deliver, beside_s: float = 0.0) -> list[StepResult]:
         """Draw and deliver the next tokens of every sequence.
 
         An error fails only the sequences that it concerns, and does not end the step.
@@ -126,6 +127,7 @@ class Decoder:
         Args:
             deliver: function that gets a sequence and the id of its new token. It returns the
                 events of the token, and detaches the sequence if the sequence ends.
+            beside_s: seconds that a prompt is read for after each step, 0 if none is read.
 
         Returns:
             One result for each sequence that got a token or failed. Failed sequences are detached.
@@ -136,11 +138,12 @@ class Decoder:
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
         _keep_drawn(self._each(new, self._draw_first))
         drafts: Mapping[Sequence, Drafts] = {}
+        self._drafter.note_beside(beside_s)
         if self._drafter.may_propose(self._sequences):
             for sequence in self._sequences:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
-            drafts = self._drafter.propose(self._sequences)
+            drafts = self._drafter.propose(self._sequences, self._draft_with_head)
         if drafts:
             self._verify(drafts, deliver)
         else:
@@ -233,6 +236,38 @@ class Decoder:
             self._events.setdefault(sequence, []).extend(events)
 
     # Speculation
+
+    def _draft_with_head(self, counts: Mapping[Sequence, int]) -> Mapping[Sequence, Drafts]:
+        """Return drafts of the model's head, as many for each sequence as counts says.
+
+        A draft is drawn like the token that it stands for, with the same filters and random key. If
+        drafting raises an error, the sequence gets no drafts.
+        """
+        self._each(self._sequences, self._reserve)
+        drawn: dict[Sequence, list[mx.array]] = {}
+        for sequence, count in counts.items():
+            if sequence in self._sequences:
+                lazy = attempt("drafting", partial(self._draw_drafts, sequence, count))
+                if not isinstance(lazy, Failure):
+                    drawn[sequence] = lazy
+        evaluate_soon(list(drawn.values()))
+        drafts: dict[Sequence, Drafts] = {}
+        for sequence, lazy in drawn.items():
+            read = attempt("drafting", lambda lazy=lazy: tuple(map(_token_id, lazy)))
+            if not isinstance(read, Failure):
+                drafts[sequence] = read
+        return drafts
+
+    def _draw_drafts(self, sequence: Sequence, num_drafts: int) -> list[mx.array]:
+        self._regroup(list(self._sequences))
+        group, row = self._places[sequence]
+
+        def draw(logits: mx.array, drafts: Items[mx.array]) -> mx.array:
+            return self._draw(sequence, logits, drafts)
+
+        return self._model.adapter.drafts(
+            sequence.reply.token_ids[-1], group.head_state(row), num_drafts, draw
+        )
 
     def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
         """Feed the newest token and the drafts of every sequence, and deliver the drawn tokens."""
@@ -350,8 +385,13 @@ class Decoder:
         assert sequence.logits is not None
         return self._draw(sequence, sequence.logits)
 
-    def _draw(self, sequence: Sequence, logits: mx.array, drafts: Drafts = ()) -> mx.array:
-        """Draw a token lazily, from the logits (V,) after a reply's newest token and some drafts."""
+    def _draw(
+        self, sequence: Sequence, logits: mx.array, drafts: Items[int | mx.array] = ()
+    ) -> mx.array:
+        """Draw a token lazily, from the logits (V,) after a reply's newest token and some drafts.
+
+        drafts: token ids, or lazy scalars if they are not read yet.
+        """
         # `source` (drawing.py) samples the token, or returns the next token of a given reply. Count
         # from the beginning of the whole reply, so that a continued reply gets the same tokens as
         # an uninterrupted one.
@@ -411,20 +451,21 @@ def _commit_ahead(sequence: Sequence) -> None:
         sequence.is_ahead = False
 
 
-def _recent(sequence: Sequence, drafts: Drafts) -> mx.array:
+def _recent(sequence: Sequence, drafts: Items[int | mx.array]) -> mx.array:
     """Return the last PENALTY_WINDOW token ids of a sequence and its drafts.
 
-    A token that is drawn but not yet read is included.
+    Tokens that are drawn but not yet read are included.
     """
     # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
     num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
     token_ids = [
         *sequence.prompt.token_ids[-PENALTY_WINDOW:],
         *reply_ids[len(reply_ids) - num_new :],
-        *drafts,
+        *(draft for draft in drafts if isinstance(draft, int)),
     ]
     recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
-    if sequence.drawn is None:
+    unread = [draft for draft in (sequence.drawn, *drafts) if isinstance(draft, mx.array)]
+    if not unread:
         return recent
-    newest = sequence.drawn[None].astype(mx.int32)
+    newest = mx.stack(unread).astype(mx.int32)
     return mx.concatenate([recent, newest])[-PENALTY_WINDOW:]

@@ -7,7 +7,7 @@ reply gets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence as Items
+from collections.abc import Callable, Mapping, Sequence as Items
 from typing import Protocol
 
 from typing_extensions import override
@@ -16,6 +16,9 @@ from engine.runner.sequence import Sequence
 
 # Token ids that may follow the newest token of a reply, in order.
 Drafts = tuple[int, ...]
+# Function that drafts with the multi-token prediction head of the model. The argument is the number
+# of drafts by sequence. Sequences whose drafting fails are missing in the result.
+HeadDrafts = Callable[[Mapping[Sequence, int]], Mapping[Sequence, Drafts]]
 
 
 class Drafter(Protocol):
@@ -29,16 +32,26 @@ class Drafter(Protocol):
         """
         ...
 
-    def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
+    def propose(
+        self, sequences: Items[Sequence], draft_with_head: HeadDrafts
+    ) -> Mapping[Sequence, Drafts]:
         """Return the drafts for some of the sequences. The newest tokens of all sequences are read.
 
         No draft may end a reply, and a reply must be allowed to get one token more than its drafts:
         a reply ends with the last token that a pass draws, never with an earlier one.
+
+        Args:
+            sequences: all sequences that the next pass feeds.
+            draft_with_head: may be called if the model has a head (ModelAdapter.has_head).
         """
         ...
 
     def push(self, sequence: Sequence, token_id: int) -> None:
         """Add a new token of a sequence. Decoder calls this before the token is delivered."""
+        ...
+
+    def note_beside(self, seconds: float) -> None:
+        """Record the time that other work takes after each of the next steps, 0 if there is none."""
         ...
 
     def note_pass(self, sequences: Items[Sequence], pass_len: int, seconds: float) -> None:
@@ -55,6 +68,10 @@ class Drafter(Protocol):
         """Record how many of a sequence's drafts the model confirmed. It had at least one draft."""
         ...
 
+    def measure_passes(self) -> bool:
+        """Time a few passes of the model. Return False once nothing is left to time."""
+        ...
+
     def forget(self, sequence: Sequence) -> None:
         """Drop what is stored for a sequence that ended. Idempotent."""
         ...
@@ -68,17 +85,26 @@ class NoDrafts(Drafter):
         return False
 
     @override
-    def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
+    def propose(
+        self, sequences: Items[Sequence], draft_with_head: HeadDrafts
+    ) -> Mapping[Sequence, Drafts]:
         return {}
 
     @override
     def push(self, sequence: Sequence, token_id: int) -> None: ...
 
     @override
+    def note_beside(self, seconds: float) -> None: ...
+
+    @override
     def note_pass(self, sequences: Items[Sequence], pass_len: int, seconds: float) -> None: ...
 
     @override
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None: ...
+
+    @override
+    def measure_passes(self) -> bool:
+        return False
 
     @override
     def forget(self, sequence: Sequence) -> None: ...

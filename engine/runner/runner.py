@@ -113,12 +113,14 @@ class Runner:
             return []
         return [] if sequence.prefill.is_computing else [self._progress(sequence)]
 
-    def decode(self) -> list[StepResult]:
-        """Draw one token for every sequence whose prompt is fed.
+    def decode(self, beside_s: float = 0.0) -> list[StepResult]:
+        """Draw the next tokens of every sequence whose prompt is fed.
 
         When a reply ends, its last event is RequestFinished.
+
+        beside_s: seconds that a prompt is read for after each step, 0 if none is read.
         """
-        return self._decoder.step(self._deliver)
+        return self._decoder.step(self._deliver, beside_s)
 
     def wait(self) -> list[StepResult]:
         """Wait until the device has computed the launched pass. Return the failed sequences."""

@@ -1,28 +1,35 @@
 """Drafts from the conversation's own tokens, verified when that is expected to save time.
 
-Engine thread only. `Speculation` is the drafter (drafting.py) of a loaded model. It keeps an index
-of n-grams for each reply (engine/speculation/lookup.py), and lets the acceptance of earlier drafts
-and the measured durations of passes decide how many drafts a pass verifies
+Engine thread only. `Speculation` is the drafter (drafting.py) of a loaded model. It has two sources
+of drafts: an index of n-grams for each reply (engine/speculation/lookup.py), and the multi-token
+prediction head of the model if it has one (engine/models/mtp.py). The acceptance of earlier drafts
+and the measured durations of passes decide which drafts a pass verifies, and how many
 (engine/speculation/pace.py). Durations do not change while replies are written. So the passes of a
-reply depend only on its tokens and on what was measured before it.
+reply depend only on its tokens, on what was measured before it, and on whether a prompt is read at
+the same time.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence as Items
 from dataclasses import dataclass, field
 from statistics import median
+from time import perf_counter
 
 from typing_extensions import override
 
 from engine.models.loader import LoadedModel
-from engine.runner.drafting import Drafter, Drafts, NoDrafts
+from engine.runner.drafting import Drafter, Drafts, HeadDrafts, NoDrafts
 from engine.runner.history import History
+from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence
 from engine.speculation.lookup import MAX_MATCH, SEPARATOR, Lookup, Proposal
-from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer, Pace, choose
+from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
 from engine.types import ConversationId
+
+log = logging.getLogger(__name__)
 
 # Number of tokens that a step adds to the index of a prompt. It takes about a millisecond.
 _INDEXED_PER_STEP = 2048
@@ -44,7 +51,9 @@ class _Drafting:
     lookup: Lookup
     pace: Pace
     backlog: list[int]  # tokens that are still to be indexed, in reverse order
-    proposal: Proposal | None = None  # what the drafts of the present pass were taken from
+    # The proposal and the offer that the drafts of the present pass were taken from.
+    proposal: Proposal | None = None
+    offer: Offer | None = None
     gain_per_draft: float = 0.0  # time that a confirmed draft of the present pass saves
     loss: float = 0.0  # this reply's part of the time that the present pass costs
 
@@ -69,6 +78,10 @@ class _Durations:
     _seconds: dict[tuple[int, int], deque[float]] = field(
         default_factory=dict[tuple[int, int], deque[float]]
     )
+    # Seconds in which the head made one draft. None before the first drafts, which compile kernels.
+    _drafting: deque[float] | None = None
+    # Durations of passes of one conversation in idle time, by pass length.
+    idle: Mapping[int, float] = field(default_factory=dict[int, float])
 
     def note(self, num_rows: int, pass_len: int, seconds: float) -> None:
         key = (num_rows, pass_len)
@@ -78,13 +91,20 @@ class _Durations:
         else:
             self._seconds[key].append(seconds)
 
+    def note_drafting(self, num_drafts: int, seconds: float) -> None:
+        if self._drafting is None:
+            self._drafting = deque(maxlen=_NUM_DURATIONS)
+        else:
+            self._drafting.append(seconds / num_drafts)
+
     def costs(self, num_rows: int) -> Costs:
         known = {
             pass_len: median(seconds)
             for (rows, pass_len), seconds in self._seconds.items()
             if rows == num_rows and seconds
         }
-        return Costs.of(num_rows, known)
+        drafting_s = median(self._drafting) if self._drafting else None
+        return Costs.of(num_rows, known, drafting_s, self.idle)
 
 
 class Speculation(Drafter):
@@ -94,11 +114,14 @@ class Speculation(Drafter):
         self._history = history
         self._stop_ids = model.prompts.tokenizer.markers.eos_ids
         self._max_rows = None if model.can_merge_drafts else 1
+        self._has_head = model.adapter.has_head
         self._drafting: dict[Sequence, _Drafting] = {}
         self._paces: OrderedDict[ConversationId, Pace] = OrderedDict()
         self._durations = _Durations()
         # Costs by number of conversations. Cleared when a reply starts while no other is written.
         self._costs: dict[int, Costs] = {}
+        self._beside_s = 0.0  # seconds that other work takes after each step
+        self._pass_times = PassTimes(model.adapter)
 
     @override
     def may_propose(self, sequences: Items[Sequence]) -> bool:
@@ -111,8 +134,27 @@ class Speculation(Drafter):
         return bool(self._choose(sequences, is_guess=True))
 
     @override
-    def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
-        return self._choose(sequences, is_guess=False)
+    def propose(
+        self, sequences: Items[Sequence], draft_with_head: HeadDrafts
+    ) -> Mapping[Sequence, Drafts]:
+        chosen = self._choose(sequences, is_guess=False)
+        drafts: dict[Sequence, Drafts] = {}
+        by_head: dict[Sequence, int] = {}
+        for sequence, offer in chosen.items():
+            if offer.match_len == HEAD:
+                by_head[sequence] = offer.num_drafts
+            else:
+                proposal = self._drafting[sequence].proposal
+                assert proposal is not None
+                drafts[sequence] = proposal.token_ids[: offer.num_drafts]
+        if by_head:
+            drafts.update(self._draft_with_head(by_head, draft_with_head, len(sequences)))
+        self._account(drafts, chosen, len(sequences))
+        return drafts
+
+    @override
+    def note_beside(self, seconds: float) -> None:
+        self._beside_s = seconds
 
     @override
     def push(self, sequence: Sequence, token_id: int) -> None:
@@ -129,9 +171,16 @@ class Speculation(Drafter):
     @override
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None:
         drafting = self._drafting[sequence]
-        assert drafting.proposal is not None
+        assert drafting.offer is not None
         gain = num_accepted * drafting.gain_per_draft - drafting.loss
-        drafting.pace.note_drafts(drafting.proposal.match_len, num_drafts, num_accepted, gain=gain)
+        drafting.pace.note_drafts(drafting.offer.match_len, num_drafts, num_accepted, gain=gain)
+
+    @override
+    def measure_passes(self) -> bool:
+        is_left = self._pass_times.measure()
+        if not is_left:
+            self._durations.idle = self._pass_times.seconds
+        return is_left
 
     @override
     def forget(self, sequence: Sequence) -> None:
@@ -152,54 +201,77 @@ class Speculation(Drafter):
         token_ids.reverse()
         self._drafting[sequence] = _Drafting(Lookup(self._stop_ids), pace, token_ids)
 
-    def _choose(self, sequences: Items[Sequence], *, is_guess: bool) -> dict[Sequence, Drafts]:
-        """Return the drafts of the next pass. Empty if none is worth its time.
+    def _choose(self, sequences: Items[Sequence], *, is_guess: bool) -> dict[Sequence, Offer]:
+        """Return what drafts the next pass verifies. Empty if none are worth their time.
 
         is_guess: True if drawn tokens may not be read yet.
         """
         num_rows = len(sequences)
         if self._max_rows is not None and num_rows > self._max_rows:
             return {}
-        offers: list[Offer | None] = []
-        fixed: dict[Sequence, Drafts] = {}
-        for sequence in sequences:
-            offers.append(None)
-            drafting = self._drafting.get(sequence)
-            if drafting is None:
-                continue
-            unread = int(is_guess and sequence.drawn is not None)
-            limits = [MAX_PASS_LEN - 1, sequence.num_left - 1 - unread]
-            if sequence.request.max_drafts is not None:
-                limits.append(sequence.request.max_drafts)
-            proposal = drafting.propose(min(limits) + unread)
-            drafting.proposal = proposal
-            num_drafts = len(proposal.token_ids) - unread if proposal else 0
-            if proposal is None or num_drafts < 1:
-                continue
-            if sequence.request.max_drafts is None:
-                offers[-1] = Offer(drafting.pace, proposal.match_len, num_drafts)
-            else:
-                fixed[sequence] = proposal.token_ids[unread:]
-        if not fixed and not any(offers):
-            return {}
-        costs = self._costs_of(num_rows)
-        chosen = dict(fixed)
-        for sequence, count in zip(sequences, choose(offers, costs), strict=True):
-            if count:
-                proposal = self._drafting[sequence].proposal
-                assert proposal is not None
-                chosen[sequence] = proposal.token_ids[:count]
-        self._account(chosen, costs)
+        chosen: dict[Sequence, Offer] = {}
+        offers = [self._offers(sequence, is_guess=is_guess) for sequence in sequences]
+        for number, sequence in enumerate(sequences):
+            if offers[number] and sequence.request.max_drafts is not None:
+                chosen[sequence] = offers[number][0]
+                offers[number] = []
+        if any(offers):
+            costs = self._costs_of(num_rows)
+            extra = self._beside_s / costs.one_s if costs.one_s else 0.0
+            pairs = zip(sequences, choose(offers, costs, extra), strict=True)
+            chosen |= {sequence: offer for sequence, offer in pairs if offer is not None}
         return chosen
 
-    def _account(self, chosen: Mapping[Sequence, Drafts], costs: Costs) -> None:
-        if not chosen:
+    def _offers(self, sequence: Sequence, *, is_guess: bool) -> list[Offer]:
+        """Return the drafts that a sequence can have: of its index first, then of the head."""
+        drafting = self._drafting.get(sequence)
+        if drafting is None:
+            return []
+        unread = int(is_guess and sequence.drawn is not None)
+        most = min(MAX_PASS_LEN - 1, sequence.num_left - 1 - unread)
+        if sequence.request.max_drafts is not None:
+            most = min(most, sequence.request.max_drafts)
+        offers: list[Offer] = []
+        drafting.proposal = drafting.propose(most + unread)
+        if drafting.proposal is not None:
+            num_drafts = len(drafting.proposal.token_ids) - unread
+            if num_drafts > 0:
+                offers.append(Offer(drafting.pace, drafting.proposal.match_len, num_drafts))
+        if self._has_head and most > 0:
+            offers.append(Offer(drafting.pace, HEAD, most))
+        return offers
+
+    def _draft_with_head(
+        self, counts: Mapping[Sequence, int], draft: HeadDrafts, num_rows: int
+    ) -> dict[Sequence, Drafts]:
+        """Return drafts of the head, each up to the first end token."""
+        start = perf_counter()
+        drafts = draft(counts)
+        if len(drafts) < len(counts):
+            # Drafting raised an error, or memory is full. It would raise one in every step.
+            log.warning("the head is switched off until the model is loaded again")
+            self._has_head = False
+        self._durations.note_drafting(sum(counts.values()), perf_counter() - start)
+        kept: dict[Sequence, Drafts] = {}
+        for sequence, token_ids in drafts.items():
+            drafting = self._costs_of(num_rows).drafting * counts[sequence]
+            self._drafting[sequence].pace.note_drafting(drafting)
+            at = next((i for i, t in enumerate(token_ids) if t in self._stop_ids), len(token_ids))
+            if at:
+                kept[sequence] = token_ids[:at]
+        return kept
+
+    def _account(
+        self, drafts: Mapping[Sequence, Drafts], chosen: Mapping[Sequence, Offer], num_rows: int
+    ) -> None:
+        if not drafts:
             return
-        pass_len = 1 + max(map(len, chosen.values()))
-        for sequence in chosen:
+        pass_len = 1 + max(map(len, drafts.values()))
+        for sequence in drafts:
             drafting = self._drafting[sequence]
-            drafting.gain_per_draft = 1 / costs.num_rows
-            drafting.loss = costs.loss(pass_len) / len(chosen)
+            drafting.offer = chosen[sequence]
+            drafting.gain_per_draft = 1 / num_rows
+            drafting.loss = self._costs_of(num_rows).loss(pass_len) / len(drafts)
 
     def _costs_of(self, num_rows: int) -> Costs:
         if num_rows not in self._costs:

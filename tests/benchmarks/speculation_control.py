@@ -56,7 +56,8 @@ class Ours:
         self._pace, self._costs = Pace(), Costs(1, tuple(relative))
 
     def depth(self) -> int:
-        return choose([Offer(self._pace, MATCH_LEN, MOST)], self._costs)[0]
+        (offer,) = choose([[Offer(self._pace, MATCH_LEN, MOST)]], self._costs)
+        return offer.num_drafts if offer is not None else 0
 
     def note(self, depth: int, accepted: int) -> None:
         self._pace.note_step()

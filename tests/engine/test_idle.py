@@ -64,6 +64,8 @@ class IdlerRig:
     on_battery: bool = False
     refuse: Callable[[ReadAhead], None] = lambda _: None
     now: float = 0.0
+    num_passes: int = 0
+    num_measured: int = 0
     made: list[tuple[ReadAhead, CountingJob]] = field(default_factory=list)
     displacing: list[ConversationId] = field(default_factory=list)
     audits: list[CountingJob] = field(default_factory=list)
@@ -77,7 +79,13 @@ class IdlerRig:
             audit_every_s=60.0,
             clock=lambda: self.now,
         )
-        self.idler.worker = IdleWorker(self.read_ahead, self.audit)
+        self.idler.worker = IdleWorker(
+            self.read_ahead, self.audit, self.measure_pass if self.num_passes else None
+        )
+
+    def measure_pass(self) -> bool:
+        self.num_measured += 1
+        return self.num_measured < self.num_passes
 
     def audit(self) -> CountingJob:
         self.audits.append(CountingJob(None, IdleKind.AUDIT, self.num_pieces))
@@ -101,6 +109,53 @@ class IdlerRig:
     @property
     def order(self) -> list[ConversationId]:
         return [task.conversation_id for task, _ in self.made]
+
+
+# Timed passes
+
+
+def test_passes_are_timed_once_per_model_without_events() -> None:
+    rig = IdlerRig(num_passes=5)
+    rig.run()
+    rig.run()
+
+    assert rig.num_measured == 5
+    assert rig.events == []
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, rig.measure_pass)
+    rig.run()
+    assert rig.num_measured == 6
+
+
+def test_passes_are_not_timed_on_battery_or_while_idle_work_is_off() -> None:
+    for rig in (
+        IdlerRig(num_passes=5, on_battery=True),
+        IdlerRig(num_passes=5, enabled=False),
+    ):
+        rig.run()
+
+        assert rig.num_measured == 0
+
+
+def test_read_ahead_comes_before_timed_passes() -> None:
+    rig = IdlerRig(num_passes=5)
+    rig.idler.queue_read_ahead(task(A))
+    assert rig.idler.step()
+
+    assert rig.order == [A]
+    assert rig.num_measured == 0
+
+
+def test_timed_pass_that_fails_is_the_last_one() -> None:
+    rig = IdlerRig()
+
+    def fail() -> bool:
+        rig.num_measured += 1
+        raise RuntimeError
+
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, fail)
+    rig.run()
+
+    assert rig.num_measured == 1
 
 
 # The queue

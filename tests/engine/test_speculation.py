@@ -9,10 +9,12 @@ from pathlib import Path
 
 import mlx.core as mx
 import pytest
+from typing_extensions import override
 
 from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
+from engine.runner.pass_times import PassTimes
 from engine.speculation.pace import MAX_PASS_LEN
 from engine.types import (
     ConversationId,
@@ -215,3 +217,46 @@ def test_answers_with_and_without_drafts_share_passes(open_tiny: OpenTiny) -> No
     assert finished["r0"].usage.drafted_tokens > 0
     assert finished["r3"].usage.drafted_tokens == 0
     hold_to_the_oracle(client, "llama", [with_drafts, without])
+
+
+def test_drafter_knows_the_time_of_a_prompt_that_is_read_beside(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[float] = []
+
+    class Noting(PlantedDrafts):
+        @override
+        def note_beside(self, seconds: float) -> None:
+            noted.append(seconds)
+
+    plant(monkeypatch, Noting(right=0.5))
+    client = open_tiny(cell_len=32, stride_len=64)
+    first, long = request_of(0, max_tokens=30), request_of(1)
+    long = replace(long, messages=(user("A list of boats. " * 40),), max_tokens=1)
+    client.send(Submit(first, time.perf_counter()))
+    client.send(Submit(long, time.perf_counter()))
+    client.run_until_idle()
+
+    assert noted[-1] == 0.0
+    assert max(noted) > 0.0
+
+
+def test_durations_of_passes_are_measured_once_in_idle_time(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[dict[int, float]] = []
+    measure = PassTimes.measure
+
+    def noted(self: PassTimes) -> bool:
+        is_left = measure(self)
+        measured.append(dict(self.seconds))
+        return is_left
+
+    monkeypatch.setattr(PassTimes, "measure", noted)
+    client = open_tiny(idle_work=True)
+    client.run_until_idle()
+    client.run_until_idle()
+
+    assert len(measured) == MAX_PASS_LEN + 1
+    assert sorted(measured[-1]) == list(range(1, MAX_PASS_LEN + 1))
+    assert min(measured[-1].values()) > 0.0

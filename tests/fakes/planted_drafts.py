@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from engine import core
 from engine.models.loader import LoadedModel
-from engine.runner.drafting import Drafts, NoDrafts
+from engine.runner.drafting import Drafts, HeadDrafts, NoDrafts
 from engine.runner.history import History
 from engine.runner.sequence import Sequence
 from engine.speculation.pace import MAX_PASS_LEN
@@ -45,7 +45,9 @@ class PlantedDrafts(NoDrafts):
         return bool(sequences) and not self.is_learning and self._random.random() < 0.8
 
     @override
-    def propose(self, sequences: Items[Sequence]) -> Mapping[Sequence, Drafts]:
+    def propose(
+        self, sequences: Items[Sequence], draft_with_head: HeadDrafts
+    ) -> Mapping[Sequence, Drafts]:
         found = {sequence: self._drafts(sequence) for sequence in sequences}
         return {sequence: drafts for sequence, drafts in found.items() if drafts}
 

@@ -135,3 +135,22 @@ def test_sampling_value_out_of_range_is_rejected(make_stage: MakeStage) -> None:
     QTest.keyClicks(field, "1.5")
     QTest.keyClick(field, Key.Key_Return)
     assert stage.rig.current.setup == Setup()
+
+
+def test_faster_answers_are_set_for_one_chat(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    chip = stage.window.inspector.faster
+    stage.chat("Hello", "Hi")
+    as_settings, on, off = chip.menu().actions()
+    off.trigger()
+    stage.chat("And?", "So")
+    stage.core.preferences.toggle_faster_answers()
+    on.trigger()
+    stage.chat("More?", "Yes")
+    as_settings.trigger()
+    stage.chat("Last?", "No")
+
+    assert [request.max_drafts for request in stage.engine.submitted] == [None, 0, None, 0]
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.rig.current.setup == Setup()
+    assert chip.text() == "Faster answers: Auto"

@@ -1,0 +1,29 @@
+"""Models whose drafts could change a reply are found when they are loaded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.models.loader import load_model
+from tests.architectures.configs.every import CONFIGS
+from tests.fakes.tiny_model import Template, build_tiny
+
+
+@pytest.mark.parametrize(
+    ("name", "can_draft"),
+    [
+        ("gemma3", True),
+        ("gpt_oss", True),
+        # In mlx-lm, a pass of several tokens sees one token more of a window than a pass of one.
+        ("plamo3", False),
+    ],
+)
+def test_model_whose_windows_depend_on_the_pass_answers_without_drafts(
+    tmp_path: Path, name: str, can_draft: bool
+) -> None:
+    folder = build_tiny(name, tmp_path / name, Template.KEEPING, CONFIGS)
+    model = load_model(folder, lambda _done, _total: None)
+
+    assert (model.rewinding is not None) == can_draft
