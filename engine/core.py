@@ -438,7 +438,7 @@ class EngineCore:
         if self.cache is None:
             self.cache = self._make_cache(model)
         drafter = make_drafter(model, self._history)
-        self._disk_space.open(model, self.cache, self._namespace)
+        self._disk_space.open(self.cache, model.layout, model.adapter.new_caches, self._namespace)
         runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
         runner.disk = self.disk
         self._serving = Serving(

@@ -25,11 +25,11 @@ from engine.cache.disk.folder import (
     forget_in_other_folders,
 )
 from engine.cache.disk.tier import DiskLimits, DiskTier
+from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.errors import attempt
 from engine.events import SetDisk
-from engine.models.loader import LoadedModel
 from engine.types import CacheStatistics, ConversationId
 
 log = logging.getLogger(__name__)
@@ -68,15 +68,22 @@ class DiskSpace:
         self._lock: FolderLock | None = None
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
 
-    def open(self, model: LoadedModel, cache: PrefixCache, namespace: str) -> None:
+    def open(
+        self,
+        cache: PrefixCache,
+        layout: Layout,
+        new_caches: Callable[[], list[object]],
+        namespace: str,
+    ) -> None:
         """Open the tier of a cache, if a folder is configured and the tier is not open yet.
 
         Args:
-            model: the loaded model.
-            cache: its prefix cache.
+            cache: the prefix cache of the loaded model.
+            layout: the bytes per token and per snapshot of the model.
+            new_caches: function that returns empty caches of the model.
             namespace: the result of models.loader.namespace_of for the model.
         """
-        self._open = partial(self.open, model, cache, namespace)
+        self._open = partial(self.open, cache, layout, new_caches, namespace)
         root = self._config.disk_folder
         if root is None or self.tier is not None or not self._is_enabled:
             return
@@ -84,7 +91,7 @@ class DiskSpace:
             self._lock = FolderLock(root)
             folder = Folder(root, disk_namespace(namespace, self._config))
             limits = _limits(self._config, folder)
-            self.tier = DiskTier(folder, cache, model.layout, model.adapter.new_caches, limits)
+            self.tier = DiskTier(folder, cache, layout, new_caches, limits)
         except FolderInUseError:
             log.warning("another process uses the cached state on disk")
         except OSError:

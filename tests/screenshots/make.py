@@ -518,6 +518,7 @@ SCENES = {
     "shortcuts": WindowScene(shortcuts),
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
     "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
+    "settings-storage": WindowScene(partial(settings, tab=Icon.STORAGE)),
     "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
     "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
     "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),
