@@ -9,6 +9,7 @@ from typing_extensions import override
 from app.controllers.preferences import Preferences
 from app.controllers.storage import Storage
 from app.theme.palette import Theme
+from app.theme.tokens import Size
 from app.viewmodels.storage import disk_text, memory_text
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
@@ -42,6 +43,8 @@ class StoragePage(SettingsPage):
 
     def _build(self) -> None:
         self.clear.setAccessibleName(words.CLEAR_NAME)
+        for figures in (self.memory, self.used):
+            figures.setMinimumHeight(Size.CONTROL)  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
         self.add_row("", self.keep)
         self.add_note(words.KEEP_NOTE)

@@ -36,9 +36,9 @@ from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import ModelUnloaded
+from engine.events import ModelUnloaded, StatisticsReported
 from engine.local_models import OpenedModel
-from engine.types import PromptPlan
+from engine.types import NOTHING_CACHED, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 
@@ -51,6 +51,14 @@ SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
     " store instead?"
+)
+CACHED = replace(
+    NOTHING_CACHED,
+    total_bytes=3_120_000_000,
+    budget_bytes=11_400_000_000,
+    disk_bytes=6_210_000_000,
+    disk_budget_bytes=20_000_000_000,
+    disk_written_today_bytes=412_000_000,
 )
 NO_MEMORY = OutOfMemoryError(
     "8.1 GB were needed and 6.0 GB are free.",
@@ -294,6 +302,7 @@ def settings(stage: Stage, tab: Icon) -> None:
     sheet = stage.window.findChild(SettingsWindow)
     assert isinstance(sheet, SettingsWindow)
     sheet.tabs[tab].click()
+    stage.engine.on_event(StatisticsReported(CACHED))
     stage.wait(200)
 
 
