@@ -225,12 +225,17 @@ class ChatPane(QWidget):
         self.notice.offer(problem, commands.LOAD_AGAIN, self._core.models.load_again)
 
     def _on_status_changed(self) -> None:
-        """Hide the notice when a model is loaded: it was about the model that was in use before."""
+        """Hide the notice when a model is loaded: it was about the model that was in use before.
+
+        If a part of the new model cannot be used, say so.
+        """
         facts = self._core.models.status.facts
         if facts is not None and facts is not self._facts:
             self._facts = facts
             if self.composer.isEnabled():  # False: the notice says that the store cannot be used
                 self.notice.hide()
+            if facts.head_fault:
+                self.said.emit(facts.head_fault)
         self._refresh_chat()
 
     def _on_refused(self, refusal: Refusal) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,16 @@ def test_notice_of_a_lost_model_goes_when_a_model_is_loaded(stage: Stage, tmp_pa
     assert stage.pane.notice.isVisible()
     double_click(make_model(tmp_path / "Good"))
     stage.wait_until(lambda: not stage.pane.notice.isVisible())
+
+
+def test_part_of_a_model_that_cannot_be_used_is_said_once(stage: Stage, tmp_path: Path) -> None:
+    fault = "The model’s head for faster answers can’t be used: it lacks a norm."
+    stage.engine.facts = replace(stage.engine.facts, head_fault=fault)
+    double_click(make_model(tmp_path / "Good"))
+    stage.wait_until(lambda: stage.window.toast.text == fault)
+    stage.window.toast.dismiss()
+    stage.chat("Hello", "Hi")
+    assert not stage.window.toast.isVisible()
 
 
 def test_opened_web_address_is_ignored(stage: Stage) -> None:

@@ -1,0 +1,72 @@
+"""The settings page about memory and storage, used with the mouse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.theme.icons import Icon
+from app.widgets.commands import CommandId
+from app.widgets.settings_storage import StoragePage
+from app.widgets.settings_window import SettingsWindow
+from engine.events import ClearDisk, ReportStatistics, SetDisk, StatisticsReported
+from engine.types import NOTHING_CACHED
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+LEFT = Qt.MouseButton.LeftButton
+CACHED = replace(
+    NOTHING_CACHED,
+    total_bytes=1_200_000_000,
+    budget_bytes=3_000_000_000,
+    disk_bytes=450_000_000,
+    disk_budget_bytes=20_000_000_000,
+    disk_written_today_bytes=12_000_000,
+)
+
+
+def opened(stage: Stage) -> StoragePage:
+    stage.run(CommandId.SETTINGS)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    QTest.mouseClick(window.tabs[Icon.STORAGE], LEFT)
+    return window.storage
+
+
+def sent(stage: Stage) -> list[SetDisk]:
+    return [command for command in stage.engine.commands if isinstance(command, SetDisk)]
+
+
+def test_disk_settings_are_sent_at_the_start_and_after_a_change(stage: Stage) -> None:
+    (first,) = sent(stage)
+    assert first.enabled
+    assert first.budget_bytes is None
+    page = opened(stage)
+    QTest.mouseClick(page.limit.buttons[20], LEFT)
+    assert sent(stage)[1:] == [replace(first, budget_bytes=20 * 10**9)]
+    page.keep.click()
+    assert not sent(stage)[-1].enabled
+    assert not page.limit.isEnabled()
+    QTest.mouseClick(page.clear, LEFT)
+    assert isinstance(stage.engine.commands[-1], ClearDisk)
+
+
+def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
+    page = opened(stage)
+    assert any(isinstance(one, ReportStatistics) for one in stage.engine.commands)
+    assert page.memory.text() == page.used.text() == "Nothing yet"
+    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.settle()
+    assert page.memory.text() == "1.2 GB of 3.0 GB"
+    assert page.used.text() == "450 MB of 20.0 GB, 12 MB written today"
+    full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
+    stage.engine.on_event(StatisticsReported(full))
+    stage.settle()
+    assert page.used.text() == "Cached state is not kept on disk any more: full."
+    page.window().close()
+    count = len(stage.engine.commands)
+    stage.wait(1100)
+    assert len(stage.engine.commands) == count

@@ -1,0 +1,24 @@
+"""Figures under an answer: in a narrow column they end inside it, and the tooltip has all of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.theme.palette import Theme
+from app.widgets.transcript.rows.actions import answer_actions
+from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.look import Look
+from tests.fakes.transcript_samples import answer
+
+ALL = "58 tok/s · first token 0.11 s · 212 tokens"
+
+
+@pytest.mark.parametrize(("width", "is_cut"), [(600, False), (320, True), (230, True)])
+def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bool) -> None:
+    shelf = FormulaShelf()
+    row = answer_actions(Look(theme, shelf), answer(0, "Yes."))
+    row.measure(width)
+    figures = [hit for hit in row.hits() if ALL in hit.tip]
+    assert bool(figures) == is_cut
+    assert all(hit.rect.right() <= width + 6 for hit in row.hits()), "6 px: the margin of an icon"
+    shelf.close()
