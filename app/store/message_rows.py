@@ -86,6 +86,9 @@ class UsageRow(NamedTuple):
     passes: int
     drafted_tokens: int
     accepted_tokens: int
+    restored_disk: int
+    disk_ms: float
+    written_bytes: int
 
 
 COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
@@ -225,6 +228,7 @@ def _usage(row: UsageRow) -> Usage:
         restored=row.restored,
         replayed=row.replayed,
         read=row.read,
+        restored_disk=row.restored_disk,
         matched=row.restored,  # `matched` is not stored; `restored` is a lower bound of it
         reasons=_reasons(row.reasons),
     )
@@ -242,6 +246,8 @@ def _usage(row: UsageRow) -> Usage:
         passes=row.passes,
         drafted_tokens=row.drafted_tokens,
         accepted_tokens=row.accepted_tokens,
+        disk_ms=row.disk_ms,
+        written_bytes=row.written_bytes,
     )
 
 
@@ -265,4 +271,7 @@ def _usage_row(usage: Usage) -> UsageRow:
         passes=usage.passes,
         drafted_tokens=usage.drafted_tokens,
         accepted_tokens=usage.accepted_tokens,
+        restored_disk=plan.restored_disk,
+        disk_ms=usage.disk_ms,
+        written_bytes=usage.written_bytes,
     )

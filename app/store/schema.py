@@ -157,4 +157,11 @@ _M005: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005)
+# The figures of state that was read from disk. 0 in replies of earlier versions of the app.
+_M006: Migration = (
+    "ALTER TABLE messages ADD COLUMN restored_disk INTEGER DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN disk_ms REAL DEFAULT 0",
+    "ALTER TABLE messages ADD COLUMN written_bytes INTEGER DEFAULT 0",
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005, _M006)
