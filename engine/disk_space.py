@@ -154,7 +154,7 @@ class DiskSpace:
         found = self.tier.statistics()
         return replace(
             statistics,
-            disk_bytes=found.nbytes,
+            disk_bytes=found.nbytes + found.other_bytes,
             disk_records=found.num_records,
             disk_written_bytes=found.written_bytes,
             disk_written_today_bytes=found.written_today_bytes,

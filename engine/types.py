@@ -275,8 +275,8 @@ class CacheStatistics:
     copied_bytes: int  # number of K/V bytes that had to be copied
     audits: int  # number of stored states that were recomputed and compared
     audit_faults: int  # number of audits that found a wrong state, which was removed
-    disk_bytes: int = 0  # size of the loaded model's cached state on disk
-    disk_records: int = 0  # number of its files
+    disk_bytes: int = 0  # size of the cached state of all models on disk
+    disk_records: int = 0  # number of files of the loaded model
     disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
     disk_written_today_bytes: int = 0
     disk_budget_bytes: int = 0  # highest size of all cached state on disk

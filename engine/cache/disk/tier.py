@@ -126,6 +126,7 @@ class DiskStatistics:
     """Counts since the tier was opened, and sizes now."""
 
     nbytes: int = 0  # size of the records of this model
+    other_bytes: int = 0  # size of the records of all other models
     num_records: int = 0
     written_bytes: int = 0
     written_today_bytes: int = 0
@@ -581,6 +582,7 @@ class DiskTier:
     def statistics(self) -> DiskStatistics:
         return DiskStatistics(
             nbytes=self._index.nbytes,
+            other_bytes=self._other_bytes,
             num_records=len(self._index.entries),
             written_bytes=self._written,
             written_today_bytes=self._written_today,
