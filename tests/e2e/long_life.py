@@ -105,10 +105,17 @@ class _Window(RealWindow):
             self.wait_until(lambda: not self.core.turns.live)
 
     def delete_all(self) -> None:
-        for summary in self.core.library.summaries:
-            self.core.library.delete(summary.conversation_id)
-        self.wait_until(lambda: not self.report().statistics.num_nodes)
+        """Delete all conversations for good: until then, their state on disk has an index in memory."""
+        library = self.core.library
+        for summary in library.summaries:
+            library.delete(summary.conversation_id)
+            library.remove(summary.conversation_id)
+        self.wait_until(self._is_empty)
         self.settle()
+
+    def _is_empty(self) -> bool:
+        left = self.report().statistics
+        return not left.num_nodes and not left.disk_records
 
     def report(self) -> StatisticsReported:
         """Return the engine's report about its memory."""
