@@ -218,6 +218,7 @@ class Size:
     TOOLBAR = 52
     SIDEBAR_FOOTER = 64
     INSPECTOR = 300
+    NAME_WIDTH = 360  # a sheet that asks for a name
     PICKER_WIDTH = 460
     PICKER_HEIGHT = 520
     SETTINGS_WIDTH = 640

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QStandardPaths, Qt
-from PySide6.QtWidgets import QFileDialog, QInputDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.words import commands, dialogs as words, window
 from engine.types import Problem
@@ -38,18 +38,6 @@ def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path
         on_chosen(Path(path))
 
     dialog.fileSelected.connect(on_selected)
-    dialog.open()
-
-
-def ask_for_name(
-    parent: QWidget, title: str, label: str, text: str, on_given: Callable[[str], object]
-) -> None:
-    dialog = QInputDialog(parent)
-    dialog.setWindowTitle(title)
-    dialog.setLabelText(label)
-    dialog.setTextValue(text)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    dialog.textValueSelected.connect(on_given)
     dialog.open()
 
 

@@ -249,6 +249,7 @@ class MainWindow(QMainWindow):
         }
 
     def _new_chat(self) -> None:
+        self.pane.flush()  # a typed draft is a change: the chat is not blank
         self._core.library.new_chat()
         self.pane.composer.edit.setFocus()
 

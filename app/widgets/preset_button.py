@@ -11,10 +11,10 @@ from app.conversation.preset import Presets, preset_of
 from app.conversation.tree import Conversation
 from app.theme.tokens import Size
 from app.widgets.button import Button
-from app.widgets.dialogs import ask_for_name
 from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
 from app.widgets.preset_menu import fill_defaults
+from app.widgets.preset_sheet import PresetSheet
 from app.words import inspector as words
 
 
@@ -90,6 +90,6 @@ class PresetButton(Button):
         self.chosen.emit(self._presets.by_name[name])
 
     def _ask(self) -> None:
-        ask_for_name(
-            self, words.SAVE_PRESET_TITLE, words.PRESET_NAME, self._current, self.saved.emit
-        )
+        sheet = PresetSheet(self._presets.by_name, self._current, self)
+        sheet.named.connect(self.saved)
+        sheet.open()

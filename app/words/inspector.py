@@ -53,6 +53,8 @@ NO_PRESET: Final = "Preset: none"
 SAVE_PRESET: Final = "Save as Preset…"
 SAVE_PRESET_TITLE: Final = "Save as Preset"
 PRESET_NAME: Final = "Name"
+PRESET_KEEPS: Final = "Keeps this chat’s system prompt and sampling for other chats."
+SAVE: Final = "Save"
 DELETE_PRESET: Final = "Delete Preset"
 BEGIN_WITHOUT_PRESET: Final = "Start Without Preset"
 
@@ -67,6 +69,10 @@ def back_to_default(number: str) -> str:
 
 def preset(name: str) -> str:
     return f"Preset: {name}"
+
+
+def replaces(name: str) -> str:
+    return f"Replaces your preset “{name}”. You can undo that."
 
 
 def new_chats_with(model_name: str) -> str:

@@ -21,6 +21,7 @@ from threading import Event
 
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QPainter, QPixmap
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
@@ -33,8 +34,10 @@ from app.viewmodels.model_offers import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
+from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
+from app.words import inspector as inspector_words
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import ModelUnloaded, StatisticsReported
 from engine.local_models import OpenedModel
@@ -426,6 +429,16 @@ def inspector(stage: Stage) -> None:
     stage.wait(SHORT_MS)
 
 
+def preset_name(stage: Stage) -> None:
+    inspector(stage)
+    menu = stage.window.inspector.preset.menu()
+    menu.aboutToShow.emit()
+    entry = next(one for one in menu.actions() if one.text() == inspector_words.SAVE_PRESET)
+    entry.trigger()
+    stage.wait(SHORT_MS)
+    QTest.keyClicks(stage.window.findChildren(PresetSheet)[-1].name, "Patient teacher")
+
+
 def reading_ahead(stage: Stage) -> None:
     """Show the note that the idle engine reads ahead, and three chats marked Keep in Memory."""
     two_versions(stage)
@@ -547,6 +560,7 @@ SCENES = {
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
     "inspector": WindowScene(inspector, ("normal", "small")),
+    "preset-name": WindowScene(preset_name),
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),

@@ -276,9 +276,10 @@ def test_accessible_actions_of_a_message_equal_its_buttons(stage: Stage) -> None
     long_answer(stage)
     question, answer, *_others, last = messages(stage)
     delete = "Delete This and Everything After"
-    assert question.actionInterface().actionNames() == ["Edit", "Copy", delete]
+    fork = "Fork into a New Chat"
+    assert question.actionInterface().actionNames() == ["Edit", "Copy", fork, delete]
     offered = ["Previous Version", "Copy", "Regenerate"]
-    offered += ["Edit Answer", "Fork into a New Chat", "Delete This Version"]
+    offered += ["Edit Answer", fork, "Delete This Version"]
     assert answer.actionInterface().actionNames() == offered
     last.actionInterface().doAction("Copy")
     assert QGuiApplication.clipboard().text() == "Then this."

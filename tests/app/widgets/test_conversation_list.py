@@ -46,6 +46,13 @@ def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> 
     assert stage.rows == []
 
 
+def test_new_chat_right_after_typing_keeps_the_draft(stage: Stage) -> None:
+    stage.type("Half a thought")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.edit.toPlainText() == ""
+    assert stage.rows == ["TODAY", "Half a thought"]
+
+
 def test_rename_in_the_row_menu_edits_the_title(stage: Stage) -> None:
     stage.chat("One", "1")
     menu = open_menu(stage, 1)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QInputDialog, QMenu
+from PySide6.QtWidgets import QMenu
 
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.widgets.commands import CommandId
+from app.widgets.preset_sheet import PresetSheet
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Stage
 
@@ -33,10 +34,9 @@ def entry(stage: Stage, *words: str) -> QAction:
 
 def save_as(stage: Stage, name: str) -> None:
     entry(stage, "Save as Preset…").trigger()
-    dialog = stage.window.findChild(QInputDialog)
-    assert dialog is not None
-    dialog.setTextValue(name)
-    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    sheet = stage.window.findChildren(PresetSheet)[-1]
+    QTest.keyClicks(sheet.name, name)  # the suggested name is selected
+    QTest.keyClick(sheet.name, Qt.Key.Key_Return)
     stage.settle()
 
 
@@ -123,6 +123,23 @@ def test_undo_of_a_replaced_preset_restores_the_old_one(make_stage: MakeStage) -
     assert stage.window.toast.text == "Replaced preset “Teacher & co”"
     stage.rig.core.undo.undo_newest()
     assert stage.rig.core.presets.value.by_name["Teacher & co"].setup == PATIENT
+
+
+def test_sheet_says_what_its_name_would_replace(make_stage: MakeStage) -> None:
+    stage = open_inspector(make_stage)
+    make_teacher(stage)
+    entry(stage, "Save as Preset…").trigger()
+    sheet = stage.window.findChildren(PresetSheet)[-1]
+    assert sheet.name.selectedText() == "Teacher & co"
+    assert sheet.note.text() == "Replaces your preset “Teacher & co”. You can undo that."
+    QTest.keyClicks(sheet.name, " ")
+    assert not sheet.save_button.isEnabled()
+    QTest.keyClick(sheet.name, Qt.Key.Key_Return)
+    assert sheet.isVisible()
+    QTest.keyClicks(sheet.name, "Editor")
+    assert "other chats" in sheet.note.text()
+    QTest.mouseClick(sheet.cancel_button, Qt.MouseButton.LeftButton)
+    assert list(stage.rig.core.presets.value.by_name) == ["Teacher & co"]
 
 
 def test_undo_of_a_deleted_preset_renames_it_if_its_name_is_taken(make_stage: MakeStage) -> None:

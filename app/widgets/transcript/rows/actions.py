@@ -191,6 +191,7 @@ def user_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
         *version_parts(item.version),
         ActionButton(RowAction.EDIT, Icon.EDIT, words.EDIT),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
+        ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         _deleting(item, words.DELETE_FROM_HERE),
     )
 
