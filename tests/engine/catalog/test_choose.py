@@ -91,8 +91,8 @@ MODELS_FILE = Path(__file__).parents[3] / "resources" / "models.toml"
         (8, "mlx-community/Qwen3.5-4B-MLX-4bit"),
         (15.5, "mlx-community/Qwen3.5-9B-MLX-4bit"),  # 16 GB minus the system's share
         (24, "mlx-community/Qwen3.5-9B-MLX-4bit"),
-        (32, "mlx-community/Qwen3.5-27B-4bit"),
-        (64, "mlx-community/Qwen3.5-35B-A3B-4bit"),
+        (32, "mlx-community/Qwen3.8-27B-4bit"),
+        (64, "mlx-community/Qwen3.6-35B-A3B-4bit"),
         (512, "mlx-community/Qwen3.5-122B-A10B-4bit"),
     ],
 )
