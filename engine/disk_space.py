@@ -156,6 +156,7 @@ class DiskSpace:
             statistics,
             disk_bytes=found.nbytes + found.other_bytes,
             disk_records=found.num_records,
+            disk_conversations=found.num_conversations,
             disk_written_bytes=found.written_bytes,
             disk_written_today_bytes=found.written_today_bytes,
             disk_budget_bytes=self.tier.limits.budget_bytes,

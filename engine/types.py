@@ -265,6 +265,7 @@ class CacheStatistics:
     hot_bytes: int  # bytes of live caches, including K/V that tree nodes reference
     total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
     budget_bytes: int
+    num_conversations: int  # number of conversations with state in memory
     num_nodes: int
     num_snapshots: int
     num_hot: int  # number of live caches that no request is using
@@ -277,6 +278,7 @@ class CacheStatistics:
     audit_faults: int  # number of audits that found a wrong state, which was removed
     disk_bytes: int = 0  # size of the cached state of all models on disk
     disk_records: int = 0  # number of files of the loaded model
+    disk_conversations: int = 0  # number of conversations with state on disk, for the loaded model
     disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
     disk_written_today_bytes: int = 0
     disk_budget_bytes: int = 0  # highest size of all cached state on disk
@@ -290,6 +292,7 @@ NOTHING_CACHED = CacheStatistics(
     hot_bytes=0,
     total_bytes=0,
     budget_bytes=0,
+    num_conversations=0,
     num_nodes=0,
     num_snapshots=0,
     num_hot=0,

@@ -11,7 +11,7 @@ def memory_text(found: CacheStatistics | None) -> str:
     if found is None or not found.budget_bytes:
         return words.NOTHING
     size, budget = figures.file_size(found.total_bytes), figures.file_size(found.budget_bytes)
-    return words.used(size=size, budget=budget)
+    return words.used(size=size, budget=budget, num_chats=found.num_conversations)
 
 
 def disk_text(found: CacheStatistics | None) -> str:
@@ -24,4 +24,5 @@ def disk_text(found: CacheStatistics | None) -> str:
         size=figures.file_size(found.disk_bytes),
         budget=figures.file_size(found.disk_budget_bytes),
         today=figures.file_size(found.disk_written_today_bytes),
+        num_chats=found.disk_conversations,
     )

@@ -24,9 +24,14 @@ def gigabytes(number: int) -> str:
     return f"{number} GB" if number else AUTOMATIC
 
 
-def used(*, size: str, budget: str) -> str:
-    return f"{size} of {budget}"
+def used(*, size: str, budget: str, num_chats: int) -> str:
+    return f"{size} of {budget}, {_chats(num_chats)}"
 
 
-def used_on_disk(*, size: str, budget: str, today: str) -> str:
-    return f"{size} of {budget}, {today} written today"
+def used_on_disk(*, size: str, budget: str, today: str, num_chats: int) -> str:
+    """Return the disk space of all models, and the number of chats of the loaded one."""
+    return f"{size} of {budget}, {today} written today, {_chats(num_chats)} with this model"
+
+
+def _chats(count: int) -> str:
+    return "1 chat" if count == 1 else f"{count:,} chats"

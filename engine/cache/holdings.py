@@ -117,6 +117,7 @@ class Holdings:
             hot_bytes=ledger.hot_bytes,
             total_bytes=ledger.total_bytes,
             budget_bytes=budget_bytes,
+            num_conversations=len(set[ConversationId]().union(*(node.users for node in nodes))),
             num_nodes=len(nodes),
             num_snapshots=sum(node.snapshot is not None for node in nodes),
             num_hot=len(self.parked),

@@ -11,6 +11,7 @@ from engine.cache.disk import tier
 from engine.events import (
     ClearDisk,
     Forget,
+    ReportStatistics,
     RequestFinished,
     SetDisk,
     Shutdown,
@@ -150,6 +151,20 @@ def test_forgetting_deletes_what_no_other_conversation_uses(
     second.run_until_idle()
     _close(second)
     assert not _files(tmp_path)
+
+
+def test_report_counts_conversations_in_memory_and_on_disk(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path)
+    for chat in ("A", "B"):
+        _turns(client, 1, chat)
+    client.send(Forget(ConversationId("A"), on_disk=False))
+    client.send(ReportStatistics())
+    reports = [one for one in client.run_until_idle() if isinstance(one, StatisticsReported)]
+    found = reports[-1].statistics
+    assert (found.num_conversations, found.disk_conversations) == (1, 2)
+    _close(client)
 
 
 def test_damaged_records_are_fed_again(open_tiny: OpenTiny, tmp_path: Path) -> None:

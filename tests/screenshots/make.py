@@ -59,9 +59,11 @@ CACHED = replace(
     NOTHING_CACHED,
     total_bytes=3_120_000_000,
     budget_bytes=11_400_000_000,
+    num_conversations=14,
     disk_bytes=6_210_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=412_000_000,
+    disk_conversations=42,
 )
 NO_MEMORY = OutOfMemoryError(
     "8.1 GB were needed and 6.0 GB are free.",

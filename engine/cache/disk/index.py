@@ -131,6 +131,10 @@ class Index:
                 entry.users |= users
             stop = entry.start
 
+    def users(self) -> set[str]:
+        """Return the conversations that use at least one record."""
+        return set[str]().union(*(entry.users for entry in self.entries.values()))
+
     def forget(self, user: str) -> list[Entry]:
         """Remove the records that hold text of one conversation only. Return the removed entries.
 

@@ -128,6 +128,7 @@ class DiskStatistics:
     nbytes: int = 0  # size of the records of this model
     other_bytes: int = 0  # size of the records of all other models
     num_records: int = 0
+    num_conversations: int = 0
     written_bytes: int = 0
     written_today_bytes: int = 0
     read_bytes: int = 0
@@ -584,6 +585,7 @@ class DiskTier:
             nbytes=self._index.nbytes,
             other_bytes=self._other_bytes,
             num_records=len(self._index.entries),
+            num_conversations=len(self._index.users()),
             written_bytes=self._written,
             written_today_bytes=self._written_today,
             read_bytes=self._read,

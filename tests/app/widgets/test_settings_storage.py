@@ -22,9 +22,11 @@ CACHED = replace(
     NOTHING_CACHED,
     total_bytes=1_200_000_000,
     budget_bytes=3_000_000_000,
+    num_conversations=1,
     disk_bytes=450_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=12_000_000,
+    disk_conversations=34,
 )
 
 
@@ -60,8 +62,8 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     assert page.memory.text() == page.used.text() == "Nothing yet"
     stage.engine.on_event(StatisticsReported(CACHED))
     stage.settle()
-    assert page.memory.text() == "1.2 GB of 3.0 GB"
-    assert page.used.text() == "450 MB of 20.0 GB, 12 MB written today"
+    assert page.memory.text() == "1.2 GB of 3.0 GB, 1 chat"
+    assert page.used.text() == "450 MB of 20.0 GB, 12 MB written today, 34 chats with this model"
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
     stage.engine.on_event(StatisticsReported(full))
     stage.settle()
