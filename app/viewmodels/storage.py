@@ -23,6 +23,12 @@ def disk_text(found: CacheStatistics | None) -> str:
     return words.used_on_disk(
         size=figures.file_size(found.disk_bytes),
         budget=figures.file_size(found.disk_budget_bytes),
-        today=figures.file_size(found.disk_written_today_bytes),
         num_chats=found.disk_conversations,
     )
+
+
+def written_text(found: CacheStatistics | None) -> str:
+    """Return how much was written to disk today."""
+    if found is None or not found.disk_written_today_bytes:
+        return words.NOTHING
+    return figures.file_size(found.disk_written_today_bytes)

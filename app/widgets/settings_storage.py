@@ -10,7 +10,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.storage import Storage
 from app.theme.palette import Theme
 from app.theme.tokens import Size
-from app.viewmodels.storage import disk_text, memory_text
+from app.viewmodels.storage import disk_text, memory_text, written_text
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.line_height import Sentences
@@ -35,6 +35,7 @@ class StoragePage(SettingsPage):
         sizes: dict[object, str] = {one: words.gigabytes(one) for one in _SIZES}
         self.limit = Segments(words.LIMIT, sizes, self)
         self.used = Sentences(self)
+        self.written = Sentences(self)
         self.clear = Button(words.CLEAR, self)
         self._build()
         self._connect()
@@ -43,13 +44,14 @@ class StoragePage(SettingsPage):
 
     def _build(self) -> None:
         self.clear.setAccessibleName(words.CLEAR_NAME)
-        for figures in (self.memory, self.used):
+        for figures in (self.memory, self.used, self.written):
             figures.setMinimumHeight(Size.CONTROL)  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
         self.add_row("", self.keep)
         self.add_note(words.KEEP_NOTE)
         self.add_row(words.LIMIT, self.limit)
         self.add_row(words.USED, self.used, fills=True)
+        self.add_row(words.WRITTEN, self.written, fills=True)
         self.add_row("", self.clear)
         self.add_note(words.CLEAR_NOTE)
         self.end()
@@ -76,6 +78,7 @@ class StoragePage(SettingsPage):
         found = self._storage.figures
         self.memory.setText(memory_text(found))
         self.used.setText(disk_text(found))
+        self.written.setText(written_text(found))
 
     @override
     def showEvent(self, event: QShowEvent) -> None:

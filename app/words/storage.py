@@ -13,6 +13,7 @@ KEEP_NOTE: Final = (
 LIMIT: Final = "Disk space"
 AUTOMATIC: Final = "Auto"
 USED: Final = "On disk"
+WRITTEN: Final = "Written today"
 NOTHING: Final = "Nothing yet"
 CLEAR: Final = "Clear"
 CLEAR_NAME: Final = "Clear the state of chats on disk"
@@ -28,9 +29,9 @@ def used(*, size: str, budget: str, num_chats: int) -> str:
     return f"{size} of {budget}, {_chats(num_chats)}"
 
 
-def used_on_disk(*, size: str, budget: str, today: str, num_chats: int) -> str:
+def used_on_disk(*, size: str, budget: str, num_chats: int) -> str:
     """Return the disk space of all models, and the number of chats of the loaded one."""
-    return f"{size} of {budget}, {today} written today, {_chats(num_chats)} with this model"
+    return f"{size} of {budget}, {_chats(num_chats)} with this model"
 
 
 def _chats(count: int) -> str:

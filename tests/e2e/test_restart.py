@@ -94,7 +94,7 @@ def test_clear_deletes_the_files_and_no_chat(
     assert isinstance(settings, SettingsWindow)
     QTest.mouseClick(list(settings.tabs.values())[-1], LEFT)
     page = settings.storage
-    real.wait_until(lambda: "written today" in page.used.text())
+    real.wait_until(lambda: page.written.text() != "Nothing yet")
     assert " of " in page.memory.text()
     page.keep.click()
     QTest.mouseClick(page.clear, LEFT)

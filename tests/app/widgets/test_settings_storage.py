@@ -63,7 +63,8 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     stage.engine.on_event(StatisticsReported(CACHED))
     stage.settle()
     assert page.memory.text() == "1.2 GB of 3.0 GB, 1 chat"
-    assert page.used.text() == "450 MB of 20.0 GB, 12 MB written today, 34 chats with this model"
+    assert page.used.text() == "450 MB of 20.0 GB, 34 chats with this model"
+    assert page.written.text() == "12 MB"
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
     stage.engine.on_event(StatisticsReported(full))
     stage.settle()
