@@ -32,10 +32,16 @@ def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
     return reports
 
 
+# Every model and template without drafts; every model, and one with thoughts, with drafts.
+CASES = [
+    *((name, template, False) for name in CONFIGS for template in Template),
+    *((name, Template.KEEPING, True) for name in CONFIGS),
+    ("qwen3_5", Template.THINKING, True),
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("speculates", [False, True])
-@pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", list(CONFIGS))
+@pytest.mark.parametrize(("name", "template", "speculates"), CASES)
 def test_script_gives_exact_answers_and_feeds_no_token_twice(
     open_tiny: OpenTiny,
     monkeypatch: pytest.MonkeyPatch,

@@ -149,7 +149,7 @@ MODELS = (
 
 def say(stage: Stage, text: str) -> None:
     stage.send(text)
-    stage.wait(SHORT_MS)
+    stage.settle()
 
 
 def answer(
@@ -158,7 +158,7 @@ def answer(
     if thought:
         stage.engine.think(thought)
     stage.answer(text)
-    stage.wait(SHORT_MS)
+    stage.settle()
     stage.engine.plan = following
 
 
