@@ -30,6 +30,7 @@ from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
+import mlx.core as mx
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -45,6 +46,20 @@ REPO = "someone/Large-4bit"
 MEGABYTES = 2_000
 MAX_TOKENS = 30_000  # of an answer
 LOOK_MS = 20  # interval at which the number of running answers is checked
+
+
+def endless_model(folder: Path) -> Path:
+    """Build a tiny model whose answers do not end: the logit of its end token is always 0."""
+    build_tiny("qwen3_5", folder, Template.KEEPING)
+    config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    file = str(folder / "model.safetensors")
+    weights = mx.load(file)
+    assert isinstance(weights, dict)
+    for name, weight in weights.items():
+        if name.endswith(("lm_head.weight", "embed_tokens.weight")):
+            weight[config["eos_token_id"]] = 0
+    mx.save_safetensors(file, weights, metadata={"format": "mlx"})  # pyright: ignore[reportUnknownMemberType]
+    return folder
 
 
 def start_answers(real: RealWindow, num_chats: int, seed: int) -> None:
@@ -171,7 +186,7 @@ def main() -> int:
     app = QApplication(sys.argv[:1])
     with tempfile.TemporaryDirectory() as temporary:
         data_dir = Path(temporary)
-        model = args.model or build_tiny("qwen3_5", data_dir / "m", Template.KEEPING)
+        model = args.model or endless_model(data_dir / "m")
         with closing(RealWindow(data_dir)) as real:
             real.launch(model)
             if args.download:
