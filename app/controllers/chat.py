@@ -48,6 +48,7 @@ from app.conversation.tree import (
     NodeId,
     Setup,
     set_system_prompt,
+    show_branch,
     show_version,
     shown_path,
     versions,
@@ -238,6 +239,14 @@ class ChatController(QObject):
         index = siblings.index(node_id) + step
         if 0 <= index < len(siblings):
             self._put(show_version(conversation, siblings[index]))
+
+    def show_branch(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Show the branch of a message. Do nothing if the message is on show or was deleted."""
+        conversation = self._desk.get(conversation_id)
+        node = conversation.nodes.get(node_id)
+        if node is None or node.deleted_at is not None or node in shown_path(conversation):
+            return
+        self._put(show_branch(conversation, node_id))
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
         self._put(set_system_prompt(self._desk.get(conversation_id), text))

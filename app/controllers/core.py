@@ -32,6 +32,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.search import SearchController
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
 from app.controllers.turns import Turns
@@ -89,6 +90,7 @@ class Core(QObject):
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
         )
+        self.search = SearchController(self.store, self.desk, self.library, self.chat)
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
@@ -109,6 +111,7 @@ class Core(QObject):
             self.preferences,
             self.exports,
             self.hub,
+            self.search,
         ):
             source.failed.connect(self.failed)
 

@@ -229,6 +229,13 @@ def show_version(conv: Conversation, node_id: NodeId) -> Conversation:
     return replace(conv, shown=shown)
 
 
+def show_branch(conv: Conversation, node_id: NodeId) -> Conversation:
+    """Show a message: on each level the version that leads to it, then the version itself."""
+    for node in path_to(conv, node_id):
+        conv = show_version(conv, node.node_id)
+    return conv
+
+
 def add_nodes(conv: Conversation, *added: MessageNode) -> Conversation:
     """Add messages, parents before children. Show each added version that is not deleted."""
     nodes, children, shown = dict(conv.nodes), dict(conv.children), dict(conv.shown)

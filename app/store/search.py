@@ -15,6 +15,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from app.conversation.folding import fold, search_text
 from app.conversation.text import clean_text
@@ -24,6 +25,7 @@ from app.store.database import Database
 from engine.types import ConversationId, Role
 
 FIRST_HITS = 50
+FIRST_TITLES = 20
 SLICE_MESSAGES = 200  # messages that one slice indexes: about 30 ms of the store thread
 SLICE_BYTES = 1_000_000
 _MAX_TERMS = 16
@@ -100,9 +102,9 @@ class MessageSearch:
         Case, accents and punctuation are ignored. A single letter matches only as a whole word, and
         is not searched for alone.
         """
-        terms = tuple(query_terms(words))
-        if all(_is_letter(term) for term in terms):
+        if not is_searchable(words):
             return ()
+        terms = tuple(query_terms(words))
         only = only or SearchFilter()
         rows = self._database.rows(
             statements.SEARCH_FIND,
@@ -133,6 +135,23 @@ class MessageSearch:
             for key, hits in groups.items()
         )
 
+    def find_titles(self, words: str, *, limit: int = FIRST_TITLES) -> tuple[ConversationHits, ...]:
+        """Return the newest conversations whose titles contain all words, without their messages."""
+        patterns = [match_pattern((term,)) for term in query_terms(words)]
+        if not patterns:
+            return ()
+        found = (
+            ConversationHits(
+                conversation_id=ConversationId(str(conversation_id)),
+                title=str(title),
+                updated_at=_number(updated_at),
+                hits=(),
+            )
+            for conversation_id, title, updated_at in self._database.rows(statements.SEARCH_TITLES)
+            if all(pattern.search(fold(str(title))[0]) for pattern in patterns)
+        )
+        return tuple(islice(found, limit))
+
     def _pending(self) -> tuple[int, int]:
         """Return the first and the last message number that is not indexed yet."""
         ((first, last),) = self._database.rows(statements.SEARCH_PENDING)
@@ -147,6 +166,11 @@ class MessageSearch:
             rows = self._database.rows(statements.DELETED_MESSAGES, (conversation_id,))
             found.update(node_id for (node_id,) in rows)
         return found
+
+
+def is_searchable(words: str) -> bool:
+    """Return True if the words are more than single letters."""
+    return not all(map(_is_letter, query_terms(words)))
 
 
 def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:

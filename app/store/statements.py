@@ -118,6 +118,10 @@ SEARCH_FIND = """
     ORDER BY message_search.rowid DESC
     LIMIT ?5
 """
+SEARCH_TITLES = """
+    SELECT conversation_id, title, updated_at FROM conversations
+    WHERE deleted_at IS NULL ORDER BY updated_at DESC
+"""
 # The deleted messages of a conversation, and all messages below them.
 DELETED_MESSAGES = """
     WITH RECURSIVE gone (node_id) AS (

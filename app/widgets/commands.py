@@ -37,6 +37,7 @@ class CommandId(StrEnum):
     FIND = "find"
     FIND_NEXT = "find-next"
     FIND_PREVIOUS = "find-previous"
+    SEARCH = "search"
     SIDEBAR = "sidebar"
     INSPECTOR = "inspector"
     LIGHT = "light"
@@ -164,6 +165,7 @@ COMMANDS = (
         menu=MenuName.EDIT,
         keys=Keys.FindPrevious,
     ),
+    MenuCommand(id=CommandId.SEARCH, text=words.SEARCH, menu=MenuName.EDIT, keys="Ctrl+Shift+F"),
     MenuCommand(
         id=CommandId.SIDEBAR,
         text=words.SHOW_SIDEBAR,

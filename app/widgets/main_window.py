@@ -173,9 +173,11 @@ class MainWindow(QMainWindow):
         core.idle.note_changed.connect(self._refresh_model)
         core.opening.note_changed.connect(self._refresh_model)
         core.chat.restored.connect(core.library.select)
+        core.search.located.connect(self.pane.transcript.show_message)
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
+        self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(self._rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self.pane.choose_model_requested.connect(self._choose_model)
@@ -207,6 +209,7 @@ class MainWindow(QMainWindow):
             CommandId.FIND: self.pane.find_bar.begin_search,
             CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
+            CommandId.SEARCH: self._search,
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),
@@ -306,6 +309,11 @@ class MainWindow(QMainWindow):
             value = replace(value, inspector_visible=False)
         preferences.set(value)
         self._apply_preferences()
+
+    def _search(self) -> None:
+        if not self.sidebar.isVisible():
+            self._toggle_sidebar()
+        self.sidebar.begin_search()
 
     def _is_narrow(self) -> bool:
         return self.width() < Size.SIDEBAR + Size.INSPECTOR + Size.WINDOW_MIN_WIDTH // 2

@@ -1,10 +1,10 @@
-"""The sidebar: buttons, the list of conversations, the undo toast, the model in use."""
+"""The sidebar: buttons, search, the list of conversations, the undo toast, the model in use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
@@ -17,10 +17,14 @@ from app.theme.tokens import Size, Space
 from app.viewmodels.conversations import ConversationsModel, make_rows
 from app.viewmodels.direction import isolated
 from app.viewmodels.models import shown_name, state_word
+from app.viewmodels.search import FoundRow, found_rows
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.icon_button import IconButton
+from app.widgets.line_height import Sentences
+from app.widgets.search_field import SearchField
+from app.widgets.search_results import SearchResults
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
 from app.words import commands, deleted, window as words
@@ -29,6 +33,8 @@ from engine.types import ConversationId
 
 class Sidebar(QWidget):
     """The left column of the window. The controllers provide its content and make all changes."""
+
+    search_ended = Signal()  # the receiver focuses another widget
 
     def __init__(
         self,
@@ -48,15 +54,25 @@ class Sidebar(QWidget):
         self._opening = core.opening
         self._origin = origin
         self._rows = ConversationsModel(self)
+        self._search = core.search
+        self.search = SearchField(theme, self)
         self.list = ConversationList(theme, self._rows, self)
+        self.results = SearchResults(theme, self)
+        self.nothing_found = Sentences(self)
         self.deleted_button = Button(deleted.TITLE, self)
         self.footer = SidebarFooter(self)
         self.toast = Toast(self)
         self._build(theme, actions)
         self._connect(core, actions)
         self._refresh_list()
+        self._show_found()
         self._show_deleted_button()
         self._refresh_footer()
+
+    def begin_search(self) -> None:
+        """Focus the search field, with its text selected."""
+        self.search.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
+        self.search.edit.selectAll()
 
     def _build(self, theme: Theme, actions: Actions) -> None:
         top = QHBoxLayout()
@@ -75,6 +91,9 @@ class Sidebar(QWidget):
         toast_box = QVBoxLayout()
         toast_box.setContentsMargins(Space.S, 0, Space.S, Space.S)
         toast_box.addWidget(self.toast)
+        self.nothing_found.setProperty("tone", "secondary")
+        self.nothing_found.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.nothing_found.setContentsMargins(Space.L + Space.XS, Space.S, Space.L, 0)
         self.deleted_button.setObjectName("recentlyDeleted")
         self.deleted_button.setProperty("kind", "row")
         deleted_box = QVBoxLayout()
@@ -84,7 +103,10 @@ class Sidebar(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(header)
+        layout.addWidget(self.search)
         layout.addWidget(self.list, 1)
+        layout.addWidget(self.results, 1)
+        layout.addWidget(self.nothing_found, 1)
         layout.addLayout(deleted_box)
         layout.addLayout(toast_box)
         layout.addWidget(self.footer)
@@ -96,6 +118,15 @@ class Sidebar(QWidget):
         self.list.keep_ready_requested.connect(self._library.keep_ready)
         self._rows.rename_requested.connect(self._library.rename)
         self._library.list_changed.connect(self._refresh_list)
+        self.search.edit.textChanged.connect(self._search.look_for)
+        self.search.edit.submitted.connect(self.results.open_first)
+        self.search.edit.left_below.connect(self.results.enter)
+        self.search.edit.ended.connect(self._end_search)
+        self.results.opened.connect(self._open_found)
+        self.results.typed.connect(self.search.type)
+        self.results.left_above.connect(self.search.edit.setFocus)
+        self.results.ended.connect(self._end_search)
+        self._search.changed.connect(self._show_found)
         self._library.deleted.connect(self._on_deleted)
         core.undo.undone.connect(self.toast.withdraw)
         core.turns.activity_changed.connect(self._on_activity_changed)
@@ -112,6 +143,23 @@ class Sidebar(QWidget):
         library = self._library
         rows = make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
         self.list.show_rows(rows, library.current)
+
+    def _show_found(self) -> None:
+        """Show the list of conversations, or what was found in place of it."""
+        found = self._search.found if self._search.words else None
+        self.results.show_rows(found_rows(found or ()))
+        if self._search.words:
+            self.nothing_found.setText(words.nothing_found(self._search.words))
+        self.list.setVisible(found is None)
+        self.results.setVisible(bool(found))
+        self.nothing_found.setVisible(found == ())
+
+    def _open_found(self, row: FoundRow) -> None:
+        self._search.open(row.conversation_id, row.node_id)
+
+    def _end_search(self) -> None:
+        self.search.edit.clear()
+        self.search_ended.emit()
 
     def _show_deleted_button(self) -> None:
         self.deleted_button.setVisible(bool(self._library.recently_deleted))

@@ -27,6 +27,7 @@ SELECT_ALL: Final = "Select All"
 FIND: Final = "Find in Chat…"
 FIND_NEXT: Final = "Find Next"
 FIND_PREVIOUS: Final = "Find Previous"
+SEARCH: Final = "Search All Chats…"
 
 SHOW_SIDEBAR: Final = "Show Sidebar"
 SHOW_INSPECTOR: Final = "Show Inspector"

@@ -35,6 +35,13 @@ NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept in memory"
 LOADING: Final = "Loading"  # accessible name of the model's progress bar
 
+# Texts of the search over all chats.
+SEARCH_FIELD: Final = "Search"
+SEARCH_RESULTS: Final = "Search results"
+CLEAR_SEARCH: Final = "End Search"
+YOU: Final = "You"  # author of a found message
+ANSWER: Final = "Answer"  # author of a found message
+
 # Texts of an empty chat.
 QUESTION: Final = "What are you working on?"
 RECENT: Final = "RECENT"
@@ -48,6 +55,20 @@ NOT_FOUND: Final = "Not found"
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
+
+
+def nothing_found(words: str) -> str:
+    return f"No chat contains “{words}”."
+
+
+def hits_spoken(*, title: str, count: int) -> str:
+    """Return the title of a chat and the number of its found messages, for screen readers."""
+    messages = "1 message" if count == 1 else f"{count:,} messages"
+    return f"{title}, {messages}" if count else title
+
+
+def hit_spoken(*, author: str, text: str) -> str:
+    return f"{author}: {text}"
 
 
 def forked_title(title: str) -> str:

@@ -441,6 +441,23 @@ def preset_name(stage: Stage) -> None:
     QTest.keyClicks(stage.window.findChildren(PresetSheet)[-1].name, "Patient teacher")
 
 
+def searching(stage: Stage) -> None:
+    two_versions(stage)
+    stage.run(CommandId.SEARCH)
+    QTest.keyClicks(stage.window.sidebar.search.edit, "snap")
+    stage.settle()
+    stage.wait(SHORT_MS)
+    stage.window.sidebar.results.setCurrentRow(1)
+
+
+def nothing_found(stage: Stage) -> None:
+    two_versions(stage)
+    stage.run(CommandId.SEARCH)
+    QTest.keyClicks(stage.window.sidebar.search.edit, "zebra")
+    stage.settle()
+    stage.wait(SHORT_MS)
+
+
 def reading_ahead(stage: Stage) -> None:
     """Show the note that the idle engine reads ahead, and three chats marked Keep in Memory."""
     two_versions(stage)
@@ -562,6 +579,8 @@ SCENES = {
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
     "inspector": WindowScene(inspector, ("normal", "small")),
+    "searching": WindowScene(searching, ("normal", "small")),
+    "nothing-found": WindowScene(nothing_found),
     "preset-name": WindowScene(preset_name),
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
     "thinking-menu": WindowScene(thinking_menu),

@@ -95,6 +95,13 @@ class TranscriptBinding(QObject):
         self._view.show_conversation(items, position, name=conversation_id)
         self._begin_streaming(items)
 
+    def show_message(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        """Scroll to a message: now, or when its conversation is shown."""
+        self.leave_at(conversation_id, ScrollPosition(node_id, 0))
+        if conversation_id == self._shown:
+            self._shown = None  # do not store the present position
+            self.show(conversation_id)
+
     def refresh(self, conversation_id: ConversationId) -> None:
         """Update the view if `conversation_id` is the conversation that is shown."""
         if conversation_id != self._shown:

@@ -244,3 +244,16 @@ def test_a_slice_ends_at_its_size(
 
     assert slices > 1
     check_index(database)
+
+
+def test_titles_are_found_without_their_messages(store: ConversationStore) -> None:
+    for name, title in (("A", "Zürich by train"), ("B", "Trains of Norway"), ("C", "Bread")):
+        writer = stored(store, "one", name=name)
+        store.save(set_title(writer.conv, title), since=writer.conv)
+    titles = [one.title for one in store.search.find_titles("train")]
+    assert sorted(titles) == ["Trains of Norway", "Zürich by train"]
+    (found_title,) = store.search.find_titles("TRAIN zurich")
+    assert (found_title.title, found_title.hits) == ("Zürich by train", ())
+    assert len(store.search.find_titles("train", limit=1)) == 1
+    assert store.search.find_titles("rain") == ()
+    assert store.search.find_titles("...") == ()

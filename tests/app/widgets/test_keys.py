@@ -177,6 +177,7 @@ CASES = {
     CommandId.FIND: KeyCase(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
     CommandId.FIND_NEXT: KeyCase(looked_for, lambda stage: found(stage) == "2 of 3"),
     CommandId.FIND_PREVIOUS: KeyCase(looked_for, lambda stage: found(stage) == "3 of 3"),
+    CommandId.SEARCH: KeyCase(nothing, lambda stage: stage.window.sidebar.search.edit.hasFocus()),
     CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),
     CommandId.INSPECTOR: KeyCase(nothing, lambda stage: stage.window.inspector.isVisible()),
     CommandId.ZOOM_IN: KeyCase(nothing, lambda stage: zoom(stage) > 100),

@@ -86,16 +86,17 @@ def test_tab_visits_links_and_buttons_in_reading_order(window: Window) -> None:
     forth = window.walk()
     assert forth == [
         "transcript",
-        *("Edit", "Copy"),
+        *("Edit", "Copy", "Fork into a New Chat"),
         *("one", "two", "Save…", "Copy", "three"),
         *("Copy", "Regenerate", "Edit Answer", "Fork into a New Chat"),
         "after",
     ]
     window.press(Key.Key_Backtab)
     assert window.walk(Key.Key_Backtab) == ["before"]
-    window.press(*[Key.Key_Tab] * 4)
+    window.press(*[Key.Key_Tab] * 5)
     assert window.where() == "one"
-    assert window.walk(Key.Key_Backtab) == ["Copy", "Edit", "transcript", "before"]
+    fork = "Fork into a New Chat"
+    assert window.walk(Key.Key_Backtab) == [fork, "Copy", "Edit", "transcript", "before"]
 
 
 def test_return_clicks_the_focused_link_or_button(window: Window) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
@@ -9,6 +11,7 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
+from engine.types import Role
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
@@ -45,6 +48,29 @@ def open_chat(person: Person) -> bool:
     before = person.current
     person.click(person.window.sidebar.list.viewport(), person.random.choice(points))
     person.wait_until(lambda: person.current != before)
+    return True
+
+
+@kind("search all chats")
+def search_chats(person: Person) -> bool:
+    """Search for a word of a message, open the first result, and end the search."""
+    questions = [item.text for item in person.items if item.role is Role.USER]
+    known = [word for text in questions for word in re.findall(r"\b[a-z]{3,20}\b", text)]
+    if person.answers or not known:
+        return False
+    person.press(Qt.Key.Key_F, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    sidebar = person.window.sidebar
+    assert sidebar.search.edit.hasFocus()
+    QTest.keyClicks(sidebar.search.edit, person.random.choice(known))
+    person.settle()
+    person.settle()  # the letters that were typed during the first search
+    assert sidebar.results.isVisible()
+    person.press(Qt.Key.Key_Return)
+    person.settle()
+    row = sidebar.results.currentRow()
+    assert row == 0
+    person.press(Qt.Key.Key_Escape)
+    assert sidebar.list.isVisible()
     return True
 
 

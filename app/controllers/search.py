@@ -1,0 +1,102 @@
+"""Search over the titles and messages of all conversations. Main thread.
+
+The store thread searches. While it works, only the newest words wait: what is typed fast is searched
+for once.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.store_lane import StoreLane
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.conversation.tree import NodeId
+from app.store.conversations import ConversationStore
+from app.store.search import ConversationHits, is_searchable
+from engine.types import ConversationId
+
+
+class SearchController(QObject):
+    """The words that the user searches for, and the conversations that contain them."""
+
+    changed = Signal()  # the words or the found conversations have changed
+    # arguments: ConversationId, NodeId of a message that is about to be shown
+    located = Signal(object, object)
+    failed = Signal(object)  # argument: the Problem of a failed search
+
+    def __init__(
+        self, store: StoreLane, desk: Desk, library: LibraryController, chat: ChatController
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._desk = desk
+        self._library = library
+        self._chat = chat
+        self.words = ""
+        self.found: tuple[ConversationHits, ...] | None = None  # None until a search has ended
+        self._is_searching = False
+        library.list_changed.connect(self.search_again)
+
+    def look_for(self, words: str) -> None:
+        """Search for all words. If there are only single letters, end the search."""
+        words = words.strip() if is_searchable(words) else ""
+        if words == self.words:
+            return
+        self.words = words
+        if not words:
+            self.found = None
+        self.changed.emit()
+        self.search_again()
+
+    def search_again(self) -> None:
+        """Search for the same words again, because a conversation has changed."""
+        if self.words and not self._is_searching:
+            self._is_searching = True
+            self._store.run(
+                partial(_find, self.words), partial(self._on_found, self.words), self._on_failed
+            )
+
+    def open(self, conversation_id: ConversationId, node_id: NodeId | None) -> None:
+        """Show a conversation. With node_id, show the branch of this message, and scroll to it."""
+        if node_id is None:
+            self._library.select(conversation_id)
+        else:
+            self._desk.open(
+                conversation_id,
+                lambda _conversation: self._show(conversation_id, node_id),
+                self.failed.emit,
+            )
+
+    def _show(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+        self._chat.show_branch(conversation_id, node_id)
+        self.located.emit(conversation_id, node_id)
+        self._library.select(conversation_id)
+
+    def _on_found(self, words: str, found: tuple[ConversationHits, ...]) -> None:
+        self._is_searching = False
+        if words != self.words:
+            self.search_again()
+            return
+        self.found = found
+        self.changed.emit()
+
+    def _on_failed(self, problem: object) -> None:
+        self._is_searching = False
+        self.failed.emit(problem)
+
+
+def _find(words: str, store: ConversationStore) -> tuple[ConversationHits, ...]:
+    """Return the conversations that contain these words, those with the words in the title first."""
+    by_text = store.search.find(words)
+    known = {found.conversation_id for found in by_text}
+    by_title = store.search.find_titles(words)
+    titled = {found.conversation_id for found in by_title}
+    return (
+        *(found for found in by_text if found.conversation_id in titled),
+        *(found for found in by_title if found.conversation_id not in known),
+        *(found for found in by_text if found.conversation_id not in titled),
+    )

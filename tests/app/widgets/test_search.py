@@ -1,0 +1,157 @@
+"""The search over all conversations in the sidebar, used with keys and mouse."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.viewmodels.search import FoundRow
+from app.widgets.commands import CommandId
+from app.widgets.search_results import SearchResults
+from tests.fakes.stage import Stage
+
+Key = Qt.Key
+
+
+def search(stage: Stage, words: str) -> SearchResults:
+    stage.run(CommandId.SEARCH)
+    QTest.keyClicks(stage.window.sidebar.search.edit, words)
+    settle(stage)
+    return stage.window.sidebar.results
+
+
+def settle(stage: Stage) -> None:
+    """Wait for the running search, and for that of the words that were typed meanwhile."""
+    stage.settle()
+    stage.settle()
+
+
+def rows(results: SearchResults) -> list[FoundRow]:
+    return [
+        results.item(number).data(Qt.ItemDataRole.UserRole) for number in range(results.count())
+    ]
+
+
+@pytest.fixture
+def chats(stage: Stage) -> Stage:
+    """Return a window with two conversations. The newest one is on show."""
+    stage.chat("How do foxes hunt?", "By **ear**, mostly.")
+    stage.chat("And in winter?", "They dive into the snow.")
+    stage.run(CommandId.NEW_CHAT)
+    stage.rig.origin.time_s += 1
+    stage.chat("Bread without yeast", "Use soda, or a fox.")
+    return stage
+
+
+def test_found_messages_stand_below_their_conversations(chats: Stage) -> None:
+    results = search(chats, "FOX")
+    assert results.isVisible()
+    assert not chats.list.isVisible()
+    assert [row.text for row in rows(results)] == [
+        "How do foxes hunt?",
+        "How do foxes hunt?",
+        "Bread without yeast",
+        "Use soda, or a fox.",
+    ]
+    hit = rows(results)[3]
+    assert hit.text[hit.start : hit.end] == "fox"
+    assert hit.spoken == "Answer: Use soda, or a fox."
+    assert rows(results)[0].spoken == "How do foxes hunt?, 1 message"
+
+
+def test_marks_of_bold_text_are_left_out(chats: Stage) -> None:
+    hit = rows(search(chats, "ear"))[1]
+    assert hit.text == "By ear, mostly."
+    assert hit.text[hit.start : hit.end] == "ear"
+
+
+def test_return_opens_the_first_conversation_and_esc_ends_the_search(chats: Stage) -> None:
+    results = search(chats, "winter")
+    field = chats.window.sidebar.search.edit
+    QTest.keyClick(field, Key.Key_Return)
+    chats.settle()
+    assert chats.texts[0] == "How do foxes hunt?"
+    assert results.isVisible(), "the search goes on"
+    QTest.keyClick(field, Key.Key_Escape)
+    assert field.text() == ""
+    assert chats.list.isVisible()
+    assert chats.edit.hasFocus()
+
+
+def test_click_opens_the_message_on_its_branch(chats: Stage) -> None:
+    view = chats.pane.view
+    chats.click_row("How do foxes hunt?")
+    view.edit_submitted.emit(chats.items[2].key, "And in summer?")
+    chats.settle()
+    chats.answer("They eat berries.")
+    assert "They dive into the snow." not in chats.texts
+    results = search(chats, "snow")
+    rect = results.visualItemRect(results.item(1))
+    QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    chats.settle()
+    assert "They dive into the snow." in chats.texts
+
+
+def test_click_scrolls_to_the_message(chats: Stage) -> None:
+    chats.chat("A list, please", "\n\n".join(f"Line {number}" for number in range(80)))
+    results = search(chats, "soda")
+    rect = results.visualItemRect(results.item(1))
+    for scrolled_to in (None, 0):
+        if scrolled_to is not None:
+            chats.pane.view.verticalScrollBar().setValue(scrolled_to)
+        QTest.mouseClick(results.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+        chats.settle()
+        position = chats.pane.transcript.position
+        assert position is not None
+        assert position.key == chats.items[1].key
+
+
+def test_arrow_keys_lead_into_the_results_and_back(chats: Stage) -> None:
+    results = search(chats, "fox")
+    field = chats.window.sidebar.search.edit
+    QTest.keyClick(field, Key.Key_Down)
+    assert results.hasFocus()
+    QTest.keyClick(results, Key.Key_Down)
+    QTest.keyClick(results, Key.Key_Return)
+    chats.settle()
+    assert chats.texts[0] == "How do foxes hunt?"
+    QTest.keyClick(results, Key.Key_Up)
+    QTest.keyClick(results, Key.Key_Up)
+    assert field.hasFocus()
+    QTest.keyClick(field, Key.Key_Down)
+    QTest.keyClicks(results, "es")
+    settle(chats)
+    assert field.text() == "foxes"
+    assert [row.text for row in rows(results)] == ["How do foxes hunt?"] * 2
+
+
+def test_sentence_stands_where_nothing_is_found(chats: Stage) -> None:
+    sidebar = chats.window.sidebar
+    search(chats, "zebra")
+    assert sidebar.nothing_found.isVisible()
+    assert sidebar.nothing_found.text() == "No chat contains “zebra”."
+    QTest.mouseClick(sidebar.search.clear_button, Qt.MouseButton.LeftButton)
+    assert chats.list.isVisible()
+    assert not sidebar.search.clear_button.isVisible()
+
+
+def test_single_letter_is_not_searched_for(chats: Stage) -> None:
+    search(chats, "f")
+    assert chats.list.isVisible()
+
+
+def test_results_follow_the_conversations(chats: Stage) -> None:
+    results = search(chats, "snow")
+    assert len(rows(results)) == 2
+    chats.rig.core.library.delete(rows(results)[0].conversation_id)
+    settle(chats)
+    assert not results.isVisible()
+    assert chats.window.sidebar.nothing_found.isVisible()
+
+
+def test_command_shows_a_hidden_sidebar(chats: Stage) -> None:
+    chats.run(CommandId.SIDEBAR)
+    assert not chats.window.sidebar.isVisible()
+    chats.run(CommandId.SEARCH)
+    assert chats.window.sidebar.search.edit.hasFocus()
