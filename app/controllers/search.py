@@ -15,7 +15,6 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.conversation.tree import NodeId
-from app.store.conversations import ConversationStore
 from app.store.search import ConversationHits, is_searchable
 from engine.types import ConversationId
 
@@ -56,8 +55,11 @@ class SearchController(QObject):
         """Search for the same words again, because a conversation has changed."""
         if self.words and not self._is_searching:
             self._is_searching = True
+            words = self.words
             self._store.run(
-                partial(_find, self.words), partial(self._on_found, self.words), self._on_failed
+                lambda store: store.search.find_anywhere(words),
+                partial(self._on_found, words),
+                self._on_failed,
             )
 
     def open(self, conversation_id: ConversationId, node_id: NodeId | None) -> None:
@@ -87,16 +89,3 @@ class SearchController(QObject):
     def _on_failed(self, problem: object) -> None:
         self._is_searching = False
         self.failed.emit(problem)
-
-
-def _find(words: str, store: ConversationStore) -> tuple[ConversationHits, ...]:
-    """Return the conversations that contain these words, those with the words in the title first."""
-    by_text = store.search.find(words)
-    known = {found.conversation_id for found in by_text}
-    by_title = store.search.find_titles(words)
-    titled = {found.conversation_id for found in by_title}
-    return (
-        *(found for found in by_text if found.conversation_id in titled),
-        *(found for found in by_title if found.conversation_id not in known),
-        *(found for found in by_text if found.conversation_id not in titled),
-    )

@@ -135,6 +135,18 @@ class MessageSearch:
             for key, hits in groups.items()
         )
 
+    def find_anywhere(self, words: str) -> tuple[ConversationHits, ...]:
+        """Return the conversations with these words in the title, then those with them in a message."""
+        by_text = self.find(words)
+        known = {found.conversation_id for found in by_text}
+        by_title = self.find_titles(words)
+        titled = {found.conversation_id for found in by_title}
+        return (
+            *(found for found in by_text if found.conversation_id in titled),
+            *(found for found in by_title if found.conversation_id not in known),
+            *(found for found in by_text if found.conversation_id not in titled),
+        )
+
     def find_titles(self, words: str, *, limit: int = FIRST_TITLES) -> tuple[ConversationHits, ...]:
         """Return the newest conversations whose titles contain all words, without their messages."""
         patterns = [match_pattern((term,)) for term in query_terms(words)]
