@@ -24,6 +24,7 @@ from app.controllers.exports import Exports
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
+from app.controllers.imports import Imports
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
@@ -83,7 +84,7 @@ class Core(QObject):
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
         )
-        self.exports = Exports(self._lane)
+        self.exports = Exports(self._lane, self.store)
         self.undo = UndoList()
         self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
@@ -91,6 +92,7 @@ class Core(QObject):
             self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat)
+        self.imports = Imports(self.store, self.desk, self.library)
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
@@ -112,6 +114,7 @@ class Core(QObject):
             self.exports,
             self.hub,
             self.search,
+            self.imports,
         ):
             source.failed.connect(self.failed)
 
@@ -132,6 +135,8 @@ class Core(QObject):
         self.opening.close()
         self.copies.close()
         self.hub.close()
+        self.exports.close()
+        self.imports.close()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
         self.storage.stop()

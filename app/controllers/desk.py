@@ -94,6 +94,23 @@ class Desk(QObject):
         if conversation_id not in self._open:
             self._read(conversation_id)
 
+    def load_again(self, conversation_id: ConversationId) -> None:
+        """Load an open conversation again, because an import has added messages to it.
+
+        A conversation that changes meanwhile, or has a running turn, keeps its value in memory. Its
+        new messages are there after it has been closed.
+        """
+        before = self._open.get(conversation_id)
+        if before is None or conversation_id in self._pinned | self._unsaved:
+            return
+
+        def on_loaded(loaded: Conversation) -> None:
+            if self._open.get(conversation_id) is before and conversation_id not in self._pinned:
+                self._open[conversation_id] = loaded
+                self.changed.emit(conversation_id)
+
+        self._store.load(conversation_id, on_loaded, self.failed.emit)
+
     def save(self, conversation: Conversation) -> None:
         """Replace the value of an open conversation, and write it to the store."""
         self._open[conversation.conversation_id] = conversation

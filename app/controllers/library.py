@@ -120,6 +120,10 @@ class LibraryController(QObject):
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
         self._store.run(lambda store: store.deleted(), self._on_deleted_loaded, self.failed.emit)
 
+    def load_again(self) -> None:
+        """Load the list again, because an import has added or restored conversations."""
+        self._store.run(lambda store: store.summaries(), self._on_imported, self.failed.emit)
+
     def activity(self, conversation_id: ConversationId) -> str:
         """Return the decoding speed of a conversation's running answer, as text for the list.
 
@@ -290,6 +294,14 @@ class LibraryController(QObject):
             if conversation_id not in self._desk and conversation_id not in self._deleted:
                 self._summaries[conversation_id] = summary
         self.list_changed.emit()
+
+    def _on_imported(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        for summary in summaries:
+            if summary.conversation_id in self._deleted:
+                self._end_deletion(summary.conversation_id)
+                self._summaries[summary.conversation_id] = summary
+        self._on_summaries(summaries)
+        self.recently_deleted_changed.emit()
 
     def _on_deleted_loaded(self, stored: tuple[DeletedConversation, ...]) -> None:
         """List the deleted conversations. Undo restores those that were deleted a short time ago."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -14,6 +15,16 @@ from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
 
 KINDS = (".json", ".md", ".html", ".txt")
+
+
+_NO_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]+')
+_NAME_LEN = 80
+
+
+def file_name(title: str) -> str:
+    """Return a name for the file of a conversation, without an ending."""
+    name = " ".join(_NO_NAME.sub(" ", title).split())
+    return name.strip(" .")[:_NAME_LEN].strip() or words.UNTITLED
 
 
 class ExportKindError(UserFixableError):

@@ -25,6 +25,9 @@ class CommandId(StrEnum):
     """Ids of the commands. An id is also the objectName of its QAction."""
 
     NEW_CHAT = "new-chat"
+    IMPORT = "import"
+    EXPORT = "export"
+    EXPORT_ALL = "export-all"
     SETTINGS = "settings"
     CLOSE = "close"
     QUIT = "quit"
@@ -53,6 +56,7 @@ class CommandId(StrEnum):
     CONTINUE = "continue"
     EDIT_LAST = "edit-last"
     COPY_LAST = "copy-last"
+    COPY_CHAT = "copy-chat"
     DELETE_LAST = "delete-last"
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
@@ -117,6 +121,9 @@ _PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Ta
 
 COMMANDS = (
     MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
+    MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
+    MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
     MenuCommand(
         id=CommandId.SETTINGS,
         text=words.SETTINGS,
@@ -236,6 +243,7 @@ COMMANDS = (
     MenuCommand(
         id=CommandId.COPY_LAST, text=words.COPY_LAST, menu=MenuName.CHAT, keys="Ctrl+Shift+C"
     ),
+    MenuCommand(id=CommandId.COPY_CHAT, text=words.COPY_CHAT, menu=MenuName.CHAT),
     MenuCommand(
         id=CommandId.DELETE_LAST,
         text=words.DELETE_LAST,

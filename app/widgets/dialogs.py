@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
-from app.words import commands, dialogs as words, window
+from app.exchange.importing import Unreadable
+from app.words import commands, dialogs as words, exchange, window
 from engine.types import Problem
+
+_SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
 
 
 def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
@@ -39,6 +42,60 @@ def ask_where_to_save(parent: QWidget, suggested: str, on_chosen: Callable[[Path
 
     dialog.fileSelected.connect(on_selected)
     dialog.open()
+
+
+def ask_where_to_export(
+    parent: QWidget, suggested: str, kind: str, on_chosen: Callable[[Path], object]
+) -> None:
+    """Ask for a file to export to. `kind` is its ending at first; the user may choose another."""
+    dialog = QFileDialog(parent, words.SAVE_AS)
+    dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+    dialog.setDirectory(
+        QStandardPaths.writableLocation(QStandardPaths.StandardLocation.DownloadLocation)
+    )
+    dialog.setNameFilters(list(exchange.KINDS.values()))
+    endings = {text: ending for ending, text in exchange.KINDS.items()}
+
+    def on_kind(text: str) -> None:
+        dialog.setDefaultSuffix(endings[text])
+
+    dialog.filterSelected.connect(on_kind)
+    dialog.selectNameFilter(exchange.KINDS[kind])
+    dialog.setDefaultSuffix(kind)
+    dialog.selectFile(suggested + kind)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(path: str) -> None:
+        on_chosen(Path(path))
+
+    dialog.fileSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_for_imports(parent: QWidget, on_chosen: Callable[[list[Path]], object]) -> None:
+    dialog = QFileDialog(parent, exchange.IMPORTED)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setNameFilter(exchange.IMPORT_FILES)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(files: list[str]) -> None:
+        on_chosen([Path(file) for file in files])
+
+    dialog.filesSelected.connect(on_selected)
+    dialog.open()
+
+
+def show_unreadable(parent: QWidget, summary: str, items: Sequence[Unreadable]) -> None:
+    """Show the summary of an import, and what could not be read."""
+    box = QMessageBox(QMessageBox.Icon.Information, exchange.IMPORTED, summary, parent=parent)
+    lines = [(one.name, one.reason) for one in items]
+    shown = exchange.lines(lines[:_SHOWN_LINES])
+    box.setInformativeText(f"{exchange.unreadable(len(lines))}\n{shown}")
+    if len(lines) > _SHOWN_LINES:
+        box.setDetailedText(exchange.lines(lines))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
 
 
 def show_problem(problem: Problem) -> None:

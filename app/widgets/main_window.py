@@ -42,6 +42,7 @@ from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_action
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
 from app.widgets.editing import TextCommands
+from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
@@ -85,6 +86,7 @@ class MainWindow(QMainWindow):
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
         self._text_commands = TextCommands(self.pane.view, core.undo)
+        self._exchange = ExchangeCommands(self, core, origin)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
@@ -197,6 +199,9 @@ class MainWindow(QMainWindow):
         text = self._text_commands
         return {
             CommandId.NEW_CHAT: self._new_chat,
+            CommandId.IMPORT: self._exchange.import_chats,
+            CommandId.EXPORT: self._exchange.export_chat,
+            CommandId.EXPORT_ALL: self._exchange.export_all,
             CommandId.SETTINGS: self._open_settings,
             CommandId.CLOSE: self._close_active,
             CommandId.QUIT: self._quitting.quit,
@@ -225,6 +230,7 @@ class MainWindow(QMainWindow):
             CommandId.CONTINUE: transcript.continue_last,
             CommandId.EDIT_LAST: transcript.edit_last,
             CommandId.COPY_LAST: transcript.copy_last,
+            CommandId.COPY_CHAT: self._exchange.copy_chat,
             CommandId.DELETE_LAST: transcript.delete_last,
             CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
             CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
@@ -374,6 +380,9 @@ class MainWindow(QMainWindow):
             (CommandId.CONTINUE, transcript.can_continue and not answering),
             (CommandId.EDIT_LAST, transcript.has_messages and not answering),
             (CommandId.COPY_LAST, transcript.has_messages),
+            (CommandId.COPY_CHAT, transcript.has_messages),
+            (CommandId.EXPORT, transcript.has_messages),
+            (CommandId.EXPORT_ALL, bool(self._core.library.summaries)),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),

@@ -8,10 +8,12 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
+from app.controllers.imports import ImportResult
 from app.theme.tokens import Size, Space
 from app.widgets.chat_pane import ChatPane
+from app.widgets.dialogs import show_unreadable
 from app.widgets.toast import Toast
-from app.words import commands, window as words
+from app.words import commands, dialogs, exchange, window as words
 
 
 class PaneToast(Toast):
@@ -24,6 +26,10 @@ class PaneToast(Toast):
         pane.said.connect(self.say)
         core.undo.undone.connect(self.withdraw)
         core.exports.saved.connect(self._on_saved)
+        core.exports.exported.connect(self._on_exported)
+        self._imports = core.imports
+        core.imports.progressed.connect(self._on_import_progressed)
+        core.imports.ended.connect(self._on_imported)
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)
         core.presets.deleted.connect(self._on_preset_deleted)
@@ -52,6 +58,18 @@ class PaneToast(Toast):
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))
+
+    def _on_exported(self, number: int, name: str) -> None:
+        self.say(exchange.exported_chats(number, name))
+
+    def _on_import_progressed(self, share: float) -> None:
+        self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)
+
+    def _on_imported(self, result: ImportResult) -> None:
+        summary = exchange.imported(result.added, result.grown, result.present)
+        self.say(summary)
+        if result.unreadable:
+            show_unreadable(self._window, summary, result.unreadable)
 
     def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
         self.offer(words.deleted_messages(num_messages), commands.UNDO, undo)

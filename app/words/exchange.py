@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 # Reasons why a file or a conversation cannot be imported.
@@ -24,12 +25,28 @@ TAKEN: Final = "Its messages belong to another conversation here."
 NO_QUESTION: Final = "(This conversation began with an answer.)"
 NO_TEXT: Final = "(An image or a file was here.)"
 
+# Texts of the dialogs in the window.
+ALL_CHATS: Final = "Rejoinder Chats"  # suggested name of a file with all chats
+UNTITLED: Final = "Chat"  # suggested name of a file if the title has no letter that a name may have
+KINDS: Final = {
+    ".md": "Markdown (*.md)",
+    ".json": "JSON, with all versions (*.json)",
+    ".html": "Web page (*.html)",
+    ".txt": "Text (*.txt)",
+}
+
+IMPORT_FILES: Final = (
+    "Chats of Rejoinder, ChatGPT, Claude, LM Studio, Open WebUI, Jan (*.json *.zip)"
+)
+IMPORTED: Final = "Import Chats"  # title of the box that lists what could not be read
+
 # Headings in exported files.
 YOU: Final = "You"
 ASSISTANT: Final = "Assistant"
 SYSTEM_PROMPT: Final = "System prompt"
 THOUGHTS: Final = "Thoughts"
 
+STOPPED: Final = "The export was stopped."
 ALREADY_HERE: Final = "already here"
 NOTHING_FOUND: Final = "Nothing was found."
 WHICH_KIND: Final = "The file name must end in .json, .md, .html or .txt."
@@ -53,8 +70,22 @@ def imported(added: int, grown: int, present: int) -> str:
     return ", ".join(parts) + "."
 
 
+def importing(percent: int) -> str:
+    return f"Importing chats… {percent} %"
+
+
+def lines(items: Iterable[tuple[str, str]]) -> str:
+    """Return a line for each file or conversation that could not be read, with the reason."""
+    return "\n".join(f"{name}: {reason}" for name, reason in items)
+
+
 def exported(number: int, name: str) -> str:
     return f"{count(number, 'conversation')} exported to {name}."
+
+
+def exported_chats(number: int, name: str) -> str:
+    """Return the sentence of the window after an export."""
+    return f"Exported to “{name}”" if number == 1 else f"Exported {number:,} chats to “{name}”"
 
 
 def unreadable(number: int) -> str:

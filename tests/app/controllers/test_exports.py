@@ -6,15 +6,32 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.exports import Exports
-from engine.types import Problem
+from app.conversation.tree import Conversation
+from app.exchange.importing import Import
+from app.store.conversations import open_store
+from engine.types import ConversationId, Problem
+from tests.fakes.conversations import ConversationWriter
 
 
 @pytest.fixture
-def exports() -> Iterator[Exports]:
+def store(tmp_path: Path) -> Iterator[StoreLane]:
+    file = tmp_path / "data" / "conversations.db"
+    file.parent.mkdir()
+    lane = StoreLane(lambda: open_store(file, now=0.0))
+    lane.open()
+    yield lane
+    lane.close()
+
+
+@pytest.fixture
+def exports(store: StoreLane) -> Iterator[Exports]:
     lane = TaskLane("files")
-    yield Exports(lane)
+    exports = Exports(lane, store)
+    yield exports
+    exports.close()
     lane.stop()
 
 
@@ -26,7 +43,7 @@ def test_save_replaces_an_existing_file(exports: Exports, qtbot: QtBot, tmp_path
     exports.save(path, "caf\u00e9\n")
     qtbot.waitUntil(lambda: saved == ["code.py"])
     assert path.read_bytes() == "caf\u00e9\n".encode()
-    assert list(tmp_path.iterdir()) == [path]
+    assert {one.name for one in tmp_path.iterdir()} == {"data", path.name}
 
 
 def test_save_in_missing_folder_emits_the_problem(
@@ -38,3 +55,49 @@ def test_save_in_missing_folder_emits_the_problem(
     exports.save(path, "text")
     qtbot.waitUntil(lambda: bool(failed))
     assert str(path) in failed[0].cause
+
+
+def stored(store: StoreLane, count: int) -> list[Conversation]:
+    written: list[Conversation] = []
+    for number in range(count):
+        writer = ConversationWriter(f"chat-{number}")
+        writer.send(f"Question {number}", "Noted.")
+        written.append(writer.conv)
+        store.save(writer.conv, print)
+    return written
+
+
+def test_all_conversations_are_exported_in_batches(
+    exports: Exports, store: StoreLane, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chats = stored(store, 45)
+    path = tmp_path / "all.json"
+    exported: list[tuple[int, str]] = []
+
+    def on_exported(number: int, name: str) -> None:
+        exported.append((number, name))
+
+    exports.exported.connect(on_exported)
+    exports.export_several(path, [one.conversation_id for one in chats])
+    exports.export_several(tmp_path / "two.md", [one.conversation_id for one in chats[:2]])
+    qtbot.waitUntil(lambda: exported == [(45, "all.json"), (2, "two.md")])
+    assert list(Import([path], now=0.0).found()) == chats
+    assert "## You\n\nQuestion 1" in (tmp_path / "two.md").read_text(encoding="utf-8")
+
+
+def test_conversation_that_cannot_be_loaded_leaves_no_file(
+    exports: Exports, store: StoreLane, qtbot: QtBot, tmp_path: Path
+) -> None:
+    chats = [one.conversation_id for one in stored(store, 3)]
+    failed: list[Problem] = []
+    exports.failed.connect(failed.append)
+    exports.export_several(tmp_path / "all.json", [*chats, ConversationId("gone")])
+    qtbot.waitUntil(lambda: bool(failed))
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]
+
+
+def test_end_of_the_app_stops_an_export(exports: Exports, store: StoreLane, tmp_path: Path) -> None:
+    chats = [one.conversation_id for one in stored(store, 3)]
+    exports.export_several(tmp_path / "all.json", chats)
+    exports.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["data"]

@@ -10,7 +10,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QMessageBox, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QFileDialog,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QWidget,
+)
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
@@ -177,6 +185,7 @@ CASES = {
     CommandId.FIND: KeyCase(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
     CommandId.FIND_NEXT: KeyCase(looked_for, lambda stage: found(stage) == "2 of 3"),
     CommandId.FIND_PREVIOUS: KeyCase(looked_for, lambda stage: found(stage) == "3 of 3"),
+    CommandId.EXPORT: KeyCase(talked, lambda stage: bool(stage.window.findChildren(QFileDialog))),
     CommandId.SEARCH: KeyCase(nothing, lambda stage: stage.window.sidebar.search.edit.hasFocus()),
     CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),
     CommandId.INSPECTOR: KeyCase(nothing, lambda stage: stage.window.inspector.isVisible()),

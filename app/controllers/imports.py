@@ -1,0 +1,181 @@
+"""Import of conversations from files of this and other apps. Main thread.
+
+The import thread reads a few conversations, then the store thread writes them, then the next ones are
+read. Memory stays small, and the store runs other calls in between. A cancelled import ends after the
+present batch. The written conversations stay, and a later import of the same files skips them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.store_lane import StoreLane
+from app.bridge.tasks import TaskLane
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.conversation.tree import Conversation
+from app.exchange.importing import Import, Unreadable
+from app.store.conversations import ConversationStore, Merged
+from app.store.errors import MessagesTakenError
+from app.words import exchange as words
+from engine.types import ConversationId, Problem
+
+_BATCH_CHATS = 20
+_BATCH_MESSAGES = 1000
+_REPORT_S = 0.5  # seconds between two reports of the progress
+
+
+@dataclass(frozen=True, slots=True)
+class ImportResult:
+    """The outcome of an import that has ended."""
+
+    added: int  # new conversations
+    grown: int  # conversations with new messages
+    present: int  # conversations that were there already
+    unreadable: tuple[Unreadable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Conversations that were read together."""
+
+    conversations: tuple[Conversation, ...]
+    unreadable: tuple[Unreadable, ...]
+    share: float  # share of the files that has been read
+    is_last: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The outcome of writing a batch."""
+
+    outcomes: tuple[tuple[ConversationId, Merged], ...]
+    refused: tuple[Unreadable, ...]
+
+
+class Imports(QObject):
+    """The import that is running, if any."""
+
+    progressed = Signal(float)  # argument: share of the files that has been read
+    ended = Signal(object)  # argument: ImportResult
+    failed = Signal(object)  # argument: a Problem
+
+    def __init__(self, store: StoreLane, desk: Desk, library: LibraryController) -> None:
+        super().__init__()
+        self._store = store
+        self._desk = desk
+        self._library = library
+        self._lane = TaskLane("import", self)
+        self._reading: _Reading | None = None  # None while no import is running
+        self._is_cancelled = False
+        self._counts: Counter[Merged] = Counter()
+        self._unreadable: list[Unreadable] = []
+        self._reported = 0.0  # time of the last progress
+
+    def start(self, paths: Sequence[Path], *, now: float) -> None:
+        """Import files. Do nothing while another import is running. `now` is the Unix time."""
+        if self._reading is not None:
+            return
+        self._reading = _Reading(paths, now=now)
+        self._is_cancelled = False
+        self._counts.clear()
+        self._unreadable.clear()
+        self._reported = time.monotonic()
+        self.progressed.emit(0.0)
+        self._read(self._reading)
+
+    def cancel(self) -> None:
+        """End the running import after the present batch."""
+        self._is_cancelled = True
+
+    def close(self) -> None:
+        """Cancel the running import, and join the thread."""
+        self.cancel()
+        self._lane.stop()
+
+    def _read(self, reading: _Reading) -> None:
+        self._lane.run(reading.next_batch, self._on_read, self._on_failed)
+
+    def _on_read(self, batch: _Batch) -> None:
+        self._unreadable += batch.unreadable
+        self._store.run(
+            lambda store: _write(store, batch.conversations),
+            lambda written: self._on_written(batch, written),
+            self._on_failed,
+        )
+
+    def _on_written(self, batch: _Batch, written: _Written) -> None:
+        self._unreadable += written.refused
+        for conversation_id, outcome in written.outcomes:
+            self._counts[outcome] += 1
+            if outcome is Merged.GROWN:
+                self._desk.load_again(conversation_id)
+        if batch.is_last or self._is_cancelled or self._reading is None:
+            self._end()
+            return
+        now = time.monotonic()
+        if now - self._reported >= _REPORT_S:
+            self._reported = now
+            self.progressed.emit(batch.share)
+        self._read(self._reading)
+
+    def _on_failed(self, problem: Problem) -> None:
+        self._end()
+        self.failed.emit(problem)
+
+    def _end(self) -> None:
+        self._reading = None
+        self._library.load_again()
+        counts = self._counts
+        self.ended.emit(
+            ImportResult(
+                added=counts[Merged.ADDED],
+                grown=counts[Merged.GROWN],
+                present=counts[Merged.PRESENT],
+                unreadable=tuple(self._unreadable),
+            )
+        )
+
+
+class _Reading:
+    """The files that are read. Only the import thread uses it."""
+
+    def __init__(self, paths: Sequence[Path], *, now: float) -> None:
+        self._import = Import(paths, now=now)
+        self._found: Iterator[Conversation | Unreadable] = self._import.found()
+
+    def next_batch(self) -> _Batch:
+        conversations: list[Conversation] = []
+        unreadable: list[Unreadable] = []
+        num_messages = 0
+        is_last = True
+        for one in self._found:
+            if isinstance(one, Unreadable):
+                unreadable.append(one)
+            else:
+                conversations.append(one)
+                num_messages += len(one.nodes)
+            num_items = len(conversations) + len(unreadable)
+            if num_items >= _BATCH_CHATS or num_messages >= _BATCH_MESSAGES:
+                is_last = False
+                break
+        meter = self._import.meter
+        share = min(1.0, meter.read / max(1, meter.total))
+        return _Batch(tuple(conversations), tuple(unreadable), share, is_last)
+
+
+def _write(store: ConversationStore, conversations: Sequence[Conversation]) -> _Written:
+    outcomes: list[tuple[ConversationId, Merged]] = []
+    refused: list[Unreadable] = []
+    for one in conversations:
+        try:
+            outcomes.append((one.conversation_id, store.merge(one)))
+        except MessagesTakenError:
+            refused.append(Unreadable(name=one.title, reason=words.TAKEN))
+    return _Written(tuple(outcomes), tuple(refused))

@@ -1,0 +1,51 @@
+"""The menu commands that bring chats in and out: import, export, copy as Markdown. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.controllers.core import Core
+from app.controllers.origin import Origin
+from app.conversation.tree import Conversation
+from app.exchange.documents import to_markdown
+from app.exchange.exporting import file_name
+from app.widgets.dialogs import ask_for_imports, ask_where_to_export
+from app.words import exchange as words
+
+
+class ExchangeCommands:
+    """The commands, which ask for files first. The controllers do the work."""
+
+    def __init__(self, window: QWidget, core: Core, origin: Origin) -> None:
+        self._window = window
+        self._core = core
+        self._origin = origin
+
+    def import_chats(self) -> None:
+        now = self._origin.now()
+        ask_for_imports(self._window, lambda paths: self._core.imports.start(paths, now=now))
+
+    def export_chat(self) -> None:
+        conversation = self._shown
+        ask_where_to_export(
+            self._window,
+            file_name(conversation.title),
+            ".md",
+            lambda path: self._core.exports.export_one(path, conversation),
+        )
+
+    def export_all(self) -> None:
+        chats = [one.conversation_id for one in self._core.library.summaries]
+        ask_where_to_export(
+            self._window,
+            words.ALL_CHATS,
+            ".json",
+            lambda path: self._core.exports.export_several(path, chats),
+        )
+
+    def copy_chat(self) -> None:
+        QApplication.clipboard().setText(to_markdown(self._shown))
+
+    @property
+    def _shown(self) -> Conversation:
+        return self._core.desk.get(self._core.library.current)

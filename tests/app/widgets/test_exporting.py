@@ -1,0 +1,65 @@
+"""Export of chats from the menus: the dialog, the kinds of files, and the sentence afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFileDialog
+
+from app.widgets.commands import CommandId
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+
+def dialog_of(stage: Stage, command: CommandId) -> QFileDialog:
+    stage.run(command)
+    return stage.window.findChildren(QFileDialog)[-1]
+
+
+def test_chat_is_exported_as_markdown(stage: Stage, tmp_path: Path) -> None:
+    assert not stage.window.commands[CommandId.EXPORT].isEnabled()
+    stage.chat("Why: a/b?", "Because **b**.")
+    dialog = dialog_of(stage, CommandId.EXPORT)
+    (suggested,) = dialog.selectedFiles()
+    assert Path(suggested).name == "Why a b.md"
+    dialog.fileSelected.emit(str(tmp_path / "chat.md"))
+    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”")
+    text = (tmp_path / "chat.md").read_text(encoding="utf-8")
+    assert "## You\n\nWhy: a/b?" in text
+    assert "Because **b**." in text
+
+
+def test_all_chats_are_exported_as_json(stage: Stage, tmp_path: Path) -> None:
+    for text in ("One", "Two"):
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(text, "Noted.")
+    dialog = dialog_of(stage, CommandId.EXPORT_ALL)
+    assert dialog.defaultSuffix() == "json"
+    dialog.fileSelected.emit(str(tmp_path / "all.json"))
+    stage.wait_until(lambda: stage.window.toast.text == "Exported 2 chats to “all.json”")
+
+
+def test_kind_in_the_dialog_gives_the_ending(stage: Stage) -> None:
+    stage.chat("One", "1")
+    dialog = dialog_of(stage, CommandId.EXPORT)
+    assert dialog.defaultSuffix() == "md"
+    dialog.filterSelected.emit("Web page (*.html)")
+    assert dialog.defaultSuffix() == "html"
+
+
+def test_file_with_another_ending_is_refused_with_a_sentence(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("One", "1")
+    dialog_of(stage, CommandId.EXPORT).fileSelected.emit(str(tmp_path / "chat.docx"))
+    words = "The file name must end in .json, .md, .html or .txt."
+    stage.wait_until(lambda: stage.window.toast.text == words)
+    assert not list(tmp_path.glob("chat*"))
+
+
+def test_chat_is_copied_as_markdown(stage: Stage) -> None:
+    stage.chat("One", "It is *1*.")
+    stage.run(CommandId.COPY_CHAT)
+    assert QGuiApplication.clipboard().text().startswith("# One\n\n## You\n\nOne\n\n")
+    assert "It is *1*." in QGuiApplication.clipboard().text()

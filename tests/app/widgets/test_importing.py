@@ -1,0 +1,102 @@
+"""Import of chats from the menu: into the list, into open chats, cancelled, unreadable."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
+
+from app.conversation.tree import Conversation
+from app.exchange.own_json import to_json
+from app.widgets.commands import CommandId
+from tests.fakes.conversations import ConversationWriter
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+
+
+def written(name: str, *questions: str) -> Conversation:
+    writer = ConversationWriter(name)
+    for question in questions:
+        writer.send(question, f"About {question}.")
+    return writer.conv
+
+
+def import_files(stage: Stage, *paths: Path) -> None:
+    stage.run(CommandId.IMPORT)
+    dialog = stage.window.findChildren(QFileDialog)[-1]
+    dialog.filesSelected.emit([str(path) for path in paths])
+    stage.wait_until(lambda: stage.window.toast.text.endswith("."))
+    stage.settle()
+
+
+def file_of(folder: Path, *chats: Conversation) -> Path:
+    path = folder / "chats.json"
+    path.write_text(f"[{','.join(map(to_json, chats))}]", encoding="utf-8")
+    return path
+
+
+def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("Here already", "Yes")
+    chats = [written(f"chat-{number}", f"Question {number}") for number in range(45)]
+    import_files(stage, file_of(tmp_path, *chats))
+    assert stage.window.toast.text == "45 conversations imported."
+    assert len(stage.rig.core.library.summaries) == 46
+    stage.click_row("Question 7")
+    assert stage.texts == ["Question 7", "About Question 7."]
+    import_files(stage, file_of(tmp_path, *chats))
+    assert stage.window.toast.text == "0 conversations imported, 45 already here."
+
+
+def test_new_messages_are_shown_in_the_open_chat(stage: Stage, tmp_path: Path) -> None:
+    import_files(stage, file_of(tmp_path, written("A", "One")))
+    stage.click_row("One")
+    import_files(stage, file_of(tmp_path, written("A", "One", "Two")))
+    assert stage.window.toast.text == "0 conversations imported, 1 continued."
+    assert stage.texts == ["One", "About One.", "Two", "About Two."]
+    stage.chat("Three", "Noted.")
+    assert stage.texts[-2:] == ["Three", "Noted."]
+
+
+def test_import_restores_a_deleted_chat(stage: Stage, tmp_path: Path) -> None:
+    file = file_of(tmp_path, written("A", "One"))
+    import_files(stage, file)
+    stage.click_row("One")
+    stage.run(CommandId.DELETE)
+    assert stage.rig.core.library.recently_deleted
+    import_files(stage, file)
+    assert not stage.rig.core.library.recently_deleted
+    stage.click_row("One")
+    assert stage.texts == ["One", "About One."]
+
+
+def test_box_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.json"
+    broken.write_text(json.dumps({"some": "thing"}), encoding="utf-8")
+    import_files(stage, file_of(tmp_path, written("A", "One")), broken)
+    box = stage.window.findChildren(QMessageBox)[-1]
+    assert box.text() == "1 conversation imported."
+    assert box.informativeText() == (
+        "1 item could not be read:\nbroken.json: It holds no conversations of a known kind."
+    )
+    box.close()
+
+
+def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -> None:
+    chats = [written(f"chat-{number}", f"Question {number}") for number in range(100)]
+    file = file_of(tmp_path, *chats)
+    stage.run(CommandId.IMPORT)
+    stage.window.findChildren(QFileDialog)[-1].filesSelected.emit([str(file)])
+    assert stage.window.toast.text == "Importing chats… 0 %"
+    (cancel,) = stage.window.toast.findChildren(QPushButton)
+    QTest.mouseClick(cancel, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: "imported" in stage.window.toast.text)
+    stage.settle()
+    assert stage.window.toast.text == "20 conversations imported."
+    assert len(stage.rig.core.library.summaries) == 20
+    import_files(stage, file)
+    assert stage.window.toast.text == "80 conversations imported, 20 already here."
