@@ -1,8 +1,8 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [machine] [turns] [answers] [starts] [kills]
+    python -m tests.soak [promise] [types] [templates] [agents] [machine] [turns] [answers] [starts] [kills] [disk]
 
-Without a name all runs are made. The last five names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last six names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -16,6 +16,7 @@ answers    gives 5,000 answers in the window and deletes all conversations twent
            fifth time, the memory of the process may grow by at most 5 %
 starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
+disk       kills a process 200 times while it writes cached state, and checks what it left
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from tests.e2e.long_life import run_rounds
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
+from tests.oracle.disk_kills import kill_writers
 from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.scripts import promise_script
 from tests.oracle.template_table import template_table
@@ -217,6 +219,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "answers": (answers, 5000),
     "starts": (starts, 50),
     "kills": (kills, 30),
+    "disk": (kill_writers, 200),
 }
 
 
