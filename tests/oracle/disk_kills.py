@@ -56,9 +56,10 @@ def steps_of(number: int) -> list[Step]:
     for chat in range(CHATS):
         text = f"Number {number}, part {chat}: " + "the boat and the harbour " * 8
         reply = {"text": f"Answer {number} {chat} about boats and harbours."}
-        steps += [{"op": "send", "chat": f"{number}-{chat}", "text": text, "reply": reply}]
-        steps += [{"op": "idle"}]
-    return [*steps, {"op": "restart"}]
+        steps.append({"op": "send", "chat": f"{number}-{chat}", "text": text, "reply": reply})
+        steps.append({"op": "idle"})
+    steps.append({"op": "restart"})
+    return steps
 
 
 def _command(model: Path, data: Path, *options: str) -> list[str]:
