@@ -87,6 +87,10 @@ class LibraryController(QObject):
         return sorted(self._summaries.values(), key=lambda one: -one.updated_at)
 
     @property
+    def num_listed(self) -> int:
+        return len(self._summaries)
+
+    @property
     def recently_deleted(self) -> list[DeletedConversation]:
         """The deleted conversations that can be restored, the newest deletion first."""
         return sorted(self._deleted.values(), key=lambda one: -one.deleted_at)

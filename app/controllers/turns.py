@@ -253,6 +253,8 @@ class Turns(QObject):
             request = replace(request, max_drafts=None)
         running.facts = facts
         generation = generation_of(request, facts)
+        if running.turn.continues_reply and earlier is not None:
+            generation = replace(generation, reasoning_s=earlier.reasoning_s)
         # This call changes only the conversation in memory. The desk stores the turn when accept()
         # is called.
         self._desk.save(set_generation(conversation, running.reply_id, generation))
@@ -313,7 +315,15 @@ class Turns(QObject):
 
     def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
-        self._end(running, finish_reply(conversation, running.reply_id, finished))
+        self._end(
+            running,
+            finish_reply(
+                conversation,
+                running.reply_id,
+                finished,
+                reasoning_s=running.live.reasoning_s,
+            ),
+        )
         if finished.reason is not FinishReason.CANCELLED:
             self.answered.emit(running.conversation_id)
 

@@ -54,6 +54,7 @@ class Generation:
     max_tokens: int
     usage: Usage | None = None  # None until the reply has ended
     finish_reason: FinishReason | None = None  # None until the reply has ended
+    reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,11 +287,23 @@ def resume_reply(conv: Conversation, reply_id: NodeId) -> Conversation:
     return replace_node(conv, replace(node, status=status, reply=None, problem=None))
 
 
-def finish_reply(conv: Conversation, reply_id: NodeId, finished: RequestFinished) -> Conversation:
-    """End a streaming reply with the text, token ids and usage that the engine reported."""
+def finish_reply(
+    conv: Conversation,
+    reply_id: NodeId,
+    finished: RequestFinished,
+    *,
+    reasoning_s: float | None = None,
+) -> Conversation:
+    """End a streaming reply with the text, token ids and usage that the engine reported.
+
+    reasoning_s: seconds of reasoning, in addition to those before the reply was continued.
+    """
     node = conv.nodes[reply_id]
     generation = node.generation and replace(
-        node.generation, usage=finished.usage, finish_reason=finished.reason
+        node.generation,
+        usage=finished.usage,
+        finish_reason=finished.reason,
+        reasoning_s=_sum(node.generation.reasoning_s, reasoning_s),
     )
     ended = replace(
         node,
@@ -344,6 +357,10 @@ def _status_after(reason: FinishReason) -> MessageStatus:
 
 
 _Value = TypeVar("_Value", int, float)
+
+
+def _sum(before: float | None, added: float | None) -> float | None:
+    return before if added is None else (before or 0.0) + added
 
 
 def _or(override: _Value | None, default: _Value) -> _Value:

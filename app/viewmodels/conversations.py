@@ -7,6 +7,7 @@ and an open title editor stay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -82,12 +83,13 @@ def make_rows(
     """
     today = _day(now)
     rows: list[Row] = []
-    heading = ""
+    start = math.inf  # Unix time at which the present section begins
     for summary in summaries:
-        section = heading_of(_day(summary.updated_at), today)
-        if section != heading:
-            heading = section
-            rows.append(ListHeading(section))
+        # Most rows need this comparison only. Finding the day takes longer than all the rest.
+        if summary.updated_at < start:
+            day = _day(summary.updated_at)
+            start = datetime.combine(_first_day(day, today), datetime.min.time()).timestamp()
+            rows.append(ListHeading(heading_of(day, today)))
         rows.append(
             ConversationRow(
                 summary.conversation_id,
@@ -98,6 +100,16 @@ def make_rows(
             )
         )
     return rows
+
+
+def _first_day(day: date, today: date) -> date:
+    """Return the first day of the section of a day."""
+    if day >= today:
+        return today
+    if day == today - timedelta(days=1):
+        return day
+    week = today - timedelta(days=7)
+    return week if day >= week else day.replace(day=1)
 
 
 def _day(seconds: float) -> date:
@@ -130,22 +142,30 @@ class ConversationsModel(QAbstractListModel):
                 self.beginRemoveRows(NO_PARENT, at, at)
                 del self._rows[at]
                 self.endRemoveRows()
-        for at, row in enumerate(rows):
-            self._bring(row, at)
+        known = {_identity(row) for row in self._rows}
+        at = 0
+        while at < len(rows):
+            end = at
+            while end < len(rows) and _identity(rows[end]) not in known:
+                end += 1
+            if end > at:
+                self.beginInsertRows(NO_PARENT, at, end - 1)
+                self._rows[at:at] = rows[at:end]
+                self.endInsertRows()
+                at = end
+            else:
+                if self._rows[at] != rows[at]:
+                    self._bring(rows[at], at)
+                at += 1
 
     def _bring(self, row: Row, at: int) -> None:
-        """Put `row` at index `at`: insert, move or update the row.
+        """Move a known row to index `at`, and update it.
 
         The rows before `at` must already be in their final places.
         """
         identity = _identity(row)
         places = range(at, len(self._rows))
-        found = next((one for one in places if _identity(self._rows[one]) == identity), None)
-        if found is None:
-            self.beginInsertRows(NO_PARENT, at, at)
-            self._rows.insert(at, row)
-            self.endInsertRows()
-            return
+        found = next(one for one in places if _identity(self._rows[one]) == identity)
         if found != at:
             self.beginMoveRows(NO_PARENT, found, found, NO_PARENT, at)
             self._rows.insert(at, self._rows.pop(found))

@@ -211,8 +211,13 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
 
 
 def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:
-    """Estimate the duration of the reasoning in seconds from its number of tokens."""
+    """Return the duration of the reasoning in seconds.
+
+    If it was not measured, it is estimated from the number of tokens.
+    """
     if generation is None or generation.usage is None or reply is None:
         return None
+    if generation.reasoning_s is not None:
+        return generation.reasoning_s
     rate = generation.usage.decode_tok_s
     return reply.answer_start / rate if rate > 0 and reply.answer_start > 0 else None

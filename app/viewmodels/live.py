@@ -29,6 +29,9 @@ class LiveReply:
     _first_at: float | None = None  # time of the first delta, in seconds
     _first_tokens: int = 0  # num_tokens at the first delta
     _last_at: float = 0.0  # time of the last delta, in seconds
+    _reasoning_at: float | None = None  # time of the first delta of reasoning, in seconds
+    _reasoned_at: float | None = None  # time of the last one, or of the first one of the answer
+    _reasons: bool = False  # True if the last delta was reasoning
 
     def __post_init__(self, begun: MessageNode | None) -> None:
         self._content = [begun.content] if begun else []
@@ -49,8 +52,20 @@ class LiveReply:
             return None
         return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)
 
+    @property
+    def reasoning_s(self) -> float | None:
+        """Seconds of reasoning so far, without those of the stored reply; None without any."""
+        if self._reasoning_at is None or self._reasoned_at is None:
+            return None
+        return self._reasoned_at - self._reasoning_at
+
     def append_delta(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
         (self._reasoning if channel is Channel.REASONING else self._content).append(text)
+        if channel is Channel.REASONING:
+            self._reasoning_at = now if self._reasoning_at is None else self._reasoning_at
+            self._reasoned_at, self._reasons = now, True
+        elif self._reasons:
+            self._reasoned_at, self._reasons = now, False
         self.num_tokens = num_tokens
         self._last_at = now
         if self._first_at is None:

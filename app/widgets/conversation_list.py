@@ -33,6 +33,7 @@ from engine.types import ConversationId
 # Milliseconds from entering a row to `pointed_at`: longer than a pointer takes to cross a row,
 # shorter than a user takes to click.
 REST_MS = 30
+_BATCH_ROWS = 1000
 
 
 class ConversationList(QListView):
@@ -57,6 +58,9 @@ class ConversationList(QListView):
         self._rest.timeout.connect(self._on_rest)
         self.entered.connect(self._on_entered)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        # Thousands of rows are laid out a part at a time, between other events.
+        self.setLayoutMode(QListView.LayoutMode.Batched)
+        self.setBatchSize(_BATCH_ROWS)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         trigger = QAbstractItemView.EditTrigger
         self.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)

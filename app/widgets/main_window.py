@@ -382,7 +382,7 @@ class MainWindow(QMainWindow):
             (CommandId.COPY_LAST, transcript.has_messages),
             (CommandId.COPY_CHAT, transcript.has_messages),
             (CommandId.EXPORT, transcript.has_messages),
-            (CommandId.EXPORT_ALL, bool(self._core.library.summaries)),
+            (CommandId.EXPORT_ALL, core.library.num_listed > 0),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
@@ -394,8 +394,8 @@ class MainWindow(QMainWindow):
             (CommandId.RECENTLY_DELETED, bool(core.library.recently_deleted)),
             (CommandId.BACK, core.history.can_step(-1)),
             (CommandId.FORWARD, core.history.can_step(1)),
-            (CommandId.NEXT_CHAT, bool(core.library.summaries)),
-            (CommandId.PREVIOUS_CHAT, bool(core.library.summaries)),
+            (CommandId.NEXT_CHAT, core.library.num_listed > 0),
+            (CommandId.PREVIOUS_CHAT, core.library.num_listed > 0),
         ):
             self.commands[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.kept_ready

@@ -19,6 +19,7 @@ from app.conversation.tree import (
     fail_reply,
     finish_reply,
     new_conversation,
+    replace_node,
     set_draft,
     show_version,
 )
@@ -91,6 +92,16 @@ def test_finished_answer_has_figures_and_a_state_line() -> None:
     assert reply.figures == ReplyFigures(decode_tok_s=50.0, first_token_s=0.11, num_tokens=212)
     assert reply.state_line is not None
     assert reply.state_line.kind is StateKind.INSTANT
+
+
+def test_measured_duration_of_the_reasoning_replaces_the_estimate() -> None:
+    conversation = finished(send(EMPTY, 1), answer_start=100)
+    *_others, reply_id = conversation.nodes
+    reply = conversation.nodes[reply_id]
+    assert reply.generation is not None
+    measured = replace(reply, generation=replace(reply.generation, reasoning_s=0.4))
+    _user, item = TranscriptItems().of(replace_node(conversation, measured), {})
+    assert item.reasoning_s == 0.4
 
 
 def test_answer_with_drafts_has_the_figures_of_speculation() -> None:

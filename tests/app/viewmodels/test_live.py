@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+from app.viewmodels.live import LiveReply
+from app.viewmodels.state_line import Waiting
+from engine.types import Channel
+
+
+def live(*deltas: tuple[Channel, float]) -> LiveReply:
+    reply = LiveReply(Waiting(0))
+    for number, (channel, now) in enumerate(deltas, start=1):
+        reply.append_delta(channel, "text ", num_tokens=number, now=now)
+    return reply
+
+
+def test_reasoning_lasts_until_the_answer_begins() -> None:
+    thoughts = ((Channel.REASONING, 10.0), (Channel.REASONING, 11.5))
+    assert live(*thoughts).reasoning_s == 1.5
+    assert live(*thoughts, (Channel.ANSWER, 12.0), (Channel.ANSWER, 20.0)).reasoning_s == 2.0
+
+
+def test_answer_without_reasoning_has_no_duration() -> None:
+    assert live().reasoning_s is None
+    assert live((Channel.ANSWER, 1.0), (Channel.ANSWER, 3.0)).reasoning_s is None
