@@ -158,7 +158,7 @@ class ScriptPlayer:
         """
         self._client = client
         self._model = model
-        self._check = check
+        self.check = check  # may be changed between steps
         self._max_drafts = max_drafts  # Request.max_drafts of all requests
         self._restart = restart
         self._written = 0  # Usage.written_bytes of the last reply
@@ -227,7 +227,7 @@ class ScriptPlayer:
             forced=generate.reply,
             stop_after=generate.stop_after,
             max_drafts=self._max_drafts,
-            record_logits=self._check,
+            record_logits=self.check,
         )
         visible = (
             visible_messages(before, turn.reply_id)
@@ -312,7 +312,7 @@ class ScriptPlayer:
             disk_ms=round(usage.disk_ms, 3),
             written_bytes=written,
             reasons=plan.reasons,
-            check=self._verify(finished.request_id, pending.visible) if self._check else None,
+            check=self._verify(finished.request_id, pending.visible) if self.check else None,
         )
 
     def _verify(self, request_id: RequestId, visible: tuple[Message, ...]) -> CheckResult:

@@ -10,6 +10,7 @@ All bytes are counted again only when requests have added more bytes than this r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from engine.cache.holdings import Holdings
@@ -50,6 +51,9 @@ class Eviction:
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
+        # Called with a node before its logits, its snapshot or the whole node are evicted to make
+        # room. It must not raise.
+        self.save: Callable[[KvNode], None] | None = None
         self._room = 0  # number of bytes that may be added before all held bytes are counted again
 
     def keep_to_limits(self) -> None:
@@ -97,6 +101,8 @@ class Eviction:
     def _evict_next(self, order: EvictionOrder, victim: Victim) -> int:
         # Do not inline this into the caller's loop. In the loop, `evicted` would keep the evicted
         # arrays in memory while the next victim is copied.
+        if self.save is not None and not isinstance(victim, EvictHot):
+            self.save(victim.node)
         evicted = self.evict(victim)
         order.update(evicted)
         self._holdings.counters.evictions += 1

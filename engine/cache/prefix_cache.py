@@ -421,6 +421,10 @@ class PrefixCache:
         self._eviction.keep_to_budget(num_bytes)
         return True
 
+    def save_evicted(self, save: Callable[[KvNode], None] | None) -> None:
+        """Set the function that is called with a node before its state is evicted to make room."""
+        self._eviction.save = save
+
     def graft(self, conversation_id: ConversationId, new: Graft) -> None:
         """Add state that was read from disk. The caller has made room for it."""
         graft(self._holdings, conversation_id, new)

@@ -2,7 +2,7 @@
 
 The tier stands beside one PrefixCache and its radix tree:
 
-    save    idle work, and at the end: resume points of the tree become records
+    save    idle work, before eviction, and at the end: resume points of the tree become records
     fetch   before a request: records become nodes of the tree, if that is sooner than feeding tokens
 
 Nothing is written twice: a longer path adds only the K/V of its new tokens. Files are written
@@ -48,6 +48,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import TokenRun, ancestry, path_run
 from engine.cache.snapshot import Snapshot
 from engine.cache.trees import arrays_in, tree_bytes
+from engine.errors import attempt
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
@@ -171,7 +172,8 @@ class DiskTier:
         self._lane = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._readers = ThreadPoolExecutor(_NUM_READERS, thread_name_prefix="disk reader")
         self._writes: list[_Write] = []
-        self._queue: list[KvNode] = []
+        # Resume points that may not be on disk yet, the most valuable one last.
+        self._queue: dict[KvNode, None] = {}
         self._seen = -1  # number of publications when the queue was filled
         self._errors = 0
         self._unsaved = 0  # records written or removed since the index was saved
@@ -180,6 +182,7 @@ class DiskTier:
         self._written = self._read = self._damaged = 0
         self.rates = self._saved_rates()
         self.problem: str | None = None  # one sentence if the tier has switched itself off
+        cache.save_evicted(self._save_evicted)
 
     # Restore
 
@@ -344,22 +347,48 @@ class DiskTier:
         if not self.has_work:
             return False
         self._collect()
-        if sum(write.nbytes for write in self._writes) >= _WAITING_BYTES:
+        if self._is_behind:
             self._wait(_WAIT_S)
             return True
-        if self._seen != self._cache.counters.publications:
-            self._seen = self._cache.counters.publications
-            self._queue = self._choose()
+        self._refresh()
         while self._queue and self.problem is None:
-            node = self._queue[-1]
+            node = next(reversed(self._queue))
             if not node.is_removed and self._save_next(node):
                 return True
-            self._queue.pop()
+            self._queue.popitem()
         if self._writes:
             self._wait(_WAIT_S)
         elif self._unsaved >= _SAVE_INDEX_EVERY:
             self._save_index()
         return True
+
+    def _save_evicted(self, node: KvNode) -> None:
+        """Hand over what is missing of a resume point that is about to be evicted.
+
+        If too much waits for the writing thread, the state is lost: no request waits for a disk.
+        """
+        if self.problem is None and not node.is_removed:
+            attempt("writing evicted state", partial(self._save_point_of, node))
+
+    def _save_point_of(self, node: KvNode) -> None:
+        self._collect()
+        self._refresh()
+        if node not in self._queue:
+            return
+        while self.problem is None and not self._is_behind and self._save_next(node):
+            self._collect()
+        self._queue.pop(node, None)
+
+    @property
+    def _is_behind(self) -> bool:
+        """True if so much waits for the writing thread that nothing more is handed over."""
+        return sum(write.nbytes for write in self._writes) >= _WAITING_BYTES
+
+    def _refresh(self) -> None:
+        """Choose the resume points to save again, if new ones were added since."""
+        if self._seen != self._cache.counters.publications:
+            self._seen = self._cache.counters.publications
+            self._queue = self._choose()
 
     def close(self, seconds: float) -> None:
         """Write what is not written yet, as far as it is done in time, and save the index.
@@ -367,6 +396,7 @@ class DiskTier:
         Records that are not written in time are lost. None is damaged.
         """
         deadline = time.monotonic() + seconds
+        self._cache.save_evicted(None)
         while self.has_work and time.monotonic() < deadline:
             self.step()
         # The record that is being written now is finished. The others are given up. Deletions are
@@ -381,7 +411,7 @@ class DiskTier:
         if self.problem is None:
             _quietly(partial(self._folder.save_index, self._packed()))
 
-    def _choose(self) -> list[KvNode]:
+    def _choose(self) -> dict[KvNode, None]:
         """Return the resume points to save, the most valuable one last.
 
         These are the last ones of each branch, and the ends of shared system prompts. The logits at
@@ -407,7 +437,7 @@ class DiskTier:
                     rank = (kind is not PointKind.PROMPT, node.last_used, node.end)
                     chosen[node] = max(chosen.get(node, rank), rank)
                     num_points += kind is not PointKind.PROMPT
-        return sorted(chosen, key=lambda node: chosen[node])
+        return dict.fromkeys(sorted(chosen, key=lambda node: chosen[node]))
 
     def _save_next(self, node: KvNode) -> bool:
         """Hand the next missing record of a resume point over. Return False if none is missing."""
