@@ -1,6 +1,6 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [machine] [turns] [answers] [starts] [kills] [disk]
+    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
 
 Without a name all runs are made. The last six names accept a number of rounds, as in machine=1000.
 
@@ -10,6 +10,8 @@ types      plays the script with reasoning on every model type that tests.archit
            (2 chats of 2 turns)
 templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
 agents     plays agents with tools behind twenty real templates, without and with idle work
+restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
+           chats, and fifty chats with memory for five. No token may be fed twice.
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -47,6 +49,7 @@ from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.disk_kills import kill_writers
 from tests.oracle.machine import Subject, run_machine, subjects_of
+from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import promise_script
 from tests.oracle.template_table import template_table
 from tests.oracle.tool_chats import agents_table
@@ -212,6 +215,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
     "types": types,
     "templates": template_table,
     "agents": agents_table,
+    "restarts": restart_chats,
 }
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),

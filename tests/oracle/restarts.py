@@ -49,11 +49,6 @@ class Restart:
         return min(one.restored_disk / max(1, one.restored) for one in first.values())
 
     @property
-    def written(self) -> int:
-        """Bytes written to disk before the restart."""
-        return sum(report.written_bytes for report in self.before)
-
-    @property
     def is_exact(self) -> bool:
         """True if every answer after the restart is that of the bare model."""
         return all(
@@ -86,9 +81,9 @@ def restart_chats(folder: Path) -> bool:
 
 def tree_steps(*, reasoning: bool) -> tuple[list[Step], list[Step]]:
     """Return the promise script, and the steps after it: each branch of each chat is asked again."""
-    before = promise_script(chats=4, turns=2, seed=1, reasoning=reasoning, max_tokens=8)
+    before = promise_script(chats=8, turns=2, seed=1, reasoning=reasoning, max_tokens=8)
     after: list[Step] = []
-    for chat in "ABCD":
+    for chat in "ABCDEFGH":
         after.append(_send(chat, "more", reasoning=reasoning))
         after.append(
             {"op": "switch_branch", "chat": chat, "message": 1, "version": 2, "of": "user"}
@@ -145,7 +140,7 @@ def _show(title: str, restart: Restart, *, least: float = LEAST_FROM_DISK) -> bo
     held = restart.is_exact and restart.redo == 0 and restart.from_disk >= least
     print(
         f"{title:<32} {'held' if held else 'BROKEN'}  redo {restart.redo}"
-        f"  least from disk {restart.from_disk:.2f}  written {restart.written / 1e6:.1f} MB",
+        f"  least from disk {restart.from_disk:.2f}",
         flush=True,
     )
     return held
