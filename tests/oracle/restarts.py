@@ -81,12 +81,12 @@ def restart_chats(folder: Path) -> bool:
 
 def tree_steps(*, reasoning: bool) -> tuple[list[Step], list[Step]]:
     """Return the promise script, and the steps after it: each branch of each chat is asked again."""
-    before = promise_script(chats=8, turns=2, seed=1, reasoning=reasoning, max_tokens=8)
+    before = promise_script(chats=8, turns=4, seed=1, reasoning=reasoning)
     after: list[Step] = []
     for chat in "ABCDEFGH":
         after.append(_send(chat, "more", reasoning=reasoning))
         after.append(
-            {"op": "switch_branch", "chat": chat, "message": 1, "version": 2, "of": "user"}
+            {"op": "switch_branch", "chat": chat, "message": 2, "version": 2, "of": "user"}
         )
         after.append(_send(chat, "more of the other branch", reasoning=reasoning))
     return before, after
