@@ -286,3 +286,22 @@ def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: 
     plan = ask(other, *messages, user("on")).usage.plan
     assert plan.replayed == 0
     _close(other)
+
+
+@pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
+def test_evicted_state_is_written_before_it_is_removed(
+    open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    one = open_tiny(kind)
+    _turns(one, 2)
+    budget = 3 * cache_of(one).ledger().total_bytes // 2
+    client = open_tiny(kind, disk_folder=tmp_path, cache_bytes=budget)
+    # On battery, nothing is written in idle time.
+    monkeypatch.setattr(client.core, "_on_battery", lambda: True)
+    chats = {chat: _turns(client, 2, chat) for chat in "ABCDEF"}
+    assert cache_of(client).counters.evictions > 0
+    for chat, messages in chats.items():
+        plan = ask(client, *messages, user("more"), chat=chat).usage.plan
+        assert plan.replayed == 0
+        assert plan.restored_disk > 0 or chat == "F"
+    _close(client)
