@@ -24,7 +24,8 @@ from engine.cache.disk.folder import (
     delete_all,
     forget_in_other_folders,
 )
-from engine.cache.disk.tier import DiskLimits, DiskTier
+from engine.cache.disk.tier import DiskTier
+from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache.disk import tier
+from engine.cache.disk import writer
 from engine.events import (
     ClearDisk,
     Forget,
@@ -209,7 +209,7 @@ def test_a_full_disk_switches_the_tier_off_with_one_sentence(
     def full(*_: object) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(tier, "write_record", full)
+    monkeypatch.setattr(writer, "write_record", full)
     client = open_tiny("llama", disk_folder=tmp_path)
     messages = _turns(client, 4)
     assert client.core.disk is not None
@@ -305,3 +305,19 @@ def test_evicted_state_is_written_before_it_is_removed(
         assert plan.replayed == 0
         assert plan.restored_disk > 0 or chat == "F"
     _close(client)
+
+
+def test_small_disk_and_memory_budgets_give_the_same_answers(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    usual = open_tiny("qwen3_5")
+    expected = {chat: _turns(usual, 2, chat) for chat in "ABCDEF"}
+    total = cache_of(usual).ledger().total_bytes
+    client = open_tiny(
+        "qwen3_5", disk_folder=tmp_path, cache_bytes=total // 4, disk_budget_bytes=total // 8
+    )
+    for _ in range(2):
+        for chat, messages in expected.items():
+            assert _turns(client, 2, chat) == messages
+    _close(client)
+    assert sum(path.stat().st_size for path in _files(tmp_path)) <= total // 8

@@ -31,7 +31,9 @@ class DamagedError(Exception):
 class RecordReader:
     """Reads records of one model. What does not fit the model raises DamagedError."""
 
-    def __init__(self, folder: Folder, layout: Layout, attributes: Sequence[frozenset[str]]) -> None:
+    def __init__(
+        self, folder: Folder, layout: Layout, attributes: Sequence[frozenset[str]]
+    ) -> None:
         """Create a reader.
 
         Args:
