@@ -30,6 +30,7 @@ class StoreLane(QObject):
     """The conversation store: called from the main thread, runs on the store thread."""
 
     opened = Signal()
+    purged = Signal(object)  # argument: tuple of ConversationId, removed for good at the opening
     # argument: a Problem. The store cannot be opened, so every call will fail.
     unavailable = Signal(object)
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
@@ -102,11 +103,13 @@ class StoreLane(QObject):
     def _index_slice(self) -> bool:
         return self._worker.store.search.index_slice()
 
-    def _on_opened(self, problem: Problem | None) -> None:
+    def _on_opened(self, opened: OpenedStore) -> None:
         self.opened.emit()
         self._index_old_messages()
-        if problem is not None:
-            self.failed.emit(problem)
+        if opened.purged:
+            self.purged.emit(opened.purged)
+        if opened.problem is not None:
+            self.failed.emit(opened.problem)
 
     def _on_unavailable(self, problem: Problem) -> None:
         self._is_lost = True
@@ -127,10 +130,10 @@ class _StoreWorker:
             raise StoreError(words.STORE_CLOSED)
         return self._store
 
-    def open(self) -> Problem | None:
+    def open(self) -> OpenedStore:
         opened = self._open_store()
         self._store = opened.store
-        return opened.problem
+        return opened
 
     def save(self, conversation: Conversation) -> None:
         saved = self._saved.get(conversation.conversation_id)

@@ -101,6 +101,7 @@ class Core(QObject):
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.store.purged.connect(self.storage.forget)
         self.prompt_sizes = PromptSizes(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )

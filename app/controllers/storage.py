@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
@@ -9,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge
 from app.controllers.preferences import Preferences
 from engine.events import StatisticsReported
-from engine.types import CacheStatistics
+from engine.types import CacheStatistics, ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
 _GB = 10**9
@@ -48,6 +49,11 @@ class Storage(QObject):
     def clear(self) -> None:
         """Delete all cached state on disk. No chat is lost, but each one is read once more."""
         self._engine.clear_disk()
+
+    def forget(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Delete the cached state of chats that were removed for good."""
+        for conversation_id in conversation_ids:
+            self._engine.forget(conversation_id)
 
     def stop(self) -> None:
         self._look.stop()

@@ -57,10 +57,11 @@ from engine.types import ConversationId, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedStore:
-    """An open store, and the problem to show if a new database has replaced a damaged one."""
+    """An open store, and what its opening did."""
 
     store: ConversationStore
-    problem: Problem | None = None
+    problem: Problem | None = None  # to show, if a new database has replaced a damaged one
+    purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
 
 
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
@@ -75,11 +76,12 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
     store = ConversationStore(opened.database)
     try:
         store.stop_interrupted()
-        store.purge(now=now)
+        purged = store.purge(now=now)
     except BaseException:
         store.close()
         raise
-    return OpenedStore(store=store, problem=opened.kept_aside and _kept_aside(opened.kept_aside))
+    problem = _kept_aside(opened.kept_aside) if opened.kept_aside else None
+    return OpenedStore(store=store, problem=problem, purged=purged)
 
 
 def _kept_aside(kept: Path) -> Problem:
@@ -189,17 +191,18 @@ class ConversationStore:
         """Remove a conversation for good, if it is marked as deleted."""
         self._database.run(statements.REMOVE, (conversation_id,))
 
-    def purge(self, *, now: float) -> int:
+    def purge(self, *, now: float) -> tuple[ConversationId, ...]:
         """Remove for good the conversations and messages that were deleted at least 30 days ago.
 
         The messages below a removed message are removed too, and so are all rows of a removed
-        conversation (ON DELETE CASCADE). Return the number of removed conversations.
+        conversation (ON DELETE CASCADE). Return the removed conversations.
         """
         long_ago = (now - DELETED_KEPT_S,)
         with self._database.transaction():
             if self._database.run(statements.PURGE_MESSAGES, long_ago):
                 self._database.run(statements.PURGE_SHOWN)
-            return self._database.run(statements.PURGE, long_ago)
+            rows = self._database.rows(statements.PURGE, long_ago)
+            return tuple(ConversationId(str(row[0])) for row in rows)
 
     def stop_interrupted(self) -> int:
         """Mark as stopped all replies that a crash interrupted, and return their number.

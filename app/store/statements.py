@@ -42,7 +42,7 @@ SELECT_DELETED = _select(
     "WHERE deleted_at IS NOT NULL ORDER BY deleted_at DESC",
 )
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
-PURGE = "DELETE FROM conversations WHERE deleted_at <= ?"
+PURGE = "DELETE FROM conversations WHERE deleted_at <= ? RETURNING conversation_id"
 # Only a conversation that is marked as deleted is removed.
 REMOVE = "DELETE FROM conversations WHERE conversation_id = ? AND deleted_at IS NOT NULL"
 

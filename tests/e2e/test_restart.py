@@ -15,6 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import Setup, shown_path
 from app.paths import make_paths
+from app.store.conversations import open_store
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.settings_window import SettingsWindow
@@ -122,4 +123,17 @@ def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
     QTest.mouseClick(sheet.delete_button, LEFT)
     box = sheet.findChildren(QMessageBox)[-1]
     next(button for button in box.buttons() if button.text() == "Delete").click()
+    real.wait_until(lambda: not records(tmp_path))
+
+
+def test_files_of_a_chat_go_when_its_time_in_recently_deleted_is_over(
+    real: RealWindow, model: Path, tmp_path: Path
+) -> None:
+    deleted = real.current
+    real.run(CommandId.DELETE)
+    real.close()
+    assert records(tmp_path)
+    with closing(open_store(make_paths(tmp_path).database, now=0.0).store) as store:
+        store.delete(deleted, now=0.0)
+    real.launch(model)
     real.wait_until(lambda: not records(tmp_path))

@@ -168,9 +168,9 @@ def test_purge_removes_a_deleted_conversation_after_thirty_days(
     store.create(conv)
     store.delete(conv.conversation_id, now=0.0)
 
-    assert store.purge(now=DELETED_KEPT_S - 1.0) == 0
+    assert store.purge(now=DELETED_KEPT_S - 1.0) == ()
     assert store.load(conv.conversation_id).nodes == conv.nodes
-    assert store.purge(now=float(DELETED_KEPT_S)) == 1
+    assert store.purge(now=float(DELETED_KEPT_S)) == (conv.conversation_id,)
 
     with pytest.raises(ConversationMissingError) as missing:
         store.load(conv.conversation_id)
@@ -193,7 +193,7 @@ def test_purge_removes_a_deleted_message_and_all_below_after_thirty_days(
     assert store.load(gone.conversation_id) == gone
     store.purge(now=DELETED_KEPT_S - 1.0)
     assert store.load(gone.conversation_id) == gone
-    assert store.purge(now=float(DELETED_KEPT_S)) == 0
+    assert store.purge(now=float(DELETED_KEPT_S)) == ()
 
     left = store.load(gone.conversation_id)
     left.check_invariants()
