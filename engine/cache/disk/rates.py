@@ -1,40 +1,51 @@
-"""Speeds that decide if a request reads state from disk or feeds tokens. Learned on this machine."""
+"""Durations that decide if a request reads state from disk or feeds tokens. Learned on this machine."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 # Weight of the newest measurement.
 _ALPHA = 0.3
+_BYTE_S = 1 / 500e6
+_TOKEN_S = 1 / 500
 
 
 @dataclass(slots=True)
 class Rates:
-    """Bytes per second from disk, and tokens per second of prefill."""
+    """Seconds per byte from disk, and seconds per token of prefill."""
 
-    disk_bytes_s: float = 500e6
-    tokens_s: float = 500.0
+    byte_s: float = _BYTE_S
+    token_s: float = _TOKEN_S
 
     @classmethod
     def saved(cls, extra: Mapping[str, object]) -> Self:
-        """Return the rates in a saved index. Without valid ones, return the defaults."""
-        match extra.get("rates"):
-            case [float(disk), float(tokens)] if disk > 0 and tokens > 0:
-                return cls(disk, tokens)
+        """Return the rates in a saved index. Without valid ones, return the defaults.
+
+        The rate of the disk is moved halfway to the default. Otherwise a disk that was slow once
+        would never be used, and so never be measured again.
+        """
+        match extra.get("seconds"):
+            case [float(byte_s), float(token_s)] if byte_s > 0 and token_s > 0:
+                return cls(math.sqrt(byte_s * _BYTE_S), token_s)
             case _:
                 return cls()
 
     def as_json(self) -> dict[str, object]:
-        return {"rates": [self.disk_bytes_s, self.tokens_s]}
+        return {"seconds": [self.byte_s, self.token_s]}
+
+    def seconds(self, nbytes: int, num_tokens: int) -> float:
+        """Return the expected duration of reading bytes from disk and feeding tokens."""
+        return nbytes * self.byte_s + num_tokens * self.token_s
 
     def note_disk(self, nbytes: int, seconds: float) -> None:
         """Learn from one request. Small reads are ignored: they measure only the start of a read."""
         if nbytes >= 1 << 20 and seconds > 0:
-            self.disk_bytes_s += _ALPHA * (nbytes / seconds - self.disk_bytes_s)
+            self.byte_s += _ALPHA * (seconds / nbytes - self.byte_s)
 
     def note_tokens(self, num_tokens: int, seconds: float) -> None:
         """Learn from the prefill of one request."""
         if num_tokens >= 64 and seconds > 0:
-            self.tokens_s += _ALPHA * (num_tokens / seconds - self.tokens_s)
+            self.token_s += _ALPHA * (seconds / num_tokens - self.token_s)

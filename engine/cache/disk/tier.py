@@ -156,7 +156,7 @@ class DiskTier:
 
     def _best(self, prompt_ids: Sequence[int], held: int) -> Place | None:
         """Return the resume point on disk with the soonest end of prefill; None: use the memory."""
-        best, best_s = None, (len(prompt_ids) - held) / self.rates.tokens_s
+        best, best_s = None, self.rates.seconds(0, len(prompt_ids) - held)
         points = self._index.resume_points(prompt_ids, needs_state=self._layout.needs_snapshot)
         for place in points:
             if place.num_tokens <= held:
@@ -165,8 +165,7 @@ class DiskTier:
             in_memory = stored_end(self._cache.holdings(), run)
             nbytes = (place.num_tokens - in_memory) * self._layout.kv_bytes_per_token
             nbytes += self._layout.snapshot_bytes
-            left = len(prompt_ids) - place.num_tokens
-            seconds = nbytes / self.rates.disk_bytes_s + left / self.rates.tokens_s
+            seconds = self.rates.seconds(nbytes, len(prompt_ids) - place.num_tokens)
             if seconds < best_s:
                 best, best_s = place, seconds
         return best

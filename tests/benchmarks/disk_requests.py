@@ -1,0 +1,218 @@
+"""Requests of a model whose state is kept on disk: `python -m tests.benchmarks.disk_requests --model DIR [FIGURE ...]`.
+
+    --model DIR   a real model, for example SmolLM2
+    FIGURE        on_off    decode and prefill rates with the disk tier / without it, in turn
+                  slow      time to first token after a restart, for disks of several speeds: as
+                            planned / the better one of reading the disk and feeding all tokens
+                  written   bytes written / bytes of the K/V and snapshots that are kept, over
+                            50 chats of 20 turns of a tiny model with wide layers
+
+One line of JSON for each figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import statistics
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from app.cli.client import load_model
+from engine.cache.disk import reader
+from engine.cache.disk.rates import Rates
+from engine.cache.disk.record import Record
+from engine.cache.disk.tier import DiskTier
+from engine.config import EngineConfig
+from engine.events import Evict, EvictWhat, RequestFinished, Shutdown, Submit
+from engine.types import (
+    ConversationId,
+    Message,
+    Request,
+    RequestId,
+    SamplingParams,
+    Usage,
+)
+from tests.fakes.asking import cache_of, reply_of, user
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
+
+TEXT = "The boat left the harbour in the morning, and the wind was from the west. "
+READS = 12  # repetitions of TEXT in the prompt of `on_off`
+HISTORY = 12  # repetitions of TEXT in the history of `slow`
+MEGABYTES_S = (1, 2, 4, 16)  # speeds of the disks of `slow`
+CHATS, TURNS = 50, 20
+
+
+def opened(model: Path, **options: object) -> InlineClient:
+    config = replace(EngineConfig(idle_work=False, saves_battery=False), **options)
+    client = InlineClient(config)
+    load_model(client, model, lambda _: None)
+    return client
+
+
+def closed(client: InlineClient) -> None:
+    client.send(Shutdown())
+    client.core.run()
+
+
+def answered(
+    client: InlineClient, chat: str, messages: Sequence[Message], max_tokens: int
+) -> RequestFinished:
+    request = Request(
+        request_id=RequestId("r"),
+        conversation_id=ConversationId(chat),
+        messages=tuple(messages),
+        new_messages=frozenset({len(messages) - 1}),
+        sampling=SamplingParams(temperature=0.0),
+        max_tokens=max_tokens,
+    )
+    client.send(Submit(request, time.perf_counter()))
+    while True:
+        client.core.step(wait=False)
+        for event in client.new_events():
+            if isinstance(event, RequestFinished):
+                return event
+
+
+def compare_on_and_off(model: Path, folder: Path, pairs: int) -> dict[str, object]:
+    """Ask new chats in turn, with the tier and without it. The state of one answer is still being
+    written while the next one begins."""
+    clients = {"on": opened(model, disk_folder=folder), "off": opened(model)}
+    ratios: dict[str, list[float]] = {"decode": [], "prefill": []}
+    for number in range(pairs + 1):
+        rates: dict[str, Usage] = {}
+        for name in sorted(clients, reverse=number % 2 == 1):
+            question = user(f"{number}: {TEXT * READS} Tell me more.")
+            # An answer before the measured one leaves state to write.
+            answered(clients[name], f"{number}", [question], 4)
+            for _ in range(3):
+                clients[name].core.step(wait=False)
+            rates[name] = answered(
+                clients[name], f"x{number}", [user(f"x{question.content}")], 48
+            ).usage
+        if number:  # the first pair warms up
+            ratios["decode"].append(rates["on"].decode_tok_s / rates["off"].decode_tok_s)
+            ratios["prefill"].append(_prefill(rates["on"]) / _prefill(rates["off"]))
+    written = clients["on"].core.disk.statistics().written_bytes if clients["on"].core.disk else 0
+    for client in clients.values():
+        closed(client)
+    return {
+        **{name: round(statistics.median(values), 3) for name, values in ratios.items()},
+        "pairs": pairs,
+        "written_megabytes": round(written / 1e6),
+    }
+
+
+def _prefill(usage: Usage) -> float:
+    return usage.plan.read / (usage.ttft_ms - usage.restore_ms)
+
+
+def compare_slow_disks(model: Path, folder: Path) -> dict[str, object]:
+    """Restart on disks of several speeds, and compare the plan with both choices."""
+    messages = [user(TEXT * HISTORY)]
+    client = opened(model, disk_folder=folder)
+    messages += [reply_of(answered(client, "A", messages, 8)), user("And then?")]
+    closed(client)
+    ratios: dict[str, float] = {}
+    for megabytes_s in MEGABYTES_S:
+        client = opened(model, disk_folder=folder)
+        tier = client.core.disk
+        assert tier is not None
+
+        with _disk_of(megabytes_s * 1e6):
+            ask = partial(_first_token_ms, client, tier, messages)
+            for _ in range(2):  # both rates are learned
+                ask(Rates(byte_s=tier.rates.byte_s, token_s=1.0))
+            from_disk = ask(Rates(byte_s=tier.rates.byte_s, token_s=1.0))
+            learned = tier.rates.byte_s
+            fed = ask(Rates(byte_s=1.0, token_s=tier.rates.token_s))
+            planned = ask(Rates(byte_s=learned, token_s=tier.rates.token_s))
+        ratios[f"{megabytes_s} MB/s"] = round(planned / min(from_disk, fed), 3)
+        closed(client)
+    return {"planned / better": ratios}
+
+
+def _first_token_ms(
+    client: InlineClient, tier: DiskTier, messages: Sequence[Message], rates: Rates
+) -> float:
+    """Return the time to first token after a restart, planned with the given rates."""
+    client.send(Evict(EvictWhat.ALL))
+    client.run_until_idle()
+    tier.rates = rates
+    return answered(client, "A", messages, 1).usage.ttft_ms
+
+
+@contextmanager
+def _disk_of(bytes_s: float) -> Generator[None]:
+    """Slow the reading of records down."""
+    read: Callable[[Path, str], Record] = reader.read_record
+    pause, lock = threading.Event(), threading.Lock()
+
+    def slowed(path: Path, namespace: str) -> Record:
+        with lock:
+            pause.wait(path.stat().st_size / bytes_s)
+        return read(path, namespace)
+
+    reader.read_record = slowed
+    try:
+        yield
+    finally:
+        reader.read_record = read
+
+
+def count_written(folder: Path) -> dict[str, object]:
+    """Play many chats, and compare what was written with what the cache holds at the end."""
+    wide = copy.deepcopy(CONFIGS["qwen3_5"])
+    wide["text_config"] |= {"num_hidden_layers": 4, "head_dim": 256, "linear_value_head_dim": 256}
+    model = build_tiny("wide", folder / "model", Template.KEEPING, {"wide": wide})
+    client = opened(model, disk_folder=folder / "state", cache_budget_bytes=1 << 34)
+    chats: list[list[Message]] = [[] for _ in range(CHATS)]
+    for turn in range(TURNS):
+        for number, messages in enumerate(chats):
+            messages.append(user(f"{turn}: what does boat {number} carry?"))
+            messages.append(reply_of(answered(client, str(number), messages, 12)))
+            while client.core.step(wait=False):
+                pass  # idle work: state is written
+    tier = client.core.disk
+    assert tier is not None
+    written = tier.statistics().written_bytes
+    nodes = list(cache_of(client).holdings().tree.nodes())
+    per_token = cache_of(client).holdings().kv_bytes_per_token
+    tokens = sum(len(node.token_ids) for node in nodes)
+    snapshots = sum(node.snapshot.nbytes for node in nodes if node.snapshot)
+    closed(client)
+    return {
+        "chats": CHATS,
+        "turns": TURNS,
+        "written_megabytes": round(written / 1e6, 1),
+        "kept_megabytes": round((tokens * per_token + snapshots) / 1e6, 1),
+        "ratio": round(written / (tokens * per_token + snapshots), 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--model", type=Path, required=True)
+    parser.add_argument("--pairs", type=int, default=12)
+    parser.add_argument("figures", nargs="*", default=["on_off", "slow", "written"])
+    args = parser.parse_args()
+    figures: dict[str, Callable[[Path], dict[str, object]]] = {
+        "on_off": lambda folder: compare_on_and_off(args.model, folder, args.pairs),
+        "slow": lambda folder: compare_slow_disks(args.model, folder),
+        "written": count_written,
+    }
+    for name in args.figures:
+        with tempfile.TemporaryDirectory() as folder:
+            print(json.dumps({"figure": name, **figures[name](Path(folder))}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
