@@ -96,7 +96,7 @@ def many_steps(chats: int, turns: int, *, reasoning: bool) -> tuple[list[Step], 
     """Return the turns of many chats in rotation, and one more message for each chat."""
     names = [str(number) for number in range(chats)]
     before = [
-        _send(name, f"{turn}: a boat in the harbour {name}", reasoning=reasoning)
+        _send(name, f"{name} has a boat in the harbour, {turn}", reasoning=reasoning)
         for turn in range(turns)
         for name in names
     ]
