@@ -1,12 +1,16 @@
 """Delays of the main thread while several answers stream into the real window.
 
     python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20]
+    python -m tests.benchmarks.many_chats --writing [--chats 1] [--seconds 20]
     python -m tests.benchmarks.many_chats --download [--chats 2] [--seconds 10] [--pairs 6]
 
 A precise timer of 5 ms runs on the main thread while all answers run. Prints one JSON line with the
 time between its ticks. Without --model the model is a tiny random Qwen3.5, the worst case: nearly
 all of a step is Python code, and the engine thread and the main thread share the interpreter. For a
 real model on Linux set LD_PRELOAD=libopenblas.so.0.
+
+With --writing, another thread writes cached state to disk all the time, in records of 32 MB, as the
+disk tier does.
 
 With --download, the same answers run through intervals with and without a download, in turn. A model
 is downloaded from a Hub on this machine at full speed, in two more processes. Each interval with a
@@ -23,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Generator
 from contextlib import closing, contextmanager
@@ -38,6 +43,9 @@ from PySide6.QtWidgets import QApplication
 from app.conversation.tree import Setup
 from app.hub.values import DownloadState
 from app.widgets.commands import CommandId
+from engine.cache.disk.record import RecordKey, RecordKind, Tensor, write_record
+from engine.cache.feeding import Feed
+from engine.cache.radix import TokenRun
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
@@ -45,6 +53,7 @@ from tests.fakes.tiny_model import Template, build_tiny
 REPO = "someone/Large-4bit"
 MEGABYTES = 2_000
 MAX_TOKENS = 30_000  # of an answer
+RECORD_BYTES = 32 << 20
 LOOK_MS = 20  # interval at which the number of running answers is checked
 
 
@@ -162,6 +171,30 @@ def start_download(real: RealWindow) -> None:
         wait_ms(LOOK_MS)
 
 
+class Writing:
+    """A thread that writes records until it is stopped."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._is_over = False
+        self.num_bytes = 0
+        self._thread = threading.Thread(target=self._write)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._is_over = True
+        self._thread.join()
+
+    def _write(self) -> None:
+        state = Tensor("U8", (RECORD_BYTES,), memoryview(os.urandom(RECORD_BYTES)))
+        number = 0
+        while not self._is_over:
+            run = TokenRun((number % 8,), (Feed(0, 1, False),))
+            key = RecordKey("model", RecordKind.KV, "", run)
+            self.num_bytes += write_record(self._folder, key, {}, {"0": state})
+            number += 1
+
+
 @contextmanager
 def large_file(home: Path) -> Generator[None]:
     """Serve a large file from a Hub in a process of its own."""
@@ -181,6 +214,7 @@ def main() -> int:
     parser.add_argument("--chats", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--download", action="store_true")
+    parser.add_argument("--writing", action="store_true")
     parser.add_argument("--pairs", type=int, default=6)
     args = parser.parse_args()
     app = QApplication(sys.argv[:1])
@@ -195,7 +229,11 @@ def main() -> int:
                         real, num_chats=args.chats, seconds=args.seconds, num_pairs=args.pairs
                     )
             else:
+                writing = Writing(data_dir) if args.writing else None
                 row = measure(real, num_chats=args.chats, seconds=args.seconds)
+                if writing is not None:
+                    writing.stop()
+                    row["written_megabytes"] = round(writing.num_bytes / 1e6)
     sys.stdout.write(json.dumps(row) + "\n")
     del app
     return 0
