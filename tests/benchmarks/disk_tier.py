@@ -121,7 +121,7 @@ def count_mutations(root: Path, count: int = 1000) -> dict[str, object]:
             case 2:
                 changed = bytearray(whole[other])
             case _:
-                changed = changed.replace(b"rejoinder-1", b"rejoinder-0")
+                changed = changed.replace(b"rejoinder-2", b"rejoinder-1")
         path.write_bytes(changed)
         try:
             read_record(path, NAMESPACE)

@@ -104,7 +104,7 @@ def _renamed(path: Path) -> None:
 
 
 def _newer(path: Path) -> None:
-    path.write_bytes(path.read_bytes().replace(b"rejoinder-1", b"rejoinder-2"))
+    path.write_bytes(path.read_bytes().replace(b"rejoinder-2", b"rejoinder-3"))
 
 
 def _huge_header(path: Path) -> None:
