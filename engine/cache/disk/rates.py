@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
-# Weight of the newest measurement.
-_ALPHA = 0.3
 _BYTE_S = 1 / 500e6
 _TOKEN_S = 1 / 500
+# Weights of these defaults and of saved rates: as if so many bytes and tokens had been measured.
+_DEFAULT_BYTES = 1 << 22
+_DEFAULT_TOKENS = 64.0
+# Share of the weight of all earlier measurements that remains after each new one.
+_KEPT = 0.7
 
 
 @dataclass(slots=True)
@@ -19,6 +22,8 @@ class Rates:
 
     byte_s: float = _BYTE_S
     token_s: float = _TOKEN_S
+    _num_bytes: float = _DEFAULT_BYTES  # weight of byte_s
+    _num_tokens: float = _DEFAULT_TOKENS  # weight of token_s
 
     @classmethod
     def saved(cls, extra: Mapping[str, object]) -> Self:
@@ -43,9 +48,18 @@ class Rates:
     def note_disk(self, nbytes: int, seconds: float) -> None:
         """Learn from one request. Small reads are ignored: they measure only the start of a read."""
         if nbytes >= 1 << 20 and seconds > 0:
-            self.byte_s += _ALPHA * (seconds / nbytes - self.byte_s)
+            self.byte_s, self._num_bytes = _mean(self.byte_s, self._num_bytes, seconds, nbytes)
 
     def note_tokens(self, num_tokens: int, seconds: float) -> None:
         """Learn from the prefill of one request."""
         if num_tokens >= 64 and seconds > 0:
-            self.token_s += _ALPHA * (seconds / num_tokens - self.token_s)
+            self.token_s, self._num_tokens = _mean(
+                self.token_s, self._num_tokens, seconds, num_tokens
+            )
+
+
+def _mean(rate: float, weight: float, seconds: float, amount: int) -> tuple[float, float]:
+    """Return a rate and its weight after a new measurement, which weighs as much as its amount."""
+    weight *= _KEPT
+    total = weight + amount
+    return (rate * weight + seconds) / total, total
