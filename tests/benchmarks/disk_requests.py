@@ -4,6 +4,8 @@
     FIGURE        on_off    decode and prefill rates with the disk tier / without it, in turn
                   slow      time to first token after a restart, for disks of several speeds: as
                             planned / the better one of reading the disk and feeding all tokens
+                  restart   time to first token of the next turn after a restart / on an empty
+                            cache, with a history of 4,000 tokens; the same hot; seconds of closing
                   written   bytes written / bytes of the K/V and snapshots that are kept, over
                             50 chats of 20 turns of a tiny model with wide layers
 
@@ -47,6 +49,7 @@ from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 TEXT = "The boat left the harbour in the morning, and the wind was from the west. "
 READS = 12  # repetitions of TEXT in the prompt of `on_off`
 HISTORY = 12  # repetitions of TEXT in the history of `slow`
+LONG_HISTORY = 230  # repetitions of TEXT in the history of `restart`: 4,000 tokens
 REQUESTS = 3  # of which the soonest counts
 MEGABYTES_S = (1, 2, 4, 16)  # speeds of the disks of `slow`
 CHATS, TURNS = 50, 20
@@ -169,6 +172,38 @@ def _disk_of(bytes_s: float) -> Generator[None]:
         reader.read_record = read
 
 
+def compare_restart(model: Path, folder: Path) -> dict[str, object]:
+    """Ask the next turn of a long chat on an empty cache, in its live cache, and after a restart."""
+    long = user(TEXT * LONG_HISTORY)
+    client = opened(model, disk_folder=folder)
+    messages = [long, reply_of(answered(client, "A", [long], 8))]
+    start = time.perf_counter()
+    closed(client)
+    closing_s = time.perf_counter() - start
+    times: dict[str, list[float]] = {"cold": [], "hot": [], "disk": []}
+    ratios: list[float] = []
+    restored = 0
+    for number in range(REQUESTS):
+        question = [*messages, user(f"And then, {number}?")]
+        client = opened(model)
+        cold = answered(client, "A", question, 8)
+        hot = answered(client, "A", [*question, reply_of(cold), user("And then?")], 1)
+        closed(client)
+        client = opened(model, disk_folder=folder)
+        disk = answered(client, "A", question, 1)
+        closed(client)
+        restored = disk.usage.plan.restored_disk
+        for name, finished in (("cold", cold), ("hot", hot), ("disk", disk)):
+            times[name].append(finished.usage.ttft_ms)
+        ratios.append(disk.usage.ttft_ms / cold.usage.ttft_ms)
+    return {
+        "ratio": round(statistics.median(ratios), 4),
+        "restored_disk": restored,
+        **{f"{name}_ms": round(statistics.median(values), 1) for name, values in times.items()},
+        "closing_s": round(closing_s, 2),
+    }
+
+
 def count_written(folder: Path) -> dict[str, object]:
     """Play many chats, and compare what was written with what the cache holds at the end."""
     wide = copy.deepcopy(CONFIGS["qwen3_5"])
@@ -203,11 +238,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("figures", nargs="*", default=["on_off", "slow", "written"])
+    parser.add_argument("figures", nargs="*", default=["on_off", "slow", "restart", "written"])
     args = parser.parse_args()
     figures: dict[str, Callable[[Path], dict[str, object]]] = {
         "on_off": lambda folder: compare_on_and_off(args.model, folder, args.pairs),
         "slow": lambda folder: compare_slow_disks(args.model, folder),
+        "restart": lambda folder: compare_restart(args.model, folder),
         "written": count_written,
     }
     for name in args.figures:
