@@ -119,6 +119,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         origin=origin,
         settings=settings,
         settings_path=paths.settings,
+        database=paths.database,
         state_dir=paths.state_dir,
         model=options.model,
         debug=options.debug,

@@ -33,6 +33,7 @@ class StoreLane(QObject):
     purged = Signal(object)  # argument: tuple of ConversationId, removed for good at the opening
     # argument: a Problem. The store cannot be opened, so every call will fail.
     unavailable = Signal(object)
+    rescued = Signal(object)  # argument: a Problem; a damaged database was replaced at the opening
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
 
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
@@ -109,7 +110,7 @@ class StoreLane(QObject):
         if opened.purged:
             self.purged.emit(opened.purged)
         if opened.problem is not None:
-            self.failed.emit(opened.problem)
+            self.rescued.emit(opened.problem)
 
     def _on_unavailable(self, problem: Problem) -> None:
         self._is_lost = True

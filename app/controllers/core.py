@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
+from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
 from app.controllers.desk import Desk
@@ -52,6 +53,7 @@ class Seams:
     origin: Origin  # source of clock times, random ids and seeds
     settings: Settings  # settings as they were loaded at the start
     settings_path: Path
+    database: Path  # file that open_store opens
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
@@ -93,6 +95,7 @@ class Core(QObject):
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat)
         self.imports = Imports(self.store, self.desk, self.library)
+        self.backups = Backups(seams.database, self.store, self.turns, self.imports, seams.origin)
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
@@ -116,6 +119,7 @@ class Core(QObject):
             self.hub,
             self.search,
             self.imports,
+            self.backups,
         ):
             source.failed.connect(self.failed)
 
@@ -129,6 +133,7 @@ class Core(QObject):
         """Start the engine and the search for models. Both take seconds, on other threads."""
         self.bridge.start()
         self.models.start()
+        self.backups.start()
 
     def close(self) -> None:
         """Stop running answers and imports, save everything, and join every thread."""
@@ -138,6 +143,7 @@ class Core(QObject):
         self.hub.close()
         self.exports.close()
         self.imports.close()
+        self.backups.close()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
         self.storage.stop()

@@ -90,6 +90,10 @@ class Imports(QObject):
         self.progressed.emit(0.0)
         self._read(self._reading)
 
+    @property
+    def is_running(self) -> bool:
+        return self._reading is not None
+
     def cancel(self) -> None:
         """End the running import after the present batch."""
         self._is_cancelled = True

@@ -42,7 +42,7 @@ from app.store.conversation_rows import (
     shown_row,
     summary_from,
 )
-from app.store.database import BUSY_TIMEOUT_S, Database, open_database
+from app.store.database import BUSY_TIMEOUT_S, Database, OpenedDatabase, open_database
 from app.store.errors import (
     ConversationMissingError,
     DatabaseDamagedError,
@@ -50,9 +50,10 @@ from app.store.errors import (
 )
 from app.store.message_rows import message_values, node_from
 from app.store.presets import PresetStore
+from app.store.rescue import Rescued
 from app.store.search import MessageSearch
 from app.words import exchange as exchange_words, problems as words
-from engine.types import ConversationId, Problem
+from engine.types import ConversationId, Problem, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class OpenedStore:
     """An open store, and what its opening did."""
 
     store: ConversationStore
-    problem: Problem | None = None  # to show, if a new database has replaced a damaged one
+    problem: Problem | None = None  # to show, if a damaged database was rescued
     purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
 
 
@@ -73,6 +74,14 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
         StoreError: the database cannot be used.
     """
     opened = open_database(path, busy_timeout_s=busy_timeout_s)
+    try:
+        return _tidied(opened, now)
+    except DatabaseDamagedError:
+        # The check did not find the damage. It is noted now, so the file is rescued.
+        return _tidied(open_database(path, busy_timeout_s=busy_timeout_s), now)
+
+
+def _tidied(opened: OpenedDatabase, now: float) -> OpenedStore:
     store = ConversationStore(opened.database)
     try:
         store.stop_interrupted()
@@ -80,17 +89,37 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
     except BaseException:
         store.close()
         raise
-    problem = _kept_aside(opened.kept_aside) if opened.kept_aside else None
+    problem = _rescue_report(opened.kept_aside, opened.rescued) if opened.kept_aside else None
     return OpenedStore(store=store, problem=problem, purged=purged)
 
 
-def _kept_aside(kept: Path) -> Problem:
-    return Problem(
-        title=DatabaseDamagedError.title,
-        cause=words.store_kept(kept.name),
-        advice=words.STORE_KEPT_ADVICE,
-        details=str(kept),
+def _rescue_report(kept: Path, rescued: Rescued | None) -> Problem:
+    """Return what a rescue saved. `rescued` is None if the app was killed right after the rescue."""
+    cause = (
+        words.kept_aside(kept.name)
+        if rescued is None
+        else words.rescued(
+            missing=rescued.num_missing,
+            garbled=rescued.num_garbled,
+            nameless=rescued.num_nameless,
+            backup=rescued.backup.name if rescued.backup else "",
+            kept=kept.name,
+        )
     )
+    return Problem(title=words.STORE_RESCUED, cause=cause, advice="", details=str(kept))
+
+
+def _check_tree(nodes: Iterable[MessageNode]) -> None:
+    """Check that parents come first and roles alternate.
+
+    Raises:
+        KeyError, ValueError: a message has no such parent.
+    """
+    roles: dict[NodeId | None, Role] = {None: Role.ASSISTANT}
+    for node in nodes:
+        if roles[node.parent] is node.role:
+            raise ValueError("two messages in a row have the same role")
+        roles[node.node_id] = node.role
 
 
 class Merged(Enum):
@@ -115,6 +144,10 @@ class ConversationStore:
 
     def close(self) -> None:
         self._database.close()
+
+    def note_damage(self) -> None:
+        """Let the next start rescue the database, because a backup found damage in it."""
+        self._database.note_damage()
 
     def create(self, conv: Conversation) -> None:
         """Write a conversation that is not stored yet."""
@@ -231,7 +264,12 @@ class ConversationStore:
         if not rows:
             raise ConversationMissingError(words.not_stored(conversation_id))
         messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
-        nodes = [node_from(row) for row in messages]
+        try:
+            nodes = [node_from(row) for row in messages]
+            _check_tree(nodes)
+        except (KeyError, TypeError, ValueError) as error:
+            self._database.note_damage()
+            raise DatabaseDamagedError(words.BAD_MESSAGE, details=repr(error)) from error
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
         # The messages come in order of creation, so parents come first. add_nodes() shows the

@@ -2,8 +2,13 @@
 
 Only the thread that opened the connection, the store thread, may use it. conversations.py and
 presets.py run their SQL through `Database`; the tables are defined in schema.py. The database keeps
-a write-ahead log (WAL), so a killed process loses no committed change. A damaged file is renamed
-and replaced by an empty database.
+a write-ahead log (WAL), so a killed process loses no committed change. A damaged file is renamed,
+and what can be read of it goes into a new database (rescue.py).
+
+The opening of a small file reads all of it, which finds damage before anything is written. A file
+over ALWAYS_CHECKED_BYTES is read only if the last run did not close it, or if it was changed since
+then (condition.py). Damage that such a start does not find is found by the query that reads it, or by
+the next backup, which checks its copy. The next start then rescues the file.
 """
 
 from __future__ import annotations
@@ -18,20 +23,26 @@ from pathlib import Path
 
 from app.conversation.folding import search_text
 from app.paths import free_name
+from app.store.backups import backups_of
+from app.store.condition import ConditionNote
 from app.store.errors import (
     DatabaseDamagedError,
     DatabaseFileError,
     DatabaseNewerError,
     store_error,
 )
-from app.store.schema import MIGRATIONS, Migration
+from app.store.pages import decode_leniently
+from app.store.rescue import Rescued, rescue
+from app.store.schema import MIGRATIONS, Migration, Value
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_S = 2.0  # seconds to wait for a database lock that another program holds
-
-Value = str | bytes | int | float | None
+# A file up to this size is checked at every start, in about 0.1 s.
+ALWAYS_CHECKED_BYTES = 64_000_000
+# A greater number of migrations is damage, not a newer version of the app.
+_MAX_VERSION = 1000
 
 
 class Database:
@@ -39,18 +50,39 @@ class Database:
 
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
         self._path = path
+        self._note = ConditionNote(path)
+        self._is_damaged = False  # True after an error that only a damaged file causes
         with self._errors_in_words():
             self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
             # The triggers of the search index call this function.
             self._connection.create_function("search_text", 1, search_text, deterministic=True)
 
     def close(self) -> None:
+        """Close the connection, and note that the file needs no check at the next start."""
         self._connection.close()
+        if not self._is_damaged:
+            self._note.set_clean()
+
+    def abandon(self) -> None:
+        """Close the connection of a database that could not be opened."""
+        self._connection.close()
+
+    def note_damage(self) -> None:
+        """Let the next start rescue the file, because its content is damaged."""
+        self._is_damaged = True
+        self._note.set_damaged()
 
     def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """Return all rows of a query."""
         with self._errors_in_words():
-            return self._connection.execute(sql, parameters).fetchall()
+            try:
+                return self._connection.execute(sql, parameters).fetchall()
+            except sqlite3.OperationalError as error:
+                if _UNDECODED not in str(error):
+                    raise
+        self.note_damage()
+        self._connection.text_factory = decode_leniently
+        return self.rows(sql, parameters)
 
     def run(self, sql: str, parameters: Sequence[Value] = ()) -> int:
         """Run one statement and return how many rows it changed."""
@@ -79,53 +111,117 @@ class Database:
     def _errors_in_words(self) -> Generator[None]:
         try:
             yield
+        except UnicodeDecodeError as error:  # in a message of SQLite that quotes a damaged name
+            self.note_damage()
+            raise DatabaseDamagedError(words.inconsistent(self._path)) from error
         except sqlite3.Error as error:
             known = store_error(error, self._path)
             if known is None:
                 raise
+            if isinstance(known, DatabaseDamagedError):
+                self.note_damage()
             raise known from error
+
+
+# Beginning of the message of the exception for text that is not UTF-8. It has no code of its own.
+_UNDECODED = "Could not decode to UTF-8"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenedDatabase:
     """A database that is ready for use.
 
-    `kept_aside` is the new path of a damaged database that was replaced, or None.
+    `kept_aside` is the new path of a damaged database that was replaced, or None, and `rescued` is
+    what was saved of it.
     """
 
     database: Database
     kept_aside: Path | None = None
+    rescued: Rescued | None = None
 
 
 def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedDatabase:
     """Open the database; create or migrate it if necessary.
 
-    A damaged database is renamed, never deleted, and a new one is created.
+    A damaged database is renamed, never deleted, and a new one gets what can be read of it.
 
     Raises:
         StoreError: the database is locked or from a newer version, or its file cannot be used.
     """
+    note = ConditionNote(path)
+    kept = note.rescued_file
+    if kept is None and not note.is_damaged and not _is_emptied(path):
+        try:
+            database = _open(path, busy_timeout_s=busy_timeout_s, is_clean=note.is_clean)
+            note.remove()
+            return OpenedDatabase(database=database)
+        except DatabaseDamagedError as error:
+            log.warning("database %s is damaged: %s", path, error)
+    kept = kept or free_name(path, "damaged")
     try:
-        return OpenedDatabase(database=_open(path, busy_timeout_s=busy_timeout_s))
-    except DatabaseDamagedError as error:
-        kept = _keep_aside(path)
-        log.warning("database %s is damaged (%s); renamed to %s", path, error, kept.name)
-        database = _open(path, busy_timeout_s=busy_timeout_s)
-        return OpenedDatabase(database=database, kept_aside=kept)
+        note.set_rescue(kept)
+        rescued = _rescue(path, kept)
+    except OSError as error:
+        raise DatabaseFileError(words.cannot_rescue(path, error.strerror)) from error
+    except sqlite3.Error as error:
+        raise store_error(error, path) or DatabaseFileError(str(error)) from error
+    database = _open(path, busy_timeout_s=busy_timeout_s, is_clean=False)
+    note.remove()
+    return OpenedDatabase(database=database, kept_aside=kept, rescued=rescued)
 
 
-def _open(path: Path, *, busy_timeout_s: float) -> Database:
+def move_file(source: Path, target: Path | str) -> None:
+    source.replace(target)
+
+
+def _is_emptied(path: Path) -> bool:
+    """Return True if the file has lost all its content, which SQLite takes for a new database."""
+    is_empty = path.exists() and path.stat().st_size == 0
+    return is_empty and (Path(f"{path}-wal").exists() or bool(backups_of(path)))
+
+
+def _rescue(path: Path, kept: Path) -> Rescued | None:
+    """Move a damaged database aside and put the rescued one in its place.
+
+    A kill at any moment loses nothing: the next call with the same paths continues. If the rescued
+    database was in its place before the kill, return None.
+    """
+    if kept.exists() and path.exists():
+        return None
+    if not kept.exists():
+        # The file itself comes last. Until then its log may already be under the new name.
+        for suffix in ("-wal", "-shm", ""):
+            part = Path(f"{path}{suffix}")
+            if part.exists():
+                move_file(part, f"{kept}{suffix}")
+    new = path.with_suffix(".rescue-part")
+    rescued = rescue(kept, backups_of(path), new)
+    log.warning("the damaged database is now %s; rescued: %s", kept.name, rescued)
+    move_file(new, path)
+    return rescued
+
+
+def _open(path: Path, *, busy_timeout_s: float, is_clean: bool) -> Database:
     _make_private(path)
     database = Database(path, busy_timeout_s=busy_timeout_s)
     try:
         version = _stored_version(database, path)
-        _check_integrity(database, path)
+        if not is_clean or path.stat().st_size <= ALWAYS_CHECKED_BYTES:
+            _check_integrity(database, path)
         _set_up(database)
-        migrate(database, MIGRATIONS[version:], since=version)
+        _migrate_stored(database, path, version)
     except BaseException:
-        database.close()
+        database.abandon()
         raise
     return database
+
+
+def _migrate_stored(database: Database, path: Path, version: int) -> None:
+    try:
+        migrate(database, MIGRATIONS[version:], since=version)
+    except sqlite3.OperationalError as error:
+        # The tables are not those of the version that the file states.
+        raise DatabaseDamagedError(words.inconsistent(path), details=str(error)) from error
 
 
 def _make_private(path: Path) -> None:
@@ -151,6 +247,8 @@ def _stored_version(database: Database, path: Path) -> int:
     """
     (version,) = database.rows("PRAGMA user_version")[0]
     assert isinstance(version, int)
+    if not 0 <= version <= _MAX_VERSION:
+        raise DatabaseDamagedError(words.inconsistent(path))
     if version > len(MIGRATIONS):
         cause = words.newer_format(path, version, len(MIGRATIONS))
         raise DatabaseNewerError(cause)
@@ -186,16 +284,3 @@ def migrate(database: Database, migrations: Sequence[Migration], *, since: int) 
                 database.run(statement)
             # The number is part of the SQL text, because a PRAGMA takes no parameters.
             database.run(f"PRAGMA user_version = {number}")
-
-
-def _keep_aside(path: Path) -> Path:
-    kept = free_name(path, "damaged")
-    try:
-        # The write-ahead log is renamed too: it may contain messages that are not in the main file.
-        for suffix in ("-wal", "-shm", ""):
-            part = Path(f"{path}{suffix}")
-            if part.exists():
-                part.replace(f"{kept}{suffix}")
-    except OSError as error:
-        raise DatabaseFileError(words.cannot_move_damaged(path, error.strerror)) from error
-    return kept

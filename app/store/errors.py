@@ -90,6 +90,8 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
     if code is None:
         return None
     details = f"{error.sqlite_errorname}: {error}"
+    if code == sqlite3.SQLITE_ERROR and "fts5" in str(error):
+        code = sqlite3.SQLITE_CORRUPT  # a damaged search index may have no code of its own
     match code & _PRIMARY_CODE:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return DatabaseLockedError(words.locked(path), details=details)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from app.conversation.tree import Generation, MessageNode, MessageStatus, NodeId
 from app.store.codec import from_json_or_none, to_json
-from app.store.database import Value
+from app.store.schema import Value
 from engine.types import (
     ConversationId,
     FinishReason,

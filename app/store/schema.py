@@ -8,6 +8,7 @@ tuple of single SQL statements.
 from __future__ import annotations
 
 Migration = tuple[str, ...]
+Value = str | bytes | int | float | None  # a value of a column
 
 # message_number is an explicit INTEGER PRIMARY KEY, because VACUUM may renumber an implicit rowid.
 # The number gives the order of creation within a conversation. Small columns come first: long text

@@ -1,17 +1,16 @@
-"""The notice about the app itself: a crash of the last run, or a file that could not be opened."""
+"""The notice about the app itself: a crash, a rescue, or a file that could not be opened."""
 
 from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.crashes import crash_problem
 from app.theme.palette import Theme
+from app.widgets.folders import show_folder
 from app.widgets.notice import Notice
 from app.words import window as words
 from engine.types import Problem
@@ -20,7 +19,7 @@ from engine.types import Problem
 class AppNotice(Notice):
     """A notice that does not belong to a conversation.
 
-    A notice of a crash stays until the user closes it. A notice of a file that could not be opened
+    A notice of a crash or of a rescued database stays until the user closes it. A notice of a file that could not be opened
     goes when the user does something else: opens a file, sends a message, shows another chat or
     chooses a model.
     """
@@ -30,6 +29,7 @@ class AppNotice(Notice):
         self._models = core.models
         self._is_refusal = False  # True while the notice says that a file could not be opened
         self._model_path = ""  # path of the model in use when the file was refused
+        core.store.rescued.connect(self._show_rescue)
         core.opening.refused.connect(self._show_refusal)
         core.opening.opened.connect(self.end_refusal)
         core.library.current_changed.connect(self.end_refusal)
@@ -50,7 +50,11 @@ class AppNotice(Notice):
 
     def show_crash(self, account: Path) -> None:
         """Report a crash of the last run. A button opens the folder of the log file `account`."""
-        folder = QUrl.fromLocalFile(str(account.parent))
-        show_folder = partial(QDesktopServices.openUrl, folder)
         self._is_refusal = False
-        self.offer(crash_problem(account), words.SHOW_LOG, show_folder)
+        self.offer(crash_problem(account), words.SHOW_LOG, partial(show_folder, account.parent))
+
+    def _show_rescue(self, problem: Problem) -> None:
+        """Report a rescued database. The details of the problem are the path of the damaged file."""
+        self._is_refusal = False
+        folder = Path(problem.details).parent
+        self.offer(problem, words.SHOW_FOLDER, partial(show_folder, folder))

@@ -10,7 +10,9 @@ RESTORE: Final = "Restore"
 DELETE_NOW: Final = "Delete Now…"
 DONE: Final = "Done"
 DELETE: Final = "Delete"  # button that confirms the deletion
-NO_UNDO: Final = "You can’t undo this."
+NO_UNDO: Final = (
+    "You can’t undo this. The daily backups keep a copy until seven newer ones have replaced them."
+)
 
 
 def days_left(days: int) -> str:

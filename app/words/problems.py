@@ -34,9 +34,12 @@ STORE_FULL: Final = "The disk is full, so the conversation was not saved."
 STORE_FULL_ADVICE: Final = "Free some space: what is on screen is saved with the next change."
 STORE_DAMAGED: Final = "The file with your conversations is damaged."
 STORE_DAMAGED_ADVICE: Final = (
-    "Restart Rejoinder: it keeps the damaged file aside and starts a new one."
+    "Quit and open Rejoinder again: it saves what can be read, and keeps the damaged file."
 )
-STORE_KEPT_ADVICE: Final = "Rejoinder starts with an empty list. A backup can be put in its place."
+BAD_MESSAGE: Final = "A message in it can’t be understood."
+STORE_RESCUED: Final = "The file with your chats was damaged."
+RESCUED_CHAT: Final = "Rescued chat"  # title of a chat whose title could not be read
+LOST_MESSAGE: Final = "(This message was lost when the file was damaged.)"
 STORE_FILE: Final = "Your conversations could not be read or saved."
 STORE_FILE_ADVICE: Final = "Check the disk and the folder’s permissions, then try again."
 CONVERSATION_MISSING: Final = "This conversation no longer exists."
@@ -104,6 +107,10 @@ def cannot_move_damaged(path: Path, why: str | None) -> str:
     return f"{path} is damaged and can’t be moved: {why}."
 
 
+def cannot_rescue(path: Path, why: str | None) -> str:
+    return f"{path} is damaged and can’t be rescued: {why}."
+
+
 def damaged(name: str) -> str:
     return f"{name} is damaged."
 
@@ -112,8 +119,30 @@ def settings_kept(name: str) -> str:
     return f"Rejoinder starts with its defaults and kept the file as {name}."
 
 
-def store_kept(name: str) -> str:
-    return f"It was kept as {name}; nothing was deleted."
+def rescued(*, missing: int, garbled: int, nameless: int, backup: str, kept: str) -> str:
+    """Return what a rescue could not save, and where the damaged file is.
+
+    garbled: number of messages with unreadable characters. backup: file name of the backup that
+    added rows, or an empty string.
+    """
+    parts = [f"{_count(missing, 'message')} {'are' if missing > 1 else 'is'} missing"]
+    if garbled:
+        parts.append(f"{_count(garbled, 'message')} {'have' if garbled > 1 else 'has'} gaps")
+    if nameless:
+        parts.append(f"{_count(nameless, 'chat')} lost {'its' if nameless == 1 else 'their'} title")
+    if backup:
+        parts.append(f"some messages come from {backup}")
+    return f"{', '.join(parts)}, and the damaged file is kept as {kept}."
+
+
+def kept_aside(kept: str) -> str:
+    return f"What could be read was saved, and the damaged file is kept as {kept}."
+
+
+def _count(number: int, noun: str) -> str:
+    if not number:
+        return f"No {noun}"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def locked(path: Path) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 APP_NAME: Final = "Rejoinder"
@@ -54,6 +55,8 @@ NOT_FOUND: Final = "Not found"
 # Texts of notices and toasts.
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # button that opens the chat whose answer has finished
+# button that opens a folder in the system's file manager
+SHOW_FOLDER: Final = "Show in Finder" if sys.platform == "darwin" else "Show Folder"
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
 
 

@@ -218,6 +218,7 @@ def make_core(
             origin=origin,
             settings=settings,
             settings_path=paths.settings,
+            database=paths.database,
             state_dir=paths.state_dir,
             model=model,
             debug=debug,

@@ -240,7 +240,7 @@ def test_damaged_database_is_reported_and_replaced_by_an_empty_one(
     with closing(opened.store):
         assert opened.store.summaries() == ()
     assert opened.problem is not None
-    assert opened.problem.title == "The file with your conversations is damaged."
+    assert opened.problem.title == "The file with your chats was damaged."
     assert "conversations.damaged-1.db" in opened.problem.cause
 
 

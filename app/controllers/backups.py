@@ -1,0 +1,107 @@
+"""The daily backup of the database, in idle time. Main thread.
+
+A thread of its own copies the database with a connection of its own, so neither the main thread nor
+the store's thread waits for it. The copy is not begun while an answer or an import runs, and it is
+stopped when one begins: the next look begins again.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from threading import Event
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from app.bridge.store_lane import StoreLane
+from app.bridge.tasks import TaskLane
+from app.controllers.imports import Imports
+from app.controllers.origin import Origin
+from app.controllers.turns import Turns
+from app.store.backups import StoppedError, make_backup
+from app.store.errors import DatabaseDamagedError
+from engine.types import Problem
+
+log = logging.getLogger(__name__)
+
+LOOK_MS = 60_000  # time between two looks
+
+
+class Backups(QObject):
+    """Makes a backup on each day on which the database has changed."""
+
+    changed = Signal()  # a backup was made
+    failed = Signal(object)  # argument: a Problem
+    _damage_found = Signal()  # emitted by the backup's thread
+
+    def __init__(
+        self, database: Path, store: StoreLane, turns: Turns, imports: Imports, origin: Origin
+    ) -> None:
+        super().__init__()
+        self._database = database
+        self._store = store
+        self._turns = turns
+        self._imports = imports
+        self._origin = origin
+        self._lane = TaskLane("backup", self)
+        self._stop = Event()
+        self.is_running = False
+        self._has_failed = False  # True after a failure was shown, until a backup is made
+        self._timer = QTimer(self, interval=LOOK_MS)
+        self._damage_found.connect(self._note_damage)
+        self._timer.timeout.connect(self.look)
+        turns.activity_changed.connect(self._stop_if_busy)
+        imports.progressed.connect(self._stop_if_busy)
+
+    def start(self) -> None:
+        self._timer.start()
+
+    def look(self) -> None:
+        """Make a backup if one is due and the app is idle."""
+        if self.is_running or self._is_busy:
+            return
+        self.is_running = True
+        self._stop.clear()
+        now = self._origin.now()
+        self._lane.run(lambda: self._make(now), self._on_made, self._on_failed)
+
+    def close(self) -> None:
+        """Stop the running copy, and join the thread."""
+        self._timer.stop()
+        self._stop.set()
+        self._lane.stop()
+
+    @property
+    def _is_busy(self) -> bool:
+        return self._turns.num_writing > 0 or self._imports.is_running
+
+    def _make(self, now: float) -> Path | None:
+        """Make a backup if one is due. Runs on the backup's thread."""
+        try:
+            return make_backup(self._database, now=now, stop=self._stop)
+        except StoppedError:
+            return None
+        except DatabaseDamagedError:
+            self._damage_found.emit()
+            raise
+
+    @Slot()
+    def _note_damage(self) -> None:
+        self._store.run(lambda store: store.note_damage())
+
+    def _on_made(self, path: Path | None) -> None:
+        self.is_running = False
+        if path is not None:
+            log.info("made the backup %s", path.name)
+            self._has_failed = False
+            self.changed.emit()
+
+    def _on_failed(self, problem: Problem) -> None:
+        self.is_running = False
+        if not self._has_failed:
+            self._has_failed = True
+            self.failed.emit(problem)
+
+    def _stop_if_busy(self) -> None:
+        if self._is_busy:
+            self._stop.set()

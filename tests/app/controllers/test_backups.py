@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.store import backups as module
+from app.store.backups import backups_of
+from app.store.condition import ConditionNote
+from app.store.errors import DatabaseDamagedError
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import Stage
+
+
+def database(stage: Stage) -> Path:
+    return stage.rig.settings_path.with_name("conversations.db")
+
+
+def look(stage: Stage) -> None:
+    stage.core.backups.look()
+    stage.wait_until(lambda: not stage.core.backups.is_running)
+
+
+def test_backup_is_made_while_the_app_is_idle(stage: Stage) -> None:
+    stage.chat("A question", "An answer")
+    look(stage)
+    assert len(backups_of(database(stage))) == 1
+
+
+def test_no_backup_is_begun_while_an_answer_is_written(stage: Stage) -> None:
+    stage.send("A question")
+    stage.engine.write("An")
+    stage.settle()
+    look(stage)
+    assert backups_of(database(stage)) == []
+    stage.engine.finish()
+    stage.settle()
+    look(stage)
+    assert len(backups_of(database(stage))) == 1
+
+
+def test_failure_is_shown_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    problems: list[object] = []
+    stage.core.failed.connect(problems.append)
+
+    def fail(*_args: object, **_named: object) -> None:
+        raise DatabaseDamagedError("It is damaged.")
+
+    monkeypatch.setattr("app.controllers.backups.make_backup", fail)
+    look(stage)
+    look(stage)
+    assert len(problems) == 1
+    stage.wait_until(lambda: ConditionNote(database(stage)).is_damaged)
+
+
+def test_running_copy_is_stopped_when_an_answer_begins(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAUSE_S", 60)
+    stage.chat("A question", "An answer")
+    stage.core.backups.look()
+    stage.send("Another question")
+    stage.engine.write("An")
+    stage.wait_until(lambda: not stage.core.backups.is_running)
+    assert backups_of(database(stage)) == []
+
+
+def test_rescue_is_reported_in_the_window_with_a_button(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = make_stage()
+    stage.chat("A question", "An answer")
+    path = database(stage)
+    stage.close()
+    with path.open("r+b") as file:
+        file.write(b"\xa5" * 4096)
+    opened: list[Path] = []
+    monkeypatch.setattr("app.widgets.app_notice.show_folder", opened.append)
+
+    stage = make_stage()
+    notice = stage.pane.app_notice
+    stage.wait_until(notice.isVisible)
+    assert notice.text.startswith(
+        "The file with your chats was damaged. No message is missing,"
+        " and the damaged file is kept as conversations.damaged-1.db."
+    )
+    assert "A question" in stage.rows
+    notice.button.click()
+    assert opened == [path.parent]

@@ -1,0 +1,109 @@
+"""Which starts read the whole database, and damage that other starts find."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from app.store import database as module
+from app.store.condition import ConditionNote
+from app.store.conversations import ConversationStore, open_store
+from app.store.database import Database, open_database
+from app.store.errors import DatabaseDamagedError
+from tests.fakes.conversations import ConversationWriter
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(module, "ALWAYS_CHECKED_BYTES", 0)  # each file counts as large
+    path = tmp_path / "conversations.db"
+    open_database(path).database.close()
+    return path
+
+
+@pytest.fixture
+def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The statements of the check, as they are run."""
+    seen: list[str] = []
+    rows = Database.rows
+
+    def run(database: Database, sql: str, *args: object) -> object:
+        if "quick_check" in sql:
+            seen.append(sql)
+        return rows(database, sql, *args)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr(Database, "rows", run)
+    return seen
+
+
+def test_start_after_a_clean_end_does_not_read_a_large_file(path: Path, checks: list[str]) -> None:
+    open_database(path).database.close()
+
+    assert checks == []
+
+
+def test_start_after_a_kill_reads_the_file(path: Path, checks: list[str]) -> None:
+    killed = open_database(path).database
+    open_database(path).database.close()
+
+    assert len(checks) == 1
+    killed.close()
+
+
+def test_start_after_a_change_by_another_program_reads_the_file(
+    path: Path, checks: list[str]
+) -> None:
+    os.utime(path, (1, 1))
+
+    open_database(path).database.close()
+
+    assert len(checks) == 1
+
+
+def test_small_file_is_read_at_every_start(
+    path: Path, checks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "ALWAYS_CHECKED_BYTES", 10**9)
+
+    open_database(path).database.close()
+
+    assert len(checks) == 1
+
+
+def test_damage_found_by_a_query_is_rescued_by_the_next_start(path: Path) -> None:
+    person = ConversationWriter()
+    person.send("a question", "an answer")
+    with closing(open_store(path, now=0.0).store) as store:
+        store.create(person.conv)
+    stat = path.stat()
+    with closing(sqlite3.connect(path)) as other:
+        (root,) = other.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'messages_by_conversation'"
+        ).fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))  # as by a fault of the disk
+
+    opened = open_store(path, now=0.0)
+    with closing(opened.store) as store:
+        assert opened.problem is None
+        with pytest.raises(DatabaseDamagedError):
+            store.load(person.conv.conversation_id)
+    assert ConditionNote(path).is_damaged
+
+    opened = open_store(path, now=0.0)
+    with closing(opened.store) as store:
+        assert opened.problem is not None
+        assert store.load(person.conv.conversation_id) == person.conv
+
+
+def test_damage_found_by_a_backup_is_rescued_by_the_next_start(path: Path) -> None:
+    with closing(open_database(path).database) as database:
+        ConversationStore(database).note_damage()
+
+    assert open_database(path).kept_aside is not None
