@@ -37,6 +37,14 @@ class Appearance(StrEnum):
     SYSTEM = "system"
 
 
+class ChatOrder(StrEnum):
+    """The order of the conversations in each section of the sidebar."""
+
+    RECENT = "recent"  # the newest activity first
+    CREATED = "created"  # the newest conversation first
+    TITLE = "title"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelDefaults:
     """The options of one model: how it is loaded, and how new chats with it begin."""
@@ -51,7 +59,7 @@ class Settings:
     """All settings that are kept between starts.
 
     The name of a field is its key in the JSON file. A field has one of the types that `_read` can
-    check: bool, int, str, Appearance, tuple of str, str | None with None as its default, or a
+    check: bool, int, str, a StrEnum, tuple of str, str | None with None as its default, or a
     mapping from str to ModelDefaults.
     """
 
@@ -63,6 +71,8 @@ class Settings:
     model_defaults: Mapping[str, ModelDefaults] = field(default_factory=dict[str, ModelDefaults])
     # folders that the user has added; they are searched for models
     model_folders: tuple[str, ...] = ()
+    chat_order: ChatOrder = ChatOrder.RECENT  # order of the conversations in the sidebar
+    closed_folders: tuple[str, ...] = ()  # ids of the folders whose conversations are hidden
     window_geometry: str = ""  # size and position, as encoded by window_frame.frame_text
     sidebar_visible: bool = True
     sidebar_width: int = 0  # pixels; 0: the default width
@@ -177,8 +187,8 @@ def _read(value: object, default: object) -> object:
         case Mapping() if isinstance(value, dict):
             entries = cast("dict[str, object]", value)
             return {path: _read_defaults(entry) for path, entry in entries.items()}
-        case Appearance() if isinstance(value, str) and value in set(Appearance):
-            return Appearance(value)
+        case StrEnum() if isinstance(value, str) and value in set(type(default)):
+            return type(default)(value)
         case _:
             # isinstance() would accept true as a number, because bool is a subclass of int.
             return value if type(value) is type(default) else default

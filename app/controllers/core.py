@@ -22,6 +22,7 @@ from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
+from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
@@ -29,6 +30,7 @@ from app.controllers.imports import Imports
 from app.controllers.library import LibraryController
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
+from app.controllers.organising import Organiser
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
@@ -89,9 +91,13 @@ class Core(QObject):
         self.exports = Exports(self._lane, self.store)
         self.undo = UndoList()
         self.presets = PresetsController(self.store, self.models, self.preferences, self.undo)
+        self.folders = FoldersController(self.store, self.presets, self.undo, seams.origin)
         self.chat = ChatController(self.desk, self.turns, self.models, self.undo, seams.origin)
         self.library = LibraryController(
-            self.store, self.desk, self.turns, self.presets, self.undo, seams.origin
+            self.store, self.desk, self.turns, self.folders, self.undo, seams.origin
+        )
+        self.organiser = Organiser(
+            self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat)
         self.imports = Imports(self.store, self.desk, self.library)
@@ -114,6 +120,8 @@ class Core(QObject):
             self.models,
             self.chat,
             self.library,
+            self.folders,
+            self.organiser,
             self.preferences,
             self.exports,
             self.hub,
@@ -127,6 +135,7 @@ class Core(QObject):
         """Open the store and load presets and conversations. This needs no engine."""
         self.store.open()
         self.presets.start()
+        self.folders.start()
         self.library.start(self.preferences.value.selected_conversation)
 
     def start(self) -> None:

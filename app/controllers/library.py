@@ -1,7 +1,7 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
-The sidebar shows `summaries` and calls the controller to open, create, rename, pin and delete
-conversations. The list has a ConversationSummary of every stored conversation. Messages are loaded
+The sidebar shows `summaries` and calls the controller to open, create, rename and delete
+conversations. Organiser (organising.py) pins, archives and files them. The list has a ConversationSummary of every stored conversation. Messages are loaded
 when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
 stored after its first change. A deleted conversation is restored by undo, or from the list of the
 recently deleted ones, where it can also be removed for good.
@@ -9,7 +9,7 @@ recently deleted ones, where it can also be removed for good.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -17,11 +17,12 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
+from app.controllers.folders import FoldersController
 from app.controllers.origin import Origin
-from app.controllers.presets import PresetsController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.branching import fork
+from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
@@ -31,6 +32,8 @@ from app.conversation.tree import (
     set_title,
     summary_of,
 )
+from app.settings import ChatOrder
+from app.viewmodels.sections import sort_chats
 from app.words import units as words
 from engine.types import ConversationId, Problem
 
@@ -44,7 +47,7 @@ class LibraryController(QObject):
     list_changed = Signal()
     current_changed = Signal()  # emitted when another conversation is on show
     selected = Signal(object)  # argument: ConversationId to show at the next start, or None
-    # arguments: ConversationSummary, function that undoes the deletion
+    # arguments: tuple of ConversationSummary, function that undoes the deletion or None
     deleted = Signal(object, object)
     recently_deleted_changed = Signal()
     removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
@@ -57,7 +60,7 @@ class LibraryController(QObject):
         store: StoreLane,
         desk: Desk,
         turns: Turns,
-        presets: PresetsController,
+        folders: FoldersController,
         undo: UndoList,
         origin: Origin,
     ) -> None:
@@ -65,11 +68,13 @@ class LibraryController(QObject):
         self._store = store
         self._desk = desk
         self._turns = turns
-        self._presets = presets
+        self._folders = folders
         self._undo = undo
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         self._unseen: set[ConversationId] = set()
+        # Places of new conversations that are not listed yet.
+        self._new_places: dict[ConversationId, Placement] = {}
         # The deleted conversations that can be restored.
         self._deleted: dict[ConversationId, DeletedConversation] = {}
         # The functions in the undo list that restore them, if there are any.
@@ -79,12 +84,25 @@ class LibraryController(QObject):
         self.current = desk.shown = self._lay_out_new()
         desk.changed.connect(self._on_conversation_changed)
         turns.answered.connect(self._on_answered)
-        presets.changed.connect(self._on_presets_changed)
+        folders.defaults_changed.connect(self._on_defaults_changed)
 
     @property
     def summaries(self) -> list[ConversationSummary]:
-        """The summaries of all listed conversations, newest first."""
-        return sorted(self._summaries.values(), key=lambda one: -one.updated_at)
+        """The summaries of the listed conversations that are not archived, newest first."""
+        return sort_chats(
+            (one for one in self._summaries.values() if not one.placement.archived),
+            ChatOrder.RECENT,
+        )
+
+    @property
+    def all_summaries(self) -> list[ConversationSummary]:
+        """The summaries of all listed conversations, archived ones too, newest first."""
+        return sort_chats(self._summaries.values(), ChatOrder.RECENT)
+
+    @property
+    def archived(self) -> list[ConversationSummary]:
+        """The summaries of the archived conversations, newest first."""
+        return [one for one in self.all_summaries if one.placement.archived]
 
     @property
     def num_listed(self) -> int:
@@ -138,10 +156,39 @@ class LibraryController(QObject):
             return ""
         return words.NO_RATE if live.tok_s is None else words.tokens_per_second(f"{live.tok_s:.0f}")
 
-    def new_chat(self) -> None:
-        """Show a new conversation, unless the one on show is new and unchanged."""
-        if not self._is_blank(self._desk.get(self.current)):
-            self._show(self._lay_out_new())
+    def summary(self, conversation_id: ConversationId) -> ConversationSummary:
+        """Return the summary of a listed conversation."""
+        return self._summaries[conversation_id]
+
+    @property
+    def new_chat_folder(self) -> FolderId | None:
+        """The folder of the conversation on show, if that is new and not listed yet."""
+        return self._new_places.get(self.current, NO_PLACE).folder_id
+
+    @property
+    def folder_of_current(self) -> FolderId | None:
+        """The folder of the conversation on show, also if that is not listed yet."""
+        listed = self._summaries.get(self.current)
+        return self.new_chat_folder if listed is None else listed.placement.folder_id
+
+    def new_chat(self, folder_id: FolderId | None = None) -> None:
+        """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""
+        is_blank = self._is_blank(self._desk.get(self.current))
+        if not is_blank or folder_id != self.new_chat_folder:
+            self._show(self._lay_out_new(folder_id))
+
+    def place(self, placements: Mapping[ConversationId, Placement]) -> None:
+        """Change the places of conversations in the list: pin, archive, put into a folder."""
+        for conversation_id, placement in placements.items():
+            if conversation_id in self._summaries:
+                summary = self._summaries[conversation_id]
+                self._summaries[conversation_id] = replace(summary, placement=placement)
+            elif conversation_id in self._deleted:
+                one = self._deleted[conversation_id]
+                summary = replace(one.summary, placement=placement)
+                self._deleted[conversation_id] = replace(one, summary=summary)
+        self._store.run(lambda store: store.folders.place(placements), None, self.failed.emit)
+        self.list_changed.emit()
 
     def select(self, conversation_id: ConversationId) -> None:
         """Show a conversation as soon as it is loaded. If it was deleted, restore it first."""
@@ -164,21 +211,17 @@ class LibraryController(QObject):
             self._origin.new_id,
             now=self._origin.now(),
         )
-        self._desk.add(forked)
-        self._desk.save(forked)
+        self.add_beside(forked, conversation_id)
         self._show(forked.conversation_id)
 
-    def select_neighbour(self, step: int) -> None:
-        """Show the conversation `step` places below the one on show, and wrap around at the ends.
-
-        If the conversation on show is not listed, start above the first one.
-        """
-        listed = [one.conversation_id for one in self.summaries]
-        if not listed:
-            return
-        is_listed = self.current in self._summaries
-        at = listed.index(self.current) if is_listed else min(0, -step)
-        self.select(listed[(at + step) % len(listed)])
+    def add_beside(self, copied: Conversation, conversation_id: ConversationId) -> None:
+        """List and store a new conversation in the folder of the one that it was copied from."""
+        original = self._summaries.get(conversation_id)
+        if original is not None:
+            folder_id = original.placement.folder_id
+            self._new_places[copied.conversation_id] = Placement(folder_id=folder_id)
+        self._desk.add(copied)
+        self._desk.save(copied)
 
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be selected next, for example the one under the pointer."""
@@ -193,35 +236,37 @@ class LibraryController(QObject):
 
     def delete(self, conversation_id: ConversationId) -> None:
         """Delete a conversation and stop its answer; undo restores the conversation."""
-        summary = self._summaries.pop(conversation_id, None)
-        if summary is None:
-            return
-        # Add the conversation to _deleted before stop(). stop() may change the conversation, and a
-        # changed conversation is listed again unless it is in _deleted.
-        now = self._origin.now()
-        self._deleted[conversation_id] = DeletedConversation(summary=summary, deleted_at=now)
-        self._turns.stop(conversation_id)
-        self._store.run(
-            lambda store: store.delete(conversation_id, now=now), None, self.failed.emit
-        )
-        self._unseen.discard(conversation_id)
-        if conversation_id == self.current:
-            self._show(self._lay_out_new())
-        self.list_changed.emit()
-        self.recently_deleted_changed.emit()
-        self.deleted.emit(summary, self._add_undo(conversation_id))
+        self.delete_all((conversation_id,))
+
+    def delete_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Delete conversations and stop their answers; one undo restores all of them."""
+        summaries = self._delete(conversation_ids)
+        if summaries:
+            undo = self._add_undo(tuple(one.conversation_id for one in summaries))
+            self.deleted.emit(summaries, undo)
+
+    def discard_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Delete conversations because the action that made them is undone. Add no undo for this."""
+        summaries = self._delete(conversation_ids)
+        if summaries:
+            self.deleted.emit(summaries, None)
 
     def restore(self, conversation_id: ConversationId) -> None:
         """Restore and show a deleted conversation, unless that has been done already."""
-        deleted = self._deleted.get(conversation_id)
-        if deleted is None:
+        self.restore_all((conversation_id,))
+
+    def restore_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Restore those conversations that are deleted, and show the first one."""
+        gone = tuple(one for one in conversation_ids if one in self._deleted)
+        if not gone:
             return
-        self._end_deletion(conversation_id)
-        self._summaries[conversation_id] = deleted.summary
-        self._store.run(lambda store: store.restore(conversation_id), None, self.failed.emit)
+        for conversation_id in gone:
+            self._summaries[conversation_id] = self._deleted[conversation_id].summary
+            self._end_deletion(conversation_id)
+        self._store.run(lambda store: store.restore_all(gone), None, self.failed.emit)
         self.list_changed.emit()
         self.recently_deleted_changed.emit()
-        self.select(conversation_id)
+        self.select(gone[0])
 
     def remove(self, conversation_id: ConversationId) -> None:
         """Remove a deleted conversation for good.
@@ -237,29 +282,55 @@ class LibraryController(QObject):
         self.removed.emit(conversation_id)
         self.recently_deleted_changed.emit()
 
-    def _add_undo(self, conversation_id: ConversationId) -> Callable[[], object]:
-        undo = self._undo.add(partial(self.restore, conversation_id))
-        self._undos[conversation_id] = undo
+    def _delete(
+        self, conversation_ids: Iterable[ConversationId]
+    ) -> tuple[ConversationSummary, ...]:
+        """Delete those conversations that are listed, and return their summaries."""
+        listed = tuple(one for one in conversation_ids if one in self._summaries)
+        if not listed:
+            return ()
+        now = self._origin.now()
+        summaries = tuple(self._summaries.pop(one) for one in listed)
+        # Add the conversations to _deleted before stop(). stop() may change a conversation, and a
+        # changed conversation is listed again unless it is in _deleted.
+        for summary in summaries:
+            deleted = DeletedConversation(summary=summary, deleted_at=now)
+            self._deleted[summary.conversation_id] = deleted
+        for conversation_id in listed:
+            self._turns.stop(conversation_id)
+            self._unseen.discard(conversation_id)
+        self._store.run(lambda store: store.delete_all(listed, now=now), None, self.failed.emit)
+        if self.current in listed:
+            self._show(self._lay_out_new())
+        self.list_changed.emit()
+        self.recently_deleted_changed.emit()
+        return summaries
+
+    def _add_undo(self, conversation_ids: tuple[ConversationId, ...]) -> Callable[[], object]:
+        undo = self._undo.add(partial(self.restore_all, conversation_ids))
+        self._undos.update(dict.fromkeys(conversation_ids, undo))
         return undo
 
     def _end_deletion(self, conversation_id: ConversationId) -> None:
         """Note that a conversation is not deleted any more: it is restored, or removed for good."""
         del self._deleted[conversation_id]
         undo = self._undos.pop(conversation_id, None)
-        if undo is not None:
+        # The function restores several conversations. It stays as long as one of them is deleted.
+        if undo is not None and undo not in self._undos.values():
             self._undo.drop(undo)
 
-    def _lay_out_new(self) -> ConversationId:
+    def _lay_out_new(self, folder_id: FolderId | None = None) -> ConversationId:
         conversation_id = ConversationId(self._origin.new_id())
         conversation = new_conversation(conversation_id, now=self._origin.now())
-        self._blank = self._presets.begin_conversation(conversation)
+        self._new_places = {conversation_id: Placement(folder_id=folder_id)}
+        self._blank = self._folders.begin_conversation(conversation, folder_id)
         self._desk.add(self._blank)
         return conversation_id
 
-    def _on_presets_changed(self) -> None:
-        """Apply the model's preset to the conversation on show if it is new and unchanged."""
+    def _on_defaults_changed(self) -> None:
+        """Begin the conversation on show again if it is new and unchanged."""
         if self._is_blank(self._desk.get(self.current)):
-            self._blank = self._presets.begin_conversation(self._blank)
+            self._blank = self._folders.begin_conversation(self._blank, self.new_chat_folder)
             self._desk.add(self._blank)
             self.list_changed.emit()
 
@@ -316,7 +387,7 @@ class LibraryController(QObject):
                 continue
             self._deleted[conversation_id] = one
             if now - one.deleted_at < UNDO_KEPT_S:
-                self._add_undo(conversation_id)
+                self._add_undo((conversation_id,))
         self.recently_deleted_changed.emit()
 
     def _on_opened(self, conversation: Conversation) -> None:
@@ -330,9 +401,22 @@ class LibraryController(QObject):
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id not in self._deleted:
-            self._summaries[conversation_id] = summary_of(self._desk.get(conversation_id))
+            self._list(self._desk.get(conversation_id))
             self._remember_current()
             self.list_changed.emit()
+
+    def _list(self, conversation: Conversation) -> None:
+        """Update the summary of a conversation. A new message ends the archiving."""
+        conversation_id = conversation.conversation_id
+        known = self._summaries.get(conversation_id)
+        before = NO_PLACE if known is None else known.placement
+        place = self._new_places.pop(conversation_id, before)
+        if known is not None and conversation.updated_at > known.updated_at:
+            place = replace(place, archived=False)
+        self._summaries[conversation_id] = summary_of(conversation, place)
+        if place != before:
+            places = {conversation_id: place}
+            self._store.run(lambda store: store.folders.place(places), None, self.failed.emit)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
         if conversation_id != self.current and conversation_id in self._summaries:

@@ -118,12 +118,15 @@ class ReadAheadController(QObject):
             self._sent = None
             self._wait()
 
-    def _on_deleted(self, summary: ConversationSummary, _undo: object) -> None:
+    def _on_deleted(self, summaries: tuple[ConversationSummary, ...], _undo: object) -> None:
+        for summary in summaries:
+            self._withdraw(summary.conversation_id)
+
+    def _withdraw(self, conversation_id: ConversationId) -> None:
         """Withdraw the read-ahead of a deleted conversation, even if the engine itself began it.
 
         After FORGET_MS, let the engine forget the conversation.
         """
-        conversation_id = summary.conversation_id
         QTimer.singleShot(FORGET_MS, self, lambda: self._forget(conversation_id))
         if self._facts is None or self._is_over:
             return

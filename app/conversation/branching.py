@@ -18,7 +18,7 @@ from app.conversation.tree import (
     add_nodes,
     path_to,
 )
-from app.words import window as words
+from app.words import folders as folder_words, window as words
 from engine.types import ConversationId, Role
 
 
@@ -89,3 +89,36 @@ def fork(
         draft=draft,
     )
     return add_nodes(forked, *copies)
+
+
+def duplicate(
+    conv: Conversation, conversation_id: ConversationId, new_id: Callable[[], str], *, now: float
+) -> Conversation:
+    """Return a copy of a conversation with all versions of its messages, under new ids.
+
+    Deleted messages are left out, and so are the messages below them. An answer that is being
+    written is copied as a stopped one.
+    """
+    ids: dict[NodeId | None, NodeId | None] = {None: None}
+    copies: list[MessageNode] = []
+    for node in conv.nodes.values():
+        if node.deleted_at is not None or node.parent not in ids:
+            continue
+        copy_id = ids[node.node_id] = NodeId(new_id())
+        is_open = node.status is MessageStatus.STREAMING
+        status = MessageStatus.STOPPED if is_open else node.status
+        copies.append(replace(node, node_id=copy_id, parent=ids[node.parent], status=status))
+    copied = replace(
+        conv,
+        conversation_id=conversation_id,
+        created_at=now,
+        updated_at=now,
+        title=folder_words.copied_title(conv.title),
+        title_is_manual=True,
+        deleted_at=None,
+        nodes={},
+        children={},
+        shown={},
+    )
+    shown = {ids[parent]: ids[node_id] for parent, node_id in conv.shown.items() if parent in ids}
+    return replace(add_nodes(copied, *copies), shown=shown)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
+from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
 from engine.events import RequestFinished
@@ -120,6 +121,8 @@ class ConversationSummary:
     title: str
     updated_at: float
     keep_ready: bool = False
+    created_at: float = 0.0
+    placement: Placement = NO_PLACE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,12 +185,14 @@ def new_conversation(conversation_id: ConversationId, *, now: float) -> Conversa
     return Conversation(conversation_id=conversation_id, created_at=now, updated_at=now)
 
 
-def summary_of(conv: Conversation) -> ConversationSummary:
+def summary_of(conv: Conversation, placement: Placement = NO_PLACE) -> ConversationSummary:
     return ConversationSummary(
         conversation_id=conv.conversation_id,
         title=conv.title,
         updated_at=conv.updated_at,
         keep_ready=conv.keep_ready,
+        created_at=conv.created_at,
+        placement=placement,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
@@ -40,6 +41,10 @@ class SummaryRow(NamedTuple):
     title: str
     updated_at: float
     keep_ready: int
+    created_at: float
+    pinned: int
+    archived: int
+    folder_id: str | None
 
 
 class DeletedRow(NamedTuple):
@@ -49,6 +54,10 @@ class DeletedRow(NamedTuple):
     title: str
     updated_at: float
     keep_ready: int
+    created_at: float
+    pinned: int
+    archived: int
+    folder_id: str | None
     deleted_at: float
 
 
@@ -99,6 +108,12 @@ def summary_from(row: SummaryRow) -> ConversationSummary:
         title=row.title,
         updated_at=row.updated_at,
         keep_ready=bool(row.keep_ready),
+        created_at=row.created_at,
+        placement=Placement(
+            pinned=bool(row.pinned),
+            archived=bool(row.archived),
+            folder_id=None if row.folder_id is None else FolderId(row.folder_id),
+        ),
     )
 
 

@@ -48,6 +48,7 @@ from app.store.errors import (
     DatabaseDamagedError,
     MessagesTakenError,
 )
+from app.store.folders import FolderStore
 from app.store.message_rows import message_values, node_from
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
@@ -141,6 +142,7 @@ class ConversationStore:
         self._database = database
         self.presets = PresetStore(database)
         self.search = MessageSearch(database)
+        self.folders = FolderStore(database)
 
     def close(self) -> None:
         self._database.close()
@@ -216,9 +218,21 @@ class ConversationStore:
         """Mark a conversation as deleted. Until purge() removes it, restore() can undo this."""
         self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
 
+    def delete_all(self, conversation_ids: Iterable[ConversationId], *, now: float) -> None:
+        """Mark conversations as deleted: all of them, or none if an error occurs."""
+        with self._database.transaction():
+            rows = ((now, conversation_id) for conversation_id in conversation_ids)
+            self._database.run_many(statements.SET_DELETED_AT, rows)
+
     def restore(self, conversation_id: ConversationId) -> None:
         """Remove the mark of delete(). An unmarked conversation does not change."""
         self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
+
+    def restore_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Remove the marks of delete_all()."""
+        with self._database.transaction():
+            rows = ((None, conversation_id) for conversation_id in conversation_ids)
+            self._database.run_many(statements.SET_DELETED_AT, rows)
 
     def remove(self, conversation_id: ConversationId) -> None:
         """Remove a conversation for good, if it is marked as deleted."""
@@ -234,6 +248,7 @@ class ConversationStore:
         with self._database.transaction():
             if self._database.run(statements.PURGE_MESSAGES, long_ago):
                 self._database.run(statements.PURGE_SHOWN)
+            self.folders.purge(deleted_before=now - DELETED_KEPT_S)
             rows = self._database.rows(statements.PURGE, long_ago)
             return tuple(ConversationId(str(row[0])) for row in rows)
 

@@ -165,4 +165,24 @@ _M006: Migration = (
     "ALTER TABLE messages ADD COLUMN written_bytes INTEGER DEFAULT 0",
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005, _M006)
+# The place of a conversation in the list (conversation/placement.py). A folder that is gone leaves its
+# id in folder_id, so that it has its conversations again if it is restored. Such a conversation is
+# in no folder.
+_M007: Migration = (
+    "ALTER TABLE conversations ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversations ADD COLUMN archived INTEGER NOT NULL DEFAULT 0",
+    "ALTER TABLE conversations ADD COLUMN folder_id TEXT",
+    """
+    CREATE TABLE folders (
+        folder_id TEXT PRIMARY KEY,
+        name TEXT NOT NULL,
+        color TEXT NOT NULL,
+        created_at REAL NOT NULL,
+        deleted_at REAL,
+        system_prompt TEXT NOT NULL,
+        preset TEXT NOT NULL  -- '' for none
+    ) STRICT
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005, _M006, _M007)

@@ -111,7 +111,12 @@ MARK_PAIRS = (
     *_marks("text", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),
     *_marks("secondary", "canvas", "sidebar", "raised", "hover", "selected", "code_header"),
     *_marks("secondary", "user_bubble", "error.tint"),
-    *_marks("tertiary", "canvas"),
+    *_marks("tertiary", "canvas", "sidebar"),
+    *(
+        pair
+        for name in ("gray", "blue", "green", "orange", "red", "purple")
+        for pair in _marks(f"folder.{name}", "canvas", "sidebar", "hover", "selected", "raised")
+    ),
     *_marks("link", "canvas"),
     *_marks("error.ink", "error.tint"),
     *_marks("must_read.ink", "canvas", "user_bubble"),

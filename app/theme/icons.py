@@ -49,6 +49,9 @@ class Icon(StrEnum):
     CHAT = "chat"
     WRAP = "wrap"
     STORAGE = "storage"
+    ARCHIVE = "archive"
+    BOLT = "bolt"
+    FILTER = "filter"
 
 
 def app_icon() -> QIcon:

@@ -33,6 +33,18 @@ class SyntaxColors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FolderInks:
+    """The colours of the folders in the sidebar."""
+
+    gray: str
+    blue: str
+    green: str
+    orange: str
+    red: str
+    purple: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Colors:
     """The colours of one appearance, as #RRGGBB or #AARRGGBB (Qt's order)."""
 
@@ -64,6 +76,7 @@ class Colors:
     send: str  # background of the send button
     send_glyph: str
     syntax: SyntaxColors
+    folder: FolderInks
 
 
 LIGHT = Colors(
@@ -97,6 +110,14 @@ LIGHT = Colors(
     syntax=SyntaxColors(
         "#24292F", "#8E2A8B", "#116329", "#0550AE", "#6639BA", "#8A4600", "#656B72"
     ),
+    folder=FolderInks(
+        gray="#66666C",
+        blue="#2B5FAE",
+        green="#0A6B50",
+        orange="#A35200",
+        red="#B3261E",
+        purple="#6639BA",
+    ),
 )
 
 DARK = Colors(
@@ -129,6 +150,14 @@ DARK = Colors(
     send_glyph="#1B1B1D",
     syntax=SyntaxColors(
         "#E6E6E8", "#E58BE0", "#8CD59A", "#79C0FF", "#C7A6FF", "#FFB86B", "#8B949E"
+    ),
+    folder=FolderInks(
+        gray="#9C9CA3",
+        blue="#7FB2FF",
+        green="#4CC9A0",
+        orange="#F0A35A",
+        red="#FF7B72",
+        purple="#C7A6FF",
     ),
 )
 

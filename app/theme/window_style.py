@@ -59,7 +59,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #modelDefaults, #deletedSheet {{ background: {colors.canvas}; }}
+#settings, #models, #modelDefaults, #deletedSheet, #folderSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -85,12 +85,12 @@ QMenuBar::item:selected {{ background: {colors.selected}; }}
 def _field_rules(colors: Colors, zoom: float) -> str:
     return f"""
 #composerEdit {{ font-size: {round(Type.COMPOSER.size * zoom)}px; }}
-#systemPrompt {{
+#systemPrompt, #folderPrompt {{
   font-size: {round(Type.UI.size * zoom)}px;
   background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.S}px;
 }}
-#systemPrompt:focus {{ border-color: {colors.accent}; }}
+#systemPrompt:focus, #folderPrompt:focus {{ border-color: {colors.accent}; }}
 #titleField {{ {_font(Type.TITLE)} }}
 QSlider {{ min-height: {Size.CONTROL_MINI}px; }}
 QSlider::groove:horizontal {{
@@ -121,7 +121,7 @@ QPushButton[kind="row"] {{
   background: transparent; border-color: transparent; border-radius: {Radius.ROW}px;
   text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
-QPushButton#recentlyDeleted {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
+QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
 QPushButton[kind="chip"] {{

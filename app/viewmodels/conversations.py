@@ -1,19 +1,18 @@
-"""Qt list model of the sidebar: conversations, newest first, in sections by date. Main thread.
+"""Qt list model of the sidebar: headings, folders and conversations. Main thread.
 
-make_rows() turns stored summaries into rows. To update the list, ConversationsModel inserts, moves
-and removes single rows. It does not reset the list while old and new rows overlap, so the selection
-and an open title editor stay.
+sections.py makes the rows. To update the list, ConversationsModel inserts, moves and removes single
+rows, so the selection and an open title editor stay. If more than MANY rows come, go or move, it
+resets the list, which is faster.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta
 
 from PySide6.QtCore import (
     QAbstractListModel,
+    QMimeData,
     QModelIndex,
     QObject,
     QPersistentModelIndex,
@@ -22,11 +21,14 @@ from PySide6.QtCore import (
 )
 from typing_extensions import override
 
-from app.conversation.tree import ConversationSummary
-from app.words import window as words
+from app.conversation.folder import FolderColor
+from app.conversation.placement import FolderId
+from app.words import folders, window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
+MANY = 200  # added, removed and moved rows from which on the list is reset
+MIME_TYPE = "application/x-rejoinder-chats"  # kind of dragged data: ids, one on each line
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,21 @@ class ListHeading:
     """The heading of a section of the sidebar, such as "Yesterday". It cannot be selected."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class FolderRow:
+    """The row of a folder. A click shows or hides the rows of its conversations below it."""
+
+    folder_id: FolderId
+    name: str
+    color: FolderColor
+    count: int  # number of conversations in the folder
+    is_open: bool
+
+    @property
+    def spoken(self) -> str:
+        return folders.spoken(name=self.name, count=self.count, is_open=self.is_open)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,8 @@ class ConversationRow:
     activity: str = ""  # text at the right while an answer is written, such as "58 tok/s"
     unseen: bool = False  # True if the user has not opened the newest answer yet
     keep_ready: bool = False  # True if the user chose Keep in Memory for this conversation
+    folder_id: FolderId | None = None  # folder below whose row this row is
+    pinned: bool = False
 
     @property
     def spoken(self) -> str:
@@ -52,68 +71,13 @@ class ConversationRow:
         notes = (
             words.ANSWERING if self.activity else "",
             words.NEW_ANSWER if self.unseen else "",
+            folders.PINNED_STATE if self.pinned else "",
             words.KEPT_READY if self.keep_ready else "",
         )
         return ", ".join(part for part in (self.title, *notes) if part)
 
 
-Row = ListHeading | ConversationRow
-
-
-def heading_of(day: date, today: date) -> str:
-    """Return the section heading for a day, such as "Yesterday"."""
-    if day >= today:
-        return words.TODAY
-    if day == today - timedelta(days=1):
-        return words.YESTERDAY
-    if day >= today - timedelta(days=7):
-        return words.PREVIOUS_7_DAYS
-    return words.month(day.month, None if day.year == today.year else day.year)
-
-
-def make_rows(
-    summaries: Sequence[ConversationSummary],
-    activity: Callable[[ConversationId], str],
-    unseen: frozenset[ConversationId],
-    now: float,
-) -> list[Row]:
-    """Make the rows of the list: the heading of each section, then its conversations.
-
-    `summaries` must be sorted, newest first. `now` is the Unix time in seconds.
-    """
-    today = _day(now)
-    rows: list[Row] = []
-    start = math.inf  # Unix time at which the present section begins
-    for summary in summaries:
-        # Most rows need this comparison only. Finding the day takes longer than all the rest.
-        if summary.updated_at < start:
-            day = _day(summary.updated_at)
-            start = datetime.combine(_first_day(day, today), datetime.min.time()).timestamp()
-            rows.append(ListHeading(heading_of(day, today)))
-        rows.append(
-            ConversationRow(
-                summary.conversation_id,
-                summary.title,
-                activity(summary.conversation_id),
-                summary.conversation_id in unseen,
-                summary.keep_ready,
-            )
-        )
-    return rows
-
-
-def _first_day(day: date, today: date) -> date:
-    """Return the first day of the section of a day."""
-    if day >= today:
-        return today
-    if day == today - timedelta(days=1):
-        return day
-    week = today - timedelta(days=7)
-    return week if day >= week else day.replace(day=1)
-
-
-def _day(seconds: float) -> date:
-    return datetime.fromtimestamp(seconds).astimezone().date()
+Row = ListHeading | FolderRow | ConversationRow
 
 
 class ConversationsModel(QAbstractListModel):
@@ -124,6 +88,7 @@ class ConversationsModel(QAbstractListModel):
     """
 
     rename_requested = Signal(object, str)  # arguments: ConversationId, new title
+    folder_rename_requested = Signal(object, str)  # arguments: FolderId, new name
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -131,17 +96,17 @@ class ConversationsModel(QAbstractListModel):
 
     def set_rows(self, rows: list[Row]) -> None:
         """Replace the rows. Keep old rows that are still needed, so that an open editor stays."""
-        wanted = {_identity(row) for row in rows}
-        if wanted.isdisjoint(_identity(row) for row in self._rows):
+        if len(rows) == len(self._rows):
+            changed = [at for at, row in enumerate(rows) if row is not self._rows[at]]
+            if all(_identity(rows[at]) == _identity(self._rows[at]) for at in changed):
+                self._update(rows, changed)
+                return
+        if _num_changes(self._rows, rows) > MANY:
             self.beginResetModel()
             self._rows = rows
             self.endResetModel()
             return
-        for at in reversed(range(len(self._rows))):
-            if _identity(self._rows[at]) not in wanted:
-                self.beginRemoveRows(NO_PARENT, at, at)
-                del self._rows[at]
-                self.endRemoveRows()
+        self._remove_all_but({_identity(row) for row in rows})
         known = {_identity(row) for row in self._rows}
         at = 0
         while at < len(rows):
@@ -154,9 +119,23 @@ class ConversationsModel(QAbstractListModel):
                 self.endInsertRows()
                 at = end
             else:
-                if self._rows[at] != rows[at]:
+                if self._rows[at] is not rows[at]:
                     self._bring(rows[at], at)
                 at += 1
+
+    def _update(self, rows: list[Row], changed: Iterable[int]) -> None:
+        """Replace the rows at some indices, whose identities stay the same."""
+        for at in changed:
+            if self._rows[at] != rows[at]:
+                self._rows[at] = rows[at]
+                self.dataChanged.emit(self.index(at), self.index(at))
+
+    def _remove_all_but(self, wanted: set[str]) -> None:
+        for at in reversed(range(len(self._rows))):
+            if _identity(self._rows[at]) not in wanted:
+                self.beginRemoveRows(NO_PARENT, at, at)
+                del self._rows[at]
+                self.endRemoveRows()
 
     def _bring(self, row: Row, at: int) -> None:
         """Move a known row to index `at`, and update it.
@@ -205,12 +184,12 @@ class ConversationsModel(QAbstractListModel):
         role: int = Qt.ItemDataRole.DisplayRole,
     ) -> object:
         row = self._rows[index.row()]
-        text = row.text if isinstance(row, ListHeading) else row.title
+        text = row_text(row)
         match role:
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return text
             case Qt.ItemDataRole.ToolTipRole:
-                return text if isinstance(row, ConversationRow) else None
+                return None if isinstance(row, ListHeading) else text
             case Qt.ItemDataRole.AccessibleTextRole:
                 return text if isinstance(row, ListHeading) else row.spoken
             case _:
@@ -224,23 +203,83 @@ class ConversationsModel(QAbstractListModel):
         role: int = Qt.ItemDataRole.EditRole,
     ) -> bool:
         row = self._rows[index.row()]
-        if role != Qt.ItemDataRole.EditRole or not isinstance(row, ConversationRow):
+        if role != Qt.ItemDataRole.EditRole:
             return False
-        self.rename_requested.emit(row.conversation_id, str(value))
-        return True
+        if isinstance(row, ConversationRow):
+            self.rename_requested.emit(row.conversation_id, str(value))
+        elif isinstance(row, FolderRow):
+            self.folder_rename_requested.emit(row.folder_id, str(value))
+        return not isinstance(row, ListHeading)
 
     @override
     def flags(self, index: QModelIndex | QPersistentModelIndex) -> Qt.ItemFlag:
-        if not index.isValid() or isinstance(self._rows[index.row()], ListHeading):
-            return Qt.ItemFlag.NoItemFlags
         flag = Qt.ItemFlag
-        return (
-            flag.ItemIsSelectable
-            | flag.ItemIsEnabled
-            | flag.ItemIsEditable
-            | flag.ItemNeverHasChildren
-        )
+        row = self._rows[index.row()] if index.isValid() else None
+        if row is None or isinstance(row, ListHeading):
+            return flag.NoItemFlags
+        shared = flag.ItemIsEnabled | flag.ItemIsEditable | flag.ItemNeverHasChildren
+        if isinstance(row, FolderRow):
+            return shared
+        return shared | flag.ItemIsSelectable | flag.ItemIsDragEnabled
+
+    @override
+    def mimeData(self, indexes: Iterable[QModelIndex]) -> QMimeData:
+        """Return the ids of dragged conversations, and their titles as text for other apps."""
+        rows = [self._rows[index.row()] for index in indexes]
+        dragged = [row for row in rows if isinstance(row, ConversationRow)]
+        data = QMimeData()
+        data.setData(MIME_TYPE, "\n".join(row.conversation_id for row in dragged).encode())
+        data.setText("\n".join(row.title for row in dragged))
+        return data
+
+    @override
+    def mimeTypes(self) -> list[str]:
+        return [MIME_TYPE]
+
+
+def row_text(row: Row) -> str:
+    match row:
+        case ListHeading():
+            return row.text
+        case FolderRow():
+            return row.name
+        case ConversationRow():
+            return row.title
+
+
+def dragged_chats(data: QMimeData) -> list[ConversationId]:
+    """Return the ids of the conversations in dragged data."""
+    text = bytes(data.data(MIME_TYPE).data()).decode()
+    return [ConversationId(one) for one in text.split("\n") if one]
 
 
 def _identity(row: Row) -> str:
-    return row.text if isinstance(row, ListHeading) else row.conversation_id
+    match row:
+        case ListHeading():
+            return f"# {row.text}"
+        case FolderRow():
+            return f"/ {row.folder_id}"
+        case ConversationRow():
+            return row.conversation_id
+
+
+def _num_changes(before: list[Row], after: list[Row]) -> int:
+    """Return about how many rows must come, go or move to turn one list into the other."""
+    old, new = [_identity(row) for row in before], [_identity(row) for row in after]
+    old_set, new_set = set(old), set(new)
+    kept_old = [one for one in old if one in new_set]
+    kept_new = [one for one in new if one in old_set]
+    moved = sum(was != now for was, now in zip(kept_old, kept_new, strict=True))
+    # A single row that moves far shifts the rows between. These are no changes.
+    if moved > MANY and _is_one_move(kept_old, kept_new):
+        moved = 1
+    return len(old_set ^ new_set) + moved
+
+
+def _is_one_move(old: list[str], new: list[str]) -> bool:
+    """Return True if the lists are equal without one entry."""
+    first = next(at for at, one in enumerate(old) if one != new[at])
+    for moved in (old[first], new[first]):
+        if [one for one in old if one != moved] == [one for one in new if one != moved]:
+            return True
+    return False

@@ -325,7 +325,9 @@ class ChatPane(QWidget):
         self._refresh_recent()
 
     def _refresh_recent(self) -> None:
-        """Update the recent chats and the caption. Both depend on the list of chats."""
+        """Update heading, recent chats and caption. They depend on the folders and the list."""
+        folder = self._core.folders.get(self._core.library.folder_of_current)
+        self.question.show_folder("" if folder is None else folder.name)
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())

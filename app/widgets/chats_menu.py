@@ -1,4 +1,4 @@
-"""The newest conversations at the end of the Window menu, with the keys 1 to 9. Main thread."""
+"""The first conversations at the end of the Window menu, with the keys 1 to 9. Main thread."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenu
 
 from app.controllers.library import LibraryController
+from app.controllers.organising import Organiser
 from app.words import window as words
 
 NUM_CHATS = 9
@@ -16,19 +17,20 @@ TITLE_LEN = 40  # maximum number of characters of a title in the menu
 
 
 class ChatsMenu(QObject):
-    """One action for each of the newest conversations, in the order of the sidebar.
+    """One action for each of the first conversations, in the order of the sidebar.
 
     The conversation on show has a tick. Ctrl and the number of its place (⌘ on a Mac) shows a
     conversation. While there are fewer chats, the menu has fewer of the actions.
     """
 
-    def __init__(self, menu: QMenu, library: LibraryController) -> None:
+    def __init__(self, menu: QMenu, library: LibraryController, organiser: Organiser) -> None:
         super().__init__(menu)
+        self._organiser = organiser
         self._menu = menu
         self._library = library
         self._separator = menu.addSeparator()
         self._actions = [self._make(place) for place in range(NUM_CHATS)]
-        library.list_changed.connect(self._refresh)
+        organiser.changed.connect(self._refresh)
         self._refresh()
 
     def _make(self, place: int) -> QAction:
@@ -39,11 +41,11 @@ class ChatsMenu(QObject):
         return action
 
     def _choose(self, place: int) -> None:
-        self._library.select(self._library.summaries[place].conversation_id)
+        self._library.select(self._organiser.arrangement.in_order[place].conversation_id)
         self._refresh()  # a click has changed the tick, also if the chat is on show already
 
     def _refresh(self) -> None:
-        summaries = self._library.summaries[:NUM_CHATS]
+        summaries = self._organiser.arrangement.in_order[:NUM_CHATS]
         self._separator.setVisible(bool(summaries))
         for place, action in enumerate(self._actions):
             summary = summaries[place] if place < len(summaries) else None

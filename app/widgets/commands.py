@@ -25,6 +25,7 @@ class CommandId(StrEnum):
     """Ids of the commands. An id is also the objectName of its QAction."""
 
     NEW_CHAT = "new-chat"
+    NEW_FOLDER = "new-folder"
     IMPORT = "import"
     EXPORT = "export"
     EXPORT_ALL = "export-all"
@@ -42,6 +43,10 @@ class CommandId(StrEnum):
     FIND_PREVIOUS = "find-previous"
     SEARCH = "search"
     SIDEBAR = "sidebar"
+    ARCHIVED = "archived"
+    BY_ACTIVITY = "by-activity"
+    BY_CREATION = "by-creation"
+    BY_TITLE = "by-title"
     INSPECTOR = "inspector"
     LIGHT = "light"
     DARK = "dark"
@@ -61,6 +66,9 @@ class CommandId(StrEnum):
     PREVIOUS_VERSION = "previous-version"
     NEXT_VERSION = "next-version"
     RENAME = "rename"
+    PIN = "pin"
+    ARCHIVE = "archive"
+    DUPLICATE = "duplicate"
     KEEP_READY = "keep-ready"
     DELETE = "delete"
     RECENTLY_DELETED = "recently-deleted"
@@ -121,6 +129,9 @@ _PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Ta
 
 COMMANDS = (
     MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    MenuCommand(
+        id=CommandId.NEW_FOLDER, text=words.NEW_FOLDER, menu=MenuName.FILE, keys="Ctrl+Shift+N"
+    ),
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
     MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
@@ -185,6 +196,30 @@ COMMANDS = (
         text=words.SHOW_INSPECTOR,
         menu=MenuName.VIEW,
         keys="Alt+Ctrl+I",
+        checkable=True,
+    ),
+    MenuCommand(
+        id=CommandId.ARCHIVED, text=words.SHOW_ARCHIVED, menu=MenuName.VIEW, checkable=True
+    ),
+    MenuCommand(
+        id=CommandId.BY_ACTIVITY,
+        text=words.BY_ACTIVITY,
+        menu=MenuName.VIEW,
+        group=words.SORT,
+        checkable=True,
+    ),
+    MenuCommand(
+        id=CommandId.BY_CREATION,
+        text=words.BY_CREATION,
+        menu=MenuName.VIEW,
+        group=words.SORT,
+        checkable=True,
+    ),
+    MenuCommand(
+        id=CommandId.BY_TITLE,
+        text=words.BY_TITLE,
+        menu=MenuName.VIEW,
+        group=words.SORT,
         checkable=True,
     ),
     MenuCommand(
@@ -269,6 +304,25 @@ COMMANDS = (
         menu=MenuName.CHAT,
         keys="Meta+Ctrl+R" if sys.platform == "darwin" else "F2",
         separated=True,
+    ),
+    MenuCommand(
+        id=CommandId.PIN,
+        text=words.PIN,
+        menu=MenuName.CHAT,
+        keys="Meta+Ctrl+P" if sys.platform == "darwin" else "Ctrl+Shift+P",
+    ),
+    MenuCommand(
+        id=CommandId.ARCHIVE,
+        text=words.ARCHIVE,
+        menu=MenuName.CHAT,
+        keys="Meta+Ctrl+A" if sys.platform == "darwin" else "Ctrl+Shift+A",
+    ),
+    MenuCommand(
+        id=CommandId.DUPLICATE,
+        text=words.DUPLICATE,
+        hint=words.DUPLICATE_HINT,
+        menu=MenuName.CHAT,
+        keys="Ctrl+Shift+D",
     ),
     MenuCommand(
         id=CommandId.KEEP_READY,

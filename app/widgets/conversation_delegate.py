@@ -1,4 +1,4 @@
-"""Painting of the rows of the conversation list, and editing of titles in a row."""
+"""Painting of the rows of the conversation list, and editing of titles and names in a row."""
 
 from __future__ import annotations
 
@@ -7,26 +7,38 @@ from PySide6.QtCore import (
     QModelIndex,
     QObject,
     QPersistentModelIndex,
+    QPoint,
+    QPointF,
     QRect,
     QRectF,
     QSize,
     Qt,
     Signal,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QMouseEvent, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QMouseEvent, QPainter, QPen
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 from typing_extensions import override
 
+from app.conversation.placement import FolderId
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space, Type
-from app.viewmodels.conversations import ConversationRow, ConversationsModel, ListHeading
+from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.conversations import ConversationRow, ConversationsModel, FolderRow, ListHeading
 from app.viewmodels.direction import isolated
 from app.widgets.fields import LineField
 from app.widgets.row_painting import paint_row_ground
 from app.words import units, window as words
 
 Index = QModelIndex | QPersistentModelIndex
+
+# The titles of the conversations in a folder begin below the name of the folder.
+_INDENT = 2 * GRID - Space.HAIR
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -37,7 +49,9 @@ class ConversationDelegate(QStyledItemDelegate):
     - the menu button, while the pointer is over the row
     - the speed of a running answer
     - a dot for an unseen answer
-    - a pin for a pinned conversation
+    - a bolt for a conversation that is kept in memory
+
+    The row of a folder shows an arrow, the folder in its colour, its name, and its number of chats.
     """
 
     # arguments: model index of the row, rectangle of the menu button
@@ -49,6 +63,15 @@ class ConversationDelegate(QStyledItemDelegate):
         self._model = model
         # False after a click: only keys show which row has the focus
         self.shows_focus = False
+        # The folder into which dragged conversations would be dropped. It has an outline.
+        self.aim: FolderId | None = None
+
+    def is_menu_at(self, view: QAbstractItemView, at: QPoint) -> bool:
+        """Return True if a position in the viewport is on the menu button of a row."""
+        index = view.indexAt(at)
+        if not index.isValid() or isinstance(self._model.row_at(index), ListHeading):
+            return False
+        return _reach(view.visualRect(index)).contains(at)
 
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
         painter.setFont(self._theme.zoomed_font(Type.SECTION))
@@ -58,28 +81,69 @@ class ConversationDelegate(QStyledItemDelegate):
             inner, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignBottom, heading.text
         )
 
+    def _paint_ground(self, painter: QPainter, option: QStyleOptionViewItem) -> QRect:
+        """Paint the background of a row, and return the rectangle for its content."""
+        body = _body(option.rect)
+        hidden = QStyle.StateFlag(0) if self.shows_focus else QStyle.StateFlag.State_HasFocus
+        paint_row_ground(painter, self._theme.colors, body, option.state & ~hidden)
+        return _inner(body)
+
+    def _paint_folder(
+        self, painter: QPainter, option: QStyleOptionViewItem, row: FolderRow
+    ) -> None:
+        colors, icons = self._theme.colors, self._theme.icons
+        rect = self._paint_ground(painter, option)
+        if row.folder_id == self.aim:
+            self._paint_aim(painter, option.rect)
+        arrow = Icon.CHEVRON_DOWN_SMALL if row.is_open else Icon.CHEVRON_RIGHT_SMALL
+        place = QRectF(rect.left() - Space.S, 0, GRID, GRID)
+        place.moveCenter(QPointF(place.center().x(), rect.center().y() + 0.5))
+        icons.paint(painter, arrow, colors.secondary, place)
+        place.moveLeft(place.right() - Space.HAIR)
+        icons.paint(painter, Icon.FOLDER, getattr(colors.folder, row.color), place)
+        rect.setLeft(round(place.right()) + Space.S)
+        if option.state & QStyle.StateFlag.State_MouseOver:
+            icon = _menu_rect(rect)
+            icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
+            rect.setRight(icon.left() - Space.S)
+        elif row.count:
+            painter.setFont(self._theme.zoomed_font(Type.CAPTION))
+            painter.setPen(QColor(colors.tertiary))
+            number = f"{row.count:,}"
+            painter.drawText(
+                rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight, number
+            )
+            taken = QFontMetrics(painter.font()).horizontalAdvance(number)
+            rect.setRight(rect.right() - taken - Space.S)
+        self._paint_text(painter, rect, row.name, self._theme.zoomed_font(Type.LABEL))
+
+    def _paint_aim(self, painter: QPainter, rect: QRect) -> None:
+        painter.setPen(QPen(QColor(self._theme.colors.accent), Space.HAIR))
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        ring = QRectF(_body(rect)).adjusted(1, 1, -1, -1)
+        painter.drawRoundedRect(ring, Radius.ROW - 1, Radius.ROW - 1)
+
+    def _paint_text(self, painter: QPainter, rect: QRect, text: str, font: QFont) -> None:
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.colors.text))
+        shown = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, isolated(shown))
+
     def _paint_row(
         self, painter: QPainter, option: QStyleOptionViewItem, row: ConversationRow
     ) -> None:
-        colors = self._theme.colors
-        body = _body(option.rect)
-        hidden = QStyle.StateFlag(0) if self.shows_focus else QStyle.StateFlag.State_HasFocus
-        paint_row_ground(painter, colors, body, option.state & ~hidden)
-        text_rect = _inner(body)
+        text_rect = self._paint_ground(painter, option)
+        if row.folder_id is not None:
+            text_rect.setLeft(text_rect.left() + _INDENT)
         text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
         font = self._theme.zoomed_font(Type.UI)
         font.setBold(row.unseen)
-        painter.setFont(font)
-        painter.setPen(QColor(colors.text))
-        title = QFontMetrics(font).elidedText(
-            row.title, Qt.TextElideMode.ElideRight, text_rect.width()
-        )
-        painter.drawText(text_rect, Qt.AlignmentFlag.AlignVCenter, isolated(title))
+        self._paint_text(painter, text_rect, row.title, font)
 
     def _paint_end(
         self, painter: QPainter, rect: QRect, row: ConversationRow, state: QStyle.StateFlag
     ) -> int:
-        """Paint the menu button, speed, dot or pin. Return the x at which the title must end."""
+        """Paint the menu button, speed, dot or bolt. Return the x at which the title must end."""
         colors = self._theme.colors
         if state & QStyle.StateFlag.State_MouseOver:
             icon = _menu_rect(rect)
@@ -107,7 +171,7 @@ class ConversationDelegate(QStyledItemDelegate):
             mark = QRectF(0, 0, Space.M, Space.M)
             mark.moveCenter(QRectF(rect).center())
             mark.moveRight(rect.right())
-            self._theme.icons.paint(painter, Icon.PIN, colors.secondary, mark)
+            self._theme.icons.paint(painter, Icon.BOLT, colors.secondary, mark)
             return int(mark.left()) - Space.S
         return rect.right()
 
@@ -118,6 +182,8 @@ class ConversationDelegate(QStyledItemDelegate):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         if isinstance(row, ListHeading):
             self._paint_heading(painter, option.rect, row)
+        elif isinstance(row, FolderRow):
+            self._paint_folder(painter, option, row)
         else:
             self._paint_row(painter, option, row)
         painter.restore()
@@ -158,7 +224,11 @@ class ConversationDelegate(QStyledItemDelegate):
         self, editor: QWidget, option: QStyleOptionViewItem, index: Index
     ) -> None:
         # With these margins the text of the editor lies exactly over the painted title.
-        editor.setGeometry(_body(option.rect).adjusted(1, 3, -1, -3))
+        row = self._model.row_at(index)
+        left = 1
+        if isinstance(row, FolderRow | ConversationRow) and row.folder_id is not None:
+            left += _INDENT
+        editor.setGeometry(_body(option.rect).adjusted(left, 3, -1, -3))
 
     @override
     def editorEvent(
@@ -171,14 +241,19 @@ class ConversationDelegate(QStyledItemDelegate):
         if (
             isinstance(event, QMouseEvent)
             and event.type() is QEvent.Type.MouseButtonPress
-            and isinstance(self._model.row_at(index), ConversationRow)
+            and event.button() == Qt.MouseButton.LeftButton
+            and not isinstance(self._model.row_at(index), ListHeading)
+            and _reach(option.rect).contains(event.position().toPoint())
         ):
-            target = _menu_rect(_inner(_body(option.rect)))
-            reach = target.adjusted(-Space.XS, -Space.XS, Space.XS, Space.XS)
-            if reach.contains(event.position().toPoint()):
-                self.menu_requested.emit(index, target)
-                return True
+            self.menu_requested.emit(index, _menu_rect(_inner(_body(option.rect))))
+            return True
         return False
+
+
+def _reach(rect: QRect) -> QRect:
+    """Return the area of a row in which a click opens the menu."""
+    target = _menu_rect(_inner(_body(rect)))
+    return target.adjusted(-Space.XS, -Space.XS, Space.XS, Space.XS)
 
 
 def _body(rect: QRect) -> QRect:

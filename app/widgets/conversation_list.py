@@ -1,10 +1,10 @@
-"""The list of conversations in the sidebar: select, rename, delete, keep ready.
+"""The list of conversations in the sidebar: select one or several, rename, delete, drag.
 
-The view shows the rows of a ConversationsModel: conversations, newest first, under date headings.
-An action of the user only emits a signal with the ConversationId; for renaming, the model emits the
-signal. The sidebar connects the signals to the LibraryController and calls `show_rows` with the new
-rows. On `pointed_at` the controller loads a conversation from the store before the user clicks it.
-Main thread.
+The view shows the rows of a ConversationsModel: headings, folders and conversations. One selected
+conversation is opened. Shift and Ctrl (⌘ on a Mac) select several, which opens none of them. An
+action of the user only emits a signal; for renaming, the model emits the signal. The sidebar
+connects the signals to the controllers and calls `show_rows` with the new rows. On `pointed_at` the
+controller loads a conversation from the store before the user clicks it. Main thread.
 """
 
 from __future__ import annotations
@@ -13,6 +13,10 @@ from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, QTime
 from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
     QFocusEvent,
     QKeyEvent,
     QKeySequence,
@@ -22,12 +26,18 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.viewmodels.conversations import ConversationRow, ConversationsModel, Row
+from app.viewmodels.conversations import (
+    MIME_TYPE,
+    ConversationRow,
+    ConversationsModel,
+    FolderRow,
+    Row,
+    dragged_chats,
+)
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.key_press import is_typing
-from app.widgets.menu import Menu, pop_up
-from app.words import commands, window as words
+from app.words import window as words
 from engine.types import ConversationId
 
 # Milliseconds from entering a row to `pointed_at`: longer than a pointer takes to cross a row,
@@ -35,25 +45,37 @@ from engine.types import ConversationId
 REST_MS = 30
 _BATCH_ROWS = 1000
 
+Event = QDragMoveEvent | QDropEvent
+
 
 class ConversationList(QListView):
-    """The list view of a ConversationsModel, with a context menu on each conversation."""
+    """The list view of a ConversationsModel."""
 
     chosen = Signal(object)  # argument: ConversationId of the row that the user selected
+    selection_changed = Signal()  # other conversations are selected
     pointed_at = Signal(object)  # argument: ConversationId of the row on which the pointer rests
-    delete_requested = Signal(object)  # argument: the ConversationId
-    # arguments: ConversationId, True to pin the conversation or False to unpin it
-    keep_ready_requested = Signal(object, bool)
+    delete_requested = Signal(object)  # argument: list of the ConversationIds
+    folder_toggled = Signal(object)  # argument: FolderId of the folder to open or close
+    # arguments: the row of a menu, list of the ConversationIds for which it is, its global position
+    menu_requested = Signal(object, object, QPoint)
+    space_menu_requested = Signal(QPoint)  # argument: global position of a click beside the rows
+    # arguments: list of the dropped ConversationIds, FolderId or None
+    dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
 
     def __init__(self, theme: Theme, model: ConversationsModel, parent: QWidget) -> None:
         super().__init__(parent)
         self._rows = model
+        self._current: ConversationId | None = None  # the conversation on show
         self.setModel(model)
         delegate = self._delegate = ConversationDelegate(theme, model, self)
         self.setItemDelegate(delegate)
         self.setAccessibleName(words.CHATS)
         self.setMouseTracking(True)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
+        self.setDragEnabled(True)
+        self.setAcceptDrops(True)
+        self.setDefaultDropAction(Qt.DropAction.MoveAction)
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
         self._rest.timeout.connect(self._on_rest)
         self.entered.connect(self._on_entered)
@@ -65,37 +87,67 @@ class ConversationList(QListView):
         trigger = QAbstractItemView.EditTrigger
         self.setEditTriggers(trigger.DoubleClicked | trigger.EditKeyPressed)
         delegate.menu_requested.connect(self._on_menu_requested)
-        self.selectionModel().currentChanged.connect(self._on_current_changed)
+        self.selectionModel().selectionChanged.connect(self._on_selection_changed)
         theme.changed.connect(self.viewport().update)
         theme.zoomed.connect(self.scheduleDelayedItemsLayout)
 
+    @property
+    def selected(self) -> list[ConversationId]:
+        """The selected conversations, from the top."""
+        rows = (self._rows.row_at(one) for one in sorted(self.selectedIndexes(), key=_number))
+        return [row.conversation_id for row in rows if isinstance(row, ConversationRow)]
+
+    @property
+    def row(self) -> Row | None:
+        """The row that the keys act on."""
+        index = self.currentIndex()
+        return self._rows.row_at(index) if index.isValid() else None
+
     def show_rows(self, rows: list[Row], current: ConversationId) -> None:
-        """Show these rows and select the current conversation, without emitting `chosen`."""
+        """Show these rows, without emitting `chosen`.
+
+        Select the conversation on show if it is another one than before. Otherwise the selection
+        stays.
+        """
+        chosen = self.selected
+        bar = self.verticalScrollBar()
+        place = bar.value()
         with QSignalBlocker(self.selectionModel()):
             self._rows.set_rows(rows)
             index = self._rows.index_of(current)
-            if index != self.currentIndex() or not self.selectionModel().isSelected(index):
+            is_other, self._current = current != self._current, current
+            stays = set(chosen) & set(self.selected) or isinstance(self.row, FolderRow)
+            if is_other or not stays:
                 self.setCurrentIndex(index)
+                if not index.isValid():
+                    self.clearSelection()
+        if place and bar.value() == 0 and not is_other:  # a reset of the model has scrolled up
+            self.executeDelayedItemsLayout()
+            bar.setValue(place)
         self.viewport().update()
+        if chosen != self.selected:
+            self.selection_changed.emit()
 
     def edit_current(self) -> None:
-        """Open the editor for the title of the selected conversation."""
+        """Open the editor for the title of the selected conversation or folder."""
         if self.currentIndex().isValid():
             self.edit(self.currentIndex())
 
+    def edit_row(self, row: Row) -> None:
+        """Open the editor for a row, if the row is still there."""
+        for at in range(self._rows.rowCount()):
+            index = self._rows.index(at)
+            if self._rows.row_at(index) == row:
+                self.edit(index)
+                return
+
     def _show_menu(self, index: QModelIndex, at: QPoint) -> None:
+        """Ask for the menu of a row. The menu of a selected row is for all selected rows."""
         row = self._rows.row_at(index)
-        assert isinstance(row, ConversationRow)
-        menu = Menu(self)
-        menu.addAction(commands.RENAME, lambda: self.edit(index))
-        keep = menu.addAction(commands.KEEP_READY)
-        keep.setCheckable(True)
-        keep.setChecked(row.keep_ready)
-        keep.triggered.connect(
-            lambda: self.keep_ready_requested.emit(row.conversation_id, not row.keep_ready)
-        )
-        menu.addAction(commands.DELETE, lambda: self.delete_requested.emit(row.conversation_id))
-        pop_up(menu, at)
+        ids = self.selected if self.selectionModel().isSelected(index) else []
+        if isinstance(row, ConversationRow) and row.conversation_id not in ids:
+            ids = [row.conversation_id]
+        self.menu_requested.emit(row, ids, at)
 
     def _on_menu_requested(self, index: QModelIndex, rect: QRect) -> None:
         self._show_menu(index, self.viewport().mapToGlobal(rect.bottomLeft()))
@@ -109,25 +161,43 @@ class ConversationList(QListView):
         if isinstance(row, ConversationRow):
             self.pointed_at.emit(row.conversation_id)
 
-    def _on_current_changed(self, current: QModelIndex) -> None:
-        row = self._rows.row_at(current) if current.isValid() else None
-        if isinstance(row, ConversationRow):
-            self.chosen.emit(row.conversation_id)
+    def _on_selection_changed(self) -> None:
+        ids = self.selected
+        if len(ids) == 1:
+            self._current = ids[0]
+            self.chosen.emit(ids[0])
+        self.selection_changed.emit()
+
+    def _folder_at(self, at: QPoint) -> FolderRow | None:
+        index = self.indexAt(at)
+        row = self._rows.row_at(index) if index.isValid() else None
+        return row if isinstance(row, FolderRow) else None
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        index = self.indexAt(event.pos())
-        if index.isValid() and isinstance(self._rows.row_at(index), ConversationRow):
-            self._show_menu(index, event.globalPos())
+        by_mouse = event.reason() is QContextMenuEvent.Reason.Mouse
+        index = self.indexAt(event.pos()) if by_mouse else self.currentIndex()
+        if index.isValid() and index.flags() & Qt.ItemFlag.ItemIsEnabled:
+            at = event.globalPos()
+            if not by_mouse:
+                at = self.viewport().mapToGlobal(self.visualRect(index).bottomLeft())
+            self._show_menu(index, at)
+        else:
+            self.space_menu_requested.emit(event.globalPos())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        row = self._rows.row_at(self.currentIndex()) if self.currentIndex().isValid() else None
         deletes = event.matches(QKeySequence.StandardKey.Delete) or event.keyCombination() == (
             Qt.KeyboardModifier.ControlModifier | Qt.Key.Key_Backspace
         )
-        if deletes and isinstance(row, ConversationRow):
-            self.delete_requested.emit(row.conversation_id)
+        row = self.row
+        if deletes and self.selected:
+            self.delete_requested.emit(self.selected)
+        elif isinstance(row, FolderRow) and _toggles(event, row):
+            self._delegate.shows_focus = True
+            self.folder_toggled.emit(row.folder_id)
+        elif event.key() == Qt.Key.Key_Escape and len(self.selected) > 1 and self._current:
+            self.setCurrentIndex(self._rows.index_of(self._current))
         elif is_typing(event):
             self.typed.emit(event.text())
         else:
@@ -137,9 +207,76 @@ class ConversationList(QListView):
     @override
     def mousePressEvent(self, event: QMouseEvent) -> None:
         self._delegate.shows_focus = False
+        folder = self._folder_at(event.position().toPoint())
+        on_menu = self._delegate.is_menu_at(self, event.position().toPoint())
+        if event.button() == Qt.MouseButton.RightButton:
+            return  # a right click leaves the selection; contextMenuEvent shows the menu
+        if folder is not None and event.button() == Qt.MouseButton.LeftButton and not on_menu:
+            self.folder_toggled.emit(folder.folder_id)
+            return
         super().mousePressEvent(event)
+
+    @override
+    def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
+        if self._folder_at(event.position().toPoint()) is None:
+            super().mouseDoubleClickEvent(event)
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
         self._delegate.shows_focus = event.reason() in BY_KEYS
         super().focusInEvent(event)
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if event.mimeData().hasFormat(MIME_TYPE):
+            super().dragEnterEvent(event)
+            event.acceptProposedAction()
+
+    @override
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:
+        """Scroll near an edge, and outline the folder below the pointer."""
+        super().dragMoveEvent(event)
+        self._aim_at(self.indexAt(event.position().toPoint()))
+        event.setDropAction(Qt.DropAction.MoveAction)
+        event.accept()
+
+    @override
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self._aim_at(QModelIndex())
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        """File the dragged conversations: in the folder at the pointer, or in none."""
+        index = self.indexAt(event.position().toPoint())
+        row = self._rows.row_at(index) if index.isValid() else None
+        folder_id = row.folder_id if isinstance(row, FolderRow | ConversationRow) else None
+        self._aim_at(QModelIndex())
+        self.setState(QAbstractItemView.State.NoState)
+        event.setDropAction(Qt.DropAction.IgnoreAction)  # the model has no row to remove
+        event.accept()
+        self.dropped.emit(dragged_chats(event.mimeData()), folder_id)
+
+    def _aim_at(self, index: QModelIndex) -> None:
+        row = self._rows.row_at(index) if index.isValid() else None
+        aim = row.folder_id if isinstance(row, FolderRow | ConversationRow) else None
+        if aim != self._delegate.aim:
+            self._delegate.aim = aim
+            self.viewport().update()
+
+
+def _number(index: QModelIndex) -> int:
+    return index.row()
+
+
+def _toggles(event: QKeyEvent, row: FolderRow) -> bool:
+    """Return True for a key that opens a closed folder or closes an open one."""
+    match event.key():
+        case Qt.Key.Key_Right:
+            return not row.is_open
+        case Qt.Key.Key_Left:
+            return row.is_open
+        case Qt.Key.Key_Return | Qt.Key.Key_Enter | Qt.Key.Key_Space:
+            return True
+        case _:
+            return False

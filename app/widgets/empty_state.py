@@ -16,7 +16,7 @@ from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu_text import plain
-from app.words import commands, window as words
+from app.words import commands, folders, window as words
 
 MAX_RECENT = 4
 
@@ -31,13 +31,24 @@ class Question(QWidget):
         self.title.setProperty("type", "empty")
         self.title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.title.setMinimumWidth(1)
+        self.title.setTextFormat(Qt.TextFormat.PlainText)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.L, 0, Space.L, Space.S)
         layout.addWidget(self.title)
 
+    def show_folder(self, name: str) -> None:
+        """Say that the chat is in a folder. An empty name stands for no folder."""
+        text = folders.new_chat_in(name) if name else words.QUESTION
+        if text != self.title.text():
+            self.title.setText(text)
+            self._fit()
+
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
         metrics = QFontMetrics(self._theme.fonts.font(Type.EMPTY))
         fits = metrics.horizontalAdvance(self.title.text()) <= self.width() - 2 * Space.L
         kind = "empty" if fits else "empty-narrow"

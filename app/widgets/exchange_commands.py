@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers.core import Core
@@ -11,6 +13,7 @@ from app.exchange.documents import to_markdown
 from app.exchange.exporting import file_name
 from app.widgets.dialogs import ask_for_imports, ask_where_to_export
 from app.words import exchange as words
+from engine.types import ConversationId
 
 
 class ExchangeCommands:
@@ -25,6 +28,15 @@ class ExchangeCommands:
         now = self._origin.now()
         ask_for_imports(self._window, lambda paths: self._core.imports.start(paths, now=now))
 
+    def export_chats(self, chats: Sequence[ConversationId], name: str) -> None:
+        """Export chats to one file, which is called `name` at first."""
+        ask_where_to_export(
+            self._window,
+            file_name(name),
+            ".md" if len(chats) == 1 else ".json",
+            lambda path: self._core.exports.export_several(path, chats),
+        )
+
     def export_chat(self) -> None:
         conversation = self._shown
         ask_where_to_export(
@@ -35,7 +47,7 @@ class ExchangeCommands:
         )
 
     def export_all(self) -> None:
-        chats = [one.conversation_id for one in self._core.library.summaries]
+        chats = [one.conversation_id for one in self._core.library.all_summaries]
         ask_where_to_export(
             self._window,
             words.ALL_CHATS,

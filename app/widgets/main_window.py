@@ -46,6 +46,7 @@ from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
+from app.widgets.list_commands import ListCommands
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
 from app.widgets.pane_toast import PaneToast
@@ -91,6 +92,7 @@ class MainWindow(QMainWindow):
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
+        self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
         self.pane.find_bar.bind(self.commands)
         self.sidebar = Sidebar(theme, core, origin, self.commands)
@@ -133,7 +135,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
-        ChatsMenu(menus[MenuName.WINDOW], self._core.library)
+        ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         below = QHBoxLayout()
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
@@ -168,6 +170,9 @@ class MainWindow(QMainWindow):
             core.models.status_changed,
             core.models.cards_changed,
             core.presets.changed,
+            core.folders.changed,
+            self.sidebar.archived_toggled,
+            self.sidebar.list.selection_changed,
         ):
             changed.connect(self._refresh)
         core.desk.changed.connect(self._on_conversation_changed)
@@ -179,6 +184,7 @@ class MainWindow(QMainWindow):
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
+        self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(self._rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
@@ -195,9 +201,11 @@ class MainWindow(QMainWindow):
 
     def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
         preferences, library = self._core.preferences, self._core.library
+        organiser = self._core.organiser
         transcript = self.pane.transcript
         text = self._text_commands
         return {
+            **self._list_commands.slots(),
             CommandId.NEW_CHAT: self._new_chat,
             CommandId.IMPORT: self._exchange.import_chats,
             CommandId.EXPORT: self._exchange.export_chat,
@@ -210,7 +218,7 @@ class MainWindow(QMainWindow):
             CommandId.CUT: text.cut,
             CommandId.COPY: text.copy,
             CommandId.PASTE: text.paste,
-            CommandId.SELECT_ALL: text.select_all,
+            CommandId.SELECT_ALL: self._select_all,
             CommandId.FIND: self.pane.find_bar.begin_search,
             CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
@@ -238,7 +246,6 @@ class MainWindow(QMainWindow):
             CommandId.KEEP_READY: lambda: library.keep_ready(
                 library.current, self.commands[CommandId.KEEP_READY].isChecked()
             ),
-            CommandId.DELETE: lambda: library.delete(library.current),
             CommandId.RECENTLY_DELETED: self._show_deleted,
             CommandId.CHOOSE_MODEL: self._choose_model,
             CommandId.GET_MODELS: self._get_models,
@@ -246,8 +253,8 @@ class MainWindow(QMainWindow):
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
             CommandId.ZOOM: self._toggle_maximized,
-            CommandId.NEXT_CHAT: lambda: library.select_neighbour(1),
-            CommandId.PREVIOUS_CHAT: lambda: library.select_neighbour(-1),
+            CommandId.NEXT_CHAT: lambda: organiser.select_neighbour(1),
+            CommandId.PREVIOUS_CHAT: lambda: organiser.select_neighbour(-1),
             CommandId.BACK: lambda: self._core.history.step(-1),
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
@@ -270,6 +277,13 @@ class MainWindow(QMainWindow):
     def _close_active(self) -> None:
         """Close the active window of the app: the main window, the settings or a dialog."""
         (QApplication.activeWindow() or self).close()
+
+    def _select_all(self) -> None:
+        """Select all chats of the list if it has the focus, else all text."""
+        if self.sidebar.list.hasFocus():
+            self.sidebar.list.selectAll()
+        else:
+            self._text_commands.select_all()
 
     def _rename(self, title: str) -> None:
         self._core.library.rename(self._core.library.current, title)
@@ -390,7 +404,6 @@ class MainWindow(QMainWindow):
             (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
             (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
             (CommandId.KEEP_READY, listed),
-            (CommandId.DELETE, listed),
             (CommandId.RECENTLY_DELETED, bool(core.library.recently_deleted)),
             (CommandId.BACK, core.history.can_step(-1)),
             (CommandId.FORWARD, core.history.can_step(1)),
@@ -398,6 +411,7 @@ class MainWindow(QMainWindow):
             (CommandId.PREVIOUS_CHAT, core.library.num_listed > 0),
         ):
             self.commands[command].setEnabled(enabled)
+        self._list_commands.refresh(self.commands)
         kept_ready = core.library.current in core.library.kept_ready
         self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
 

@@ -10,24 +10,28 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
+from app.conversation.folder import Folder
 from app.conversation.tree import ConversationSummary
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
-from app.viewmodels.conversations import ConversationsModel, make_rows
+from app.viewmodels.conversations import ConversationsModel
 from app.viewmodels.direction import isolated
 from app.viewmodels.models import shown_name, state_word
 from app.viewmodels.search import FoundRow, found_rows
+from app.viewmodels.sections import ListState, RowMaker
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
+from app.widgets.folder_sheet import FolderSheet
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
+from app.widgets.list_menus import ListMenus
 from app.widgets.search_field import SearchField
 from app.widgets.search_results import SearchResults
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
-from app.words import commands, deleted, window as words
+from app.words import commands, deleted, folders as folder_words, window as words
 from engine.types import ConversationId
 
 
@@ -35,6 +39,7 @@ class Sidebar(QWidget):
     """The left column of the window. The controllers provide its content and make all changes."""
 
     search_ended = Signal()  # the receiver focuses another widget
+    archived_toggled = Signal()
 
     def __init__(
         self,
@@ -48,7 +53,14 @@ class Sidebar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumWidth(Size.SIDEBAR_MIN)
         self.setMaximumWidth(Size.SIDEBAR_MAX)
+        self._theme = theme
         self._library = core.library
+        self._organiser = core.organiser
+        self._folders = core.folders
+        self._presets = core.presets
+        self._preferences = core.preferences
+        self._make = RowMaker()
+        self.shows_archived = False  # True: the list shows the archived chats
         self._models = core.models
         self._idle = core.idle
         self._opening = core.opening
@@ -57,8 +69,10 @@ class Sidebar(QWidget):
         self._search = core.search
         self.search = SearchField(theme, self)
         self.list = ConversationList(theme, self._rows, self)
+        self.menus = ListMenus(self.list, core)
         self.results = SearchResults(theme, self)
         self.nothing_found = Sentences(self)
+        self.archived_button = Button(folder_words.ARCHIVED, self)
         self.deleted_button = Button(deleted.TITLE, self)
         self.footer = SidebarFooter(self)
         self.toast = Toast(self)
@@ -73,6 +87,40 @@ class Sidebar(QWidget):
         """Focus the search field, with its text selected."""
         self.search.edit.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.search.edit.selectAll()
+
+    @property
+    def chosen_chats(self) -> list[ConversationId]:
+        """The chats that commands act on: the selected ones, or the one on show if none is selected."""
+        # While chats are being deleted, the list may still have them.
+        several = [one for one in self.list.selected if self._library.is_listed(one)]
+        if len(several) > 1 and self.list.isVisible():
+            return several
+        current = self._library.current
+        return [current] if self._library.is_listed(current) else []
+
+    def show_archived(self, shows: bool) -> None:  # noqa: FBT001 (the value)
+        """Show the archived chats in the list, or the others."""
+        self.shows_archived = shows
+        self._refresh_list()
+        self.archived_toggled.emit()
+
+    def ask_for_folder(self, folder: Folder | None, chats: list[ConversationId]) -> None:
+        """Open the sheet of a folder, or of a new one into which chats are then put."""
+        sheet = FolderSheet(self._theme, folder, self._presets.value, self.window())
+
+        def on_saved(saved: Folder) -> None:
+            self._on_folder_saved(saved, chats)
+
+        sheet.saved.connect(on_saved)
+        sheet.open()
+
+    def _on_folder_saved(self, folder: Folder, chats: list[ConversationId]) -> None:
+        if folder.folder_id:
+            self._folders.change(folder)
+            return
+        made = self._folders.create(folder)
+        if chats:
+            self._organiser.move(chats, made.folder_id)
 
     def _build(self, theme: Theme, actions: Actions) -> None:
         top = QHBoxLayout()
@@ -96,8 +144,12 @@ class Sidebar(QWidget):
         self.nothing_found.setContentsMargins(Space.L + Space.XS, Space.S, Space.L, 0)
         self.deleted_button.setObjectName("recentlyDeleted")
         self.deleted_button.setProperty("kind", "row")
+        self.archived_button.setObjectName("archived")
+        self.archived_button.setProperty("kind", "row")
         deleted_box = QVBoxLayout()
         deleted_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.XS)
+        deleted_box.setSpacing(0)
+        deleted_box.addWidget(self.archived_button)
         deleted_box.addWidget(self.deleted_button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -114,10 +166,16 @@ class Sidebar(QWidget):
     def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)
         self.list.pointed_at.connect(self._library.expect)
-        self.list.delete_requested.connect(self._library.delete)
-        self.list.keep_ready_requested.connect(self._library.keep_ready)
+        self.list.delete_requested.connect(self._organiser.delete)
+        self.list.folder_toggled.connect(self._organiser.toggle_folder)
+        self.list.dropped.connect(self._organiser.move)
+        self.menus.folder_sheet_requested.connect(self.ask_for_folder)
         self._rows.rename_requested.connect(self._library.rename)
-        self._library.list_changed.connect(self._refresh_list)
+        self._rows.folder_rename_requested.connect(self._folders.rename)
+        self._organiser.changed.connect(self._refresh_list)
+        self._organiser.done.connect(self._offer_undo)
+        self._folders.deleted.connect(self._on_folder_deleted)
+        self.archived_button.clicked.connect(lambda: self.show_archived(not self.shows_archived))
         self.search.edit.textChanged.connect(self._search.look_for)
         self.search.edit.submitted.connect(self.results.open_first)
         self.search.edit.left_below.connect(self.results.enter)
@@ -141,8 +199,23 @@ class Sidebar(QWidget):
 
     def _refresh_list(self) -> None:
         library = self._library
-        rows = make_rows(library.summaries, library.activity, library.unseen, self._origin.now())
+        state = ListState(
+            now=self._origin.now(),
+            activity=library.activity,
+            unseen=library.unseen,
+            closed=self._organiser.closed_folders,
+        )
+        archived = library.archived
+        self.shows_archived = self.shows_archived and bool(archived)
+        if self.shows_archived:
+            order = self._preferences.value.chat_order
+            rows = self._make.archived_rows(archived, order, state)
+        else:
+            rows = self._make.rows(self._organiser.arrangement, state)
         self.list.show_rows(rows, library.current)
+        back, text = folder_words.BACK_TO_CHATS, folder_words.archived(len(archived))
+        self.archived_button.setText(back if self.shows_archived else text)
+        self.archived_button.setVisible(bool(archived))
 
     def _show_found(self) -> None:
         """Show the list of conversations, or what was found in place of it."""
@@ -174,9 +247,24 @@ class Sidebar(QWidget):
         note = self._opening.note or ("" if status.will_be_ready else self._idle.note)
         self.footer.show_model(name, note or state_word(status), fraction)
 
-    def _on_deleted(self, summary: ConversationSummary, undo: Callable[[], object]) -> None:
+    def _on_deleted(
+        self, summaries: tuple[ConversationSummary, ...], undo: Callable[[], object] | None
+    ) -> None:
+        if undo is None:
+            return
+        titles = [isolated(self._elided(one.title)) for one in summaries]
+        count = len(titles)
+        text = words.deleted_chat(titles[0]) if count == 1 else words.deleted_chats(count)
+        self.toast.offer(text, commands.UNDO, undo)
+
+    def _on_folder_deleted(self, folder: Folder, undo: Callable[[], object]) -> None:
+        text = folder_words.toast_deleted_folder(self._elided(folder.name))
+        self.toast.offer(text, commands.UNDO, undo)
+
+    def _offer_undo(self, text: str, undo: Callable[[], object]) -> None:
+        self.toast.offer(text, commands.UNDO, undo)
+
+    def _elided(self, name: str) -> str:
         metrics = QFontMetrics(self.toast.font())
-        title = metrics.elidedText(
-            summary.title, Qt.TextElideMode.ElideRight, Size.SIDEBAR_MIN - Space.HUGE
-        )
-        self.toast.offer(words.deleted_chat(isolated(title)), commands.UNDO, undo)
+        room = Size.SIDEBAR_MIN - Space.HUGE
+        return metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)

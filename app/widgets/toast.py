@@ -21,8 +21,8 @@ class Toast(QFrame):
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self._label = Sentences(self)
-        self._button = Button("", self)
-        self._button.clicked.connect(self._on_clicked)
+        self.button = Button("", self)
+        self.button.clicked.connect(self._on_clicked)
         # action of the button; None after the action has run
         self._act: Callable[[], object] | None = None
         self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
@@ -32,7 +32,7 @@ class Toast(QFrame):
         layout.setSpacing(Space.S)
         self.setMinimumHeight(Size.CONTROL + 2 * Space.S)  # the same with and without a button
         layout.addWidget(self._label, 1)
-        layout.addWidget(self._button)
+        layout.addWidget(self.button)
         self.hide()
 
     @property
@@ -42,15 +42,15 @@ class Toast(QFrame):
     def say(self, text: str) -> None:
         """Show text without a button."""
         self._act = None
-        self._button.hide()
+        self.button.hide()
         self._present(text)
 
     def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
         """Show text with a button labelled `word` that calls `act`."""
         self._act = act
-        self._button.setText(word)
-        self._button.setAccessibleName(f"{word}: {text}")
-        self._button.show()
+        self.button.setText(word)
+        self.button.setAccessibleName(f"{word}: {text}")
+        self.button.show()
         self._present(text)
 
     def withdraw(self, act: Callable[[], object]) -> None:

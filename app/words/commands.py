@@ -13,6 +13,7 @@ MENU_WINDOW: Final = "Window"
 MENU_HELP: Final = "Help"
 
 NEW_CHAT: Final = "New Chat"
+NEW_FOLDER: Final = "New Folder…"
 IMPORT: Final = "Import Chats…"
 EXPORT: Final = "Export Chat…"
 EXPORT_ALL: Final = "Export All Chats…"
@@ -33,6 +34,11 @@ FIND_NEXT: Final = "Find Next"
 FIND_PREVIOUS: Final = "Find Previous"
 SEARCH: Final = "Search All Chats…"
 
+SORT: Final = "Sort Chats By"
+BY_ACTIVITY: Final = "Recent Activity"
+BY_CREATION: Final = "Date Created"
+BY_TITLE: Final = "Title"
+SHOW_ARCHIVED: Final = "Show Archived Chats"
 SHOW_SIDEBAR: Final = "Show Sidebar"
 SHOW_INSPECTOR: Final = "Show Inspector"
 APPEARANCE: Final = "Appearance"
@@ -59,6 +65,12 @@ NEXT_VERSION: Final = "Next Version"
 RENAME: Final = "Rename…"
 KEEP_READY: Final = "Keep in Memory"
 KEEP_READY_HINT: Final = "Other chats are unloaded first, so this one continues at once"
+PIN: Final = "Pin"
+UNPIN: Final = "Unpin"
+ARCHIVE: Final = "Archive"
+UNARCHIVE: Final = "Move Out of Archive"
+DUPLICATE: Final = "Duplicate"
+DUPLICATE_HINT: Final = "Copies the chat with all its versions. Nothing is read again."
 DELETE: Final = "Delete Chat"  # command that deletes a chat
 
 RECENTLY_DELETED: Final = "Recently Deleted…"
@@ -80,3 +92,11 @@ FORWARD: Final = "Forward"
 ALL_TO_FRONT: Final = "Bring All to Front"
 KEYBOARD_SHORTCUTS: Final = "Keyboard Shortcuts"
 ABOUT: Final = "About Rejoinder"
+
+
+def export_several(count: int) -> str:
+    return f"Export {count:,} Chats…"
+
+
+def delete_several(count: int) -> str:
+    return f"Delete {count:,} Chats"

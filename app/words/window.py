@@ -136,5 +136,9 @@ def deleted_chat(title: str) -> str:
     return f"Deleted “{title}”"
 
 
+def deleted_chats(count: int) -> str:
+    return f"Deleted {count:,} chats"
+
+
 def deleted_messages(count: int) -> str:
     return "Deleted the message" if count == 1 else f"Deleted {count:,} messages"

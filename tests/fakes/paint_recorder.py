@@ -32,7 +32,7 @@ from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
-from app.theme.tokens import LIGHT, Colors, StateInk, SyntaxColors
+from app.theme.tokens import LIGHT, Colors, FolderInks, StateInk, SyntaxColors
 
 TRANSLUCENT = ("inline_code",)
 NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
@@ -64,7 +64,9 @@ def telling_colors() -> tuple[Colors, dict[str, QColor]]:
     return _filled(by_name), by_name
 
 
-def _names(colors: Colors | StateInk | SyntaxColors, prefix: str = "") -> Iterator[str]:
+def _names(
+    colors: Colors | StateInk | SyntaxColors | FolderInks, prefix: str = ""
+) -> Iterator[str]:
     for one in fields(colors):
         value = getattr(colors, one.name)
         if isinstance(value, str):
@@ -78,7 +80,7 @@ def _filled(by_name: Mapping[str, QColor]) -> Colors:
     values: dict[str, object] = {}
     for one in fields(Colors):
         part = getattr(LIGHT, one.name)
-        if isinstance(part, StateInk | SyntaxColors):
+        if isinstance(part, StateInk | SyntaxColors | FolderInks):
             inner = {inner.name: texts[f"{one.name}.{inner.name}"] for inner in fields(part)}
             values[one.name] = replace(part, **inner)
         else:

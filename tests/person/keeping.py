@@ -27,10 +27,12 @@ class Kept:
     settings: Settings
     size: tuple[int, int]
     presets: object
+    places: object  # the places of the chats in the list
+    folders: object
 
 
 def kept(person: Person) -> Kept:
-    summaries = person.core.library.summaries
+    summaries = person.core.library.all_summaries
     is_listed = person.current in person.listed
     return Kept(
         listed=tuple((one.conversation_id, one.title) for one in summaries),
@@ -47,6 +49,8 @@ def kept(person: Person) -> Kept:
         ),
         size=(person.window.width(), person.window.height()),
         presets=person.core.presets.value,
+        places={one.conversation_id: one.placement for one in summaries},
+        folders={one.folder_id: one for one in person.core.folders.folders},
     )
 
 

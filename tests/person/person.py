@@ -82,7 +82,7 @@ class Person(RealWindow):
 
     @property
     def listed(self) -> list[ConversationId]:
-        return [one.conversation_id for one in self.core.library.summaries]
+        return [one.conversation_id for one in self.core.library.all_summaries]
 
     @property
     def clipboard(self) -> str:

@@ -44,6 +44,7 @@ from engine.local_models import OpenedModel
 from engine.types import NOTHING_CACHED, PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
+from tests.screenshots import organising
 
 DAY = 24 * 3600.0
 SHORT_MS = 60
@@ -576,6 +577,11 @@ SCENES = {
     "importing": WindowScene(importing),
     "editing": WindowScene(editing),
     "editing-answer": WindowScene(editing_answer),
+    "folders": WindowScene(partial(organising.folders, two_versions), ("normal", "small")),
+    "several-selected": WindowScene(partial(organising.several_selected, two_versions)),
+    "several-menu": WindowScene(partial(organising.several_menu, two_versions)),
+    "archived": WindowScene(partial(organising.archived, two_versions)),
+    "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
     "inspector": WindowScene(inspector, ("normal", "small")),

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from app.conversation.folder import Folder, FolderColor
+from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.preset import Preset
 from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
 from app.store.conversations import open_store
@@ -34,6 +36,8 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     with closing(open_store(path, now=0.0).store) as store:
         conv = store.load(ConversationId("A"))
         presets = store.presets.load()
+        (summary,) = store.summaries()
+        folders = store.folders.load()
 
     conv.check_invariants()
     path_shown = shown_path(conv)
@@ -71,6 +75,16 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     )
     assert presets.by_name == ({"Teacher": teacher} if number >= 3 else {})
     assert presets.by_model == ({"/models/tiny": "Teacher"} if number >= 3 else {})
+    work = Folder(
+        folder_id=FolderId("F"),
+        name="Work",
+        color=FolderColor.BLUE,
+        created_at=1.0,
+        system_prompt="Be exact.",
+        preset="Teacher",
+    )
+    place = Placement(pinned=True, folder_id=work.folder_id)
+    assert (summary.placement, folders) == ((place, (work,)) if number >= 7 else (NO_PLACE, ()))
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
 

@@ -1,24 +1,22 @@
 from __future__ import annotations
 
-from datetime import date, datetime
+from collections.abc import Callable
+from datetime import datetime
 
-import pytest
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt
 from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import ConversationSummary
+from app.settings import ChatOrder
 from app.viewmodels.conversations import (
     ConversationRow,
     ConversationsModel,
-    ListHeading,
-    heading_of,
-    make_rows,
+    Row,
 )
+from app.viewmodels.sections import ListState, RowMaker, arrange
 from engine.types import ConversationId
 
-TODAY = date(2025, 10, 9)
 NOON = datetime(2025, 10, 9, 12).astimezone().timestamp()
-DAY = 24 * 3600.0
 
 
 def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
@@ -27,37 +25,14 @@ def summary(name: str, updated_at: float = NOON) -> ConversationSummary:
     )
 
 
-@pytest.mark.parametrize(
-    ("day", "heading"),
-    [
-        (date(2025, 10, 10), "TODAY"),  # a day in the future, after the clock was set back
-        (TODAY, "TODAY"),
-        (date(2025, 10, 8), "YESTERDAY"),
-        (date(2025, 10, 7), "PREVIOUS 7 DAYS"),
-        (date(2025, 10, 2), "PREVIOUS 7 DAYS"),
-        (date(2025, 10, 1), "OCTOBER"),
-        (date(2025, 9, 30), "SEPTEMBER"),
-        (date(2024, 12, 31), "DECEMBER 2024"),
-    ],
-)
-def test_heading_of_returns_the_section_of_a_day(day: date, heading: str) -> None:
-    assert heading_of(day, TODAY) == heading
-
-
-def test_make_rows_puts_conversations_under_headings() -> None:
-    rows = make_rows(
-        [summary("a"), summary("b", NOON - 60), summary("c", NOON - DAY)],
-        lambda one: "58 tok/s" if one == "b" else "",
-        frozenset({ConversationId("c")}),
-        NOON,
-    )
-    assert rows == [
-        ListHeading("TODAY"),
-        ConversationRow(ConversationId("a"), "About a"),
-        ConversationRow(ConversationId("b"), "About b", "58 tok/s"),
-        ListHeading("YESTERDAY"),
-        ConversationRow(ConversationId("c"), "About c", unseen=True),
-    ]
+def make_rows(
+    summaries: list[ConversationSummary],
+    activity: Callable[[ConversationId], str],
+    unseen: frozenset[ConversationId],
+    now: float,
+) -> list[Row]:
+    arranged = arrange(summaries, (), ChatOrder.RECENT)
+    return RowMaker().rows(arranged, ListState(now=now, activity=activity, unseen=unseen))
 
 
 def test_set_activity_changes_one_row_only(qtbot: QtBot) -> None:
@@ -90,9 +65,21 @@ def test_set_rows_with_the_same_conversations_does_not_reset(qtbot: QtBot) -> No
 
 def test_set_rows_moves_remaining_rows_without_replacing_them() -> None:
     model = ConversationsModel()
-    model.set_rows(make_rows([summary(one) for one in "abcd"], lambda _one: "", frozenset(), NOON))
+    model.set_rows(
+        make_rows(
+            [summary(one, NOON - at) for at, one in enumerate("abcd")],
+            lambda _one: "",
+            frozenset(),
+            NOON,
+        )
+    )
     followed = QPersistentModelIndex(model.index(3))
-    rows = make_rows([summary(one) for one in "ceab"], lambda _one: "…", frozenset(), NOON)
+    rows = make_rows(
+        [summary(one, NOON - at) for at, one in enumerate("ceab")],
+        lambda _one: "…",
+        frozenset(),
+        NOON,
+    )
     model.set_rows(rows)
     assert [model.row_at(model.index(at)) for at in range(model.rowCount())] == rows
     assert followed.row() == 1

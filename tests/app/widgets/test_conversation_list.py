@@ -36,11 +36,17 @@ def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> 
     menu = open_menu(stage, 1)
     assert [action.text() for action in menu.actions()] == [
         "Rename…",
+        "Pin",
+        "Archive",
+        "Move to Folder",
+        "Duplicate",
         "Keep in Memory",
+        "Export Chat…",
+        "",
         "Delete Chat",
     ]
     assert stage.pane.question.isVisible(), "another chat was opened"
-    menu.actions()[2].trigger()
+    menu.actions()[-1].trigger()
     menu.close()
     stage.settle()
     assert stage.rows == []
@@ -95,8 +101,8 @@ def test_keep_ready_in_the_row_menu_marks_the_row(stage: Stage) -> None:
     stage.run(CommandId.NEW_CHAT)
     for keep in (True, False):
         menu = open_menu(stage, 1)
-        assert menu.actions()[1].isChecked() is not keep
-        menu.actions()[1].trigger()
+        assert menu.actions()[5].isChecked() is not keep
+        menu.actions()[5].trigger()
         menu.close()
         stage.settle()
         assert stage.row("One").keep_ready is keep

@@ -171,6 +171,12 @@ def shows_sheet(stage: Stage) -> bool:
 
 CASES = {
     CommandId.NEW_CHAT: KeyCase(talked, lambda stage: stage.pane.question.isVisible()),
+    CommandId.NEW_FOLDER: KeyCase(
+        nothing, lambda stage: stage.window.findChild(QDialog, "folderSheet") is not None
+    ),
+    CommandId.PIN: KeyCase(talked, lambda stage: stage.rows[:1] == ["PINNED"]),
+    CommandId.ARCHIVE: KeyCase(talked, lambda stage: stage.rows == []),
+    CommandId.DUPLICATE: KeyCase(talked, lambda stage: "A fox? (copy)" in stage.rows),
     CommandId.CLOSE: KeyCase(nothing, lambda stage: not stage.window.isVisible()),
     CommandId.SETTINGS: KeyCase(nothing, shows_settings),
     CommandId.QUIT: KeyCase(answering, asks),

@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
-from tests.person.kinds import answers, chats, messages, reading, setup, window, writing
+from tests.person.kinds import (
+    answers,
+    chats,
+    messages,
+    organising,
+    reading,
+    setup,
+    window,
+    writing,
+)
 from tests.person.kinds.registry import KINDS
 
-__all__ = ["KINDS", "answers", "chats", "messages", "reading", "setup", "window", "writing"]
+__all__ = [
+    "KINDS",
+    "answers",
+    "chats",
+    "messages",
+    "organising",
+    "reading",
+    "setup",
+    "window",
+    "writing",
+]

@@ -109,10 +109,22 @@ def rename_in_title(person: Person) -> bool:
     return True
 
 
+def _is_at_current(person: Person) -> bool:
+    """Return True if the chat on show is the selected row, and not archived or in a closed folder."""
+    chats = person.window.sidebar.list
+    row = chats.row
+    is_selected = person.current in chats.selected
+    return (
+        isinstance(row, ConversationRow) and row.conversation_id == person.current and is_selected
+    )
+
+
 @kind("rename in the list")
 def rename_in_list(person: Person) -> bool:
     chats = person.window.sidebar.list
     if person.current not in person.listed or not chats.isVisible():
+        return False
+    if not _is_at_current(person):
         return False
     title = f"Name {person.random.randrange(1000)}"
     chats.setFocus()
@@ -131,6 +143,8 @@ def rename_in_list(person: Person) -> bool:
 def delete_chat(person: Person) -> bool:
     chats = person.window.sidebar.list
     if len(person.listed) < 4 or person.current not in person.listed or not chats.isVisible():
+        return False
+    if not _is_at_current(person):
         return False
     gone = person.current
     chats.setFocus()
@@ -155,7 +169,8 @@ def keep_ready(person: Person) -> bool:
 def step_chat(person: Person) -> bool:
     before = person.current
     command = person.random.choice((CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT))
-    if len(person.listed) < 2 or not person.try_to_run(command):
+    chats = [one.conversation_id for one in person.core.organiser.arrangement.in_order]
+    if not {*chats} - {before} or not person.try_to_run(command):
         return False
     person.wait_until(lambda: person.current != before)
     return True

@@ -1,0 +1,117 @@
+"""Folders: create, change, delete with undo, and begin a conversation in a folder. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.store_lane import StoreLane
+from app.controllers.origin import Origin
+from app.controllers.presets import PresetsController
+from app.controllers.undo import UndoList
+from app.conversation.folder import Folder, begin_in_folder, clean_folder
+from app.conversation.placement import FolderId
+from app.conversation.tree import Conversation
+
+# Undo restores a folder that was deleted in an earlier run of the app, for this many seconds.
+UNDO_KEPT_S = 3600
+
+
+class FoldersController(QObject):
+    """The folders that the widgets show and change. Every change is saved at once."""
+
+    changed = Signal()
+    # The values with which a new conversation begins have changed: those of a folder or the model.
+    defaults_changed = Signal()
+    # arguments: the deleted Folder, function that undoes the deletion
+    deleted = Signal(object, object)
+    failed = Signal(object)  # argument: a Problem
+
+    def __init__(
+        self, store: StoreLane, presets: PresetsController, undo: UndoList, origin: Origin
+    ) -> None:
+        super().__init__()
+        self._store = store
+        self._presets = presets
+        self._undo = undo
+        self._origin = origin
+        self._all: dict[FolderId, Folder] = {}  # deleted ones too
+        presets.changed.connect(self.defaults_changed)
+
+    @property
+    def folders(self) -> list[Folder]:
+        """The folders that are not deleted, in order of creation."""
+        return [folder for folder in self._all.values() if folder.deleted_at is None]
+
+    def get(self, folder_id: FolderId | None) -> Folder | None:
+        """Return a folder, or None if it is deleted or unknown."""
+        folder = None if folder_id is None else self._all.get(folder_id)
+        return None if folder is None or folder.deleted_at is not None else folder
+
+    def start(self) -> None:
+        """Load the folders from the store; there are none until they arrive."""
+        self._store.run(lambda store: store.folders.load(), self._on_loaded, self.failed.emit)
+
+    def create(self, folder: Folder) -> Folder:
+        """Add a folder with the values of `folder`, under a new id. Undo deletes it again."""
+        made = replace(
+            folder, folder_id=FolderId(self._origin.new_id()), created_at=self._origin.now()
+        )
+        made = self._put(clean_folder(made))
+        self._undo.add(lambda: self._mark(made.folder_id, self._origin.now()))
+        return made
+
+    def change(self, folder: Folder) -> None:
+        """Replace the values of a folder. Undo brings back the earlier ones."""
+        before, folder = self.get(folder.folder_id), clean_folder(folder)
+        if before is not None and folder != before:
+            self._put(folder)
+            self._undo.add(lambda: self._put(replace(before, deleted_at=None)))
+
+    def rename(self, folder_id: FolderId, name: str) -> None:
+        """Rename a folder. An empty name changes nothing."""
+        folder = self.get(folder_id)
+        if folder is not None and name.strip():
+            self.change(replace(folder, name=name))
+
+    def delete(self, folder_id: FolderId) -> None:
+        """Delete a folder. Its conversations stay, and are in it again after an undo."""
+        folder = self.get(folder_id)
+        if folder is not None:
+            self._mark(folder_id, self._origin.now())
+            self.deleted.emit(folder, self._undo.add(self._restorer(folder_id)))
+
+    def begin_conversation(
+        self, conversation: Conversation, folder_id: FolderId | None
+    ) -> Conversation:
+        """Apply the defaults of the model in use, then those of the folder, to a new conversation."""
+        begun = self._presets.begin_conversation(conversation)
+        folder = self.get(folder_id)
+        if folder is None:
+            return begun
+        return begin_in_folder(begun, folder, self._presets.value.by_name.get(folder.preset))
+
+    def _restorer(self, folder_id: FolderId) -> Callable[[], object]:
+        return lambda: self._mark(folder_id, None)
+
+    def _mark(self, folder_id: FolderId, deleted_at: float | None) -> None:
+        self._put(replace(self._all[folder_id], deleted_at=deleted_at))
+
+    def _put(self, folder: Folder) -> Folder:
+        self._all[folder.folder_id] = folder
+        self._store.run(lambda store: store.folders.save(folder), None, self.failed.emit)
+        self.changed.emit()
+        self.defaults_changed.emit()
+        return folder
+
+    def _on_loaded(self, stored: tuple[Folder, ...]) -> None:
+        """Add the stored folders, but keep one that has changed while they were loading."""
+        self._all = {**{folder.folder_id: folder for folder in stored}, **self._all}
+        now = self._origin.now()
+        for folder in sorted(stored, key=lambda one: one.deleted_at or 0.0):
+            if folder.deleted_at is not None and now - folder.deleted_at < UNDO_KEPT_S:
+                self._undo.add(self._restorer(folder.folder_id))
+        self.changed.emit()
+        self.defaults_changed.emit()

@@ -1,0 +1,193 @@
+"""Actions on one or several conversations of the list: pin, archive, file, copy, delete. Main thread.
+
+Every action can be undone. The controller also holds the order of the sidebar, which the keys for
+the next and the previous conversation follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal
+
+from app.controllers.desk import Desk
+from app.controllers.folders import FoldersController
+from app.controllers.library import LibraryController
+from app.controllers.origin import Origin
+from app.controllers.preferences import Preferences
+from app.controllers.undo import UndoList
+from app.conversation.branching import duplicate
+from app.conversation.placement import FolderId, Placement
+from app.conversation.tree import Conversation, MessageStatus
+from app.viewmodels.sections import Arrangement, arrange
+from app.words import folders as words
+from engine.types import ConversationId
+
+Ids = Sequence[ConversationId]
+
+
+class Organiser(QObject):
+    """The arrangement of the conversations, and the actions that change it."""
+
+    changed = Signal()  # the conversations, the folders or the order have changed
+    # arguments: sentence that says what was done, function that undoes it
+    done = Signal(str, object)
+    failed = Signal(object)  # argument: a Problem
+
+    def __init__(
+        self,
+        library: LibraryController,
+        folders: FoldersController,
+        desk: Desk,
+        preferences: Preferences,
+        undo: UndoList,
+        origin: Origin,
+    ) -> None:
+        super().__init__()
+        self._library = library
+        self._folders = folders
+        self._desk = desk
+        self._preferences = preferences
+        self._undo = undo
+        self._origin = origin
+        self._order = preferences.value.chat_order
+        self._closed = preferences.value.closed_folders
+        self._arrangement: Arrangement | None = None  # None: must be computed
+        library.list_changed.connect(self._on_changed)
+        folders.changed.connect(self._on_changed)
+        preferences.changed.connect(self._on_preferences_changed)
+
+    @property
+    def arrangement(self) -> Arrangement:
+        """The conversations that are not archived, in the groups and the order of the sidebar."""
+        if self._arrangement is None:
+            self._arrangement = arrange(
+                self._library.all_summaries, self._folders.folders, self._order
+            )
+        return self._arrangement
+
+    @property
+    def closed_folders(self) -> frozenset[str]:
+        return frozenset(self._closed)
+
+    def toggle_folder(self, folder_id: FolderId) -> None:
+        """Show or hide the conversations of a folder in the list."""
+        known = {folder.folder_id for folder in self._folders.folders}
+        closed = {one for one in self._closed if one in known} ^ {folder_id}
+        self._preferences.change(closed_folders=tuple(sorted(closed)))
+
+    def select_neighbour(self, step: int) -> None:
+        """Show the conversation `step` places below the one on show, and wrap around at the ends.
+
+        If the conversation on show is not in the list, start above the first one.
+        """
+        listed = [one.conversation_id for one in self.arrangement.in_order]
+        if not listed:
+            return
+        current = self._library.current
+        at = listed.index(current) if current in listed else min(0, -step)
+        self._library.select(listed[(at + step) % len(listed)])
+
+    def pin(self, conversation_ids: Ids, pinned: bool) -> None:  # noqa: FBT001 (the value)
+        """Put conversations at the top of the list, or take them away from there."""
+        self._place(conversation_ids, lambda place: replace(place, pinned=pinned))
+
+    def archive(self, conversation_ids: Ids, archived: bool) -> None:  # noqa: FBT001 (the value)
+        """Put conversations into the archive, or take them out. They stay searchable."""
+        titles = self._titles(conversation_ids)
+        undo = self._place(conversation_ids, lambda place: replace(place, archived=archived))
+        if undo is None:
+            return
+        if archived and self._library.current in conversation_ids:
+            self._library.new_chat()
+        say = words.toast_archived if archived else words.toast_unarchived
+        self.done.emit(say(title=titles[0], count=len(titles)), undo)
+
+    def move(self, conversation_ids: Ids, folder_id: FolderId | None) -> None:
+        """Put conversations into a folder, or out of all folders. A pinned one loses its pin."""
+        titles = self._titles(conversation_ids)
+        undo = self._place(
+            conversation_ids, lambda place: replace(place, pinned=False, folder_id=folder_id)
+        )
+        if undo is not None:
+            folder = self._folders.get(folder_id)
+            name = "" if folder is None else folder.name
+            text = words.toast_moved(title=titles[0], count=len(titles), folder=name)
+            self.done.emit(text, undo)
+
+    def delete(self, conversation_ids: Ids) -> None:
+        """Delete conversations. They can be restored for 30 days."""
+        self._library.delete_all(conversation_ids)
+
+    def duplicate(self, conversation_ids: Ids) -> None:
+        """Copy conversations with all their versions. The copy of a single one is shown.
+
+        The copies keep the token ids of the answers, so that the engine finds their cached state
+        and reads nothing again.
+        """
+        wanted, made = list(conversation_ids), list[Conversation]()
+
+        def on_ready(conversation: Conversation) -> None:
+            copied = duplicate(
+                conversation,
+                ConversationId(self._origin.new_id()),
+                self._origin.new_id,
+                now=self._origin.now(),
+            )
+            self._library.add_beside(copied, conversation.conversation_id)
+            made.append(copied)
+            next_one()
+
+        def next_one() -> None:
+            if wanted:
+                self._desk.open(wanted.pop(0), on_ready, self.failed.emit)
+            else:
+                self._on_duplicated(made)
+
+        next_one()
+
+    def can_duplicate(self, conversation_id: ConversationId) -> bool:
+        """Return False while an answer of the conversation is written, or if it is not listed."""
+        if not self._library.is_listed(conversation_id):
+            return False
+        if conversation_id not in self._desk:
+            return True
+        nodes = self._desk.get(conversation_id).nodes.values()
+        return all(node.status is not MessageStatus.STREAMING for node in nodes)
+
+    def _on_duplicated(self, made: Sequence[Conversation]) -> None:
+        ids = [one.conversation_id for one in made]
+        undo = self._undo.add(partial(self._library.discard_all, ids))
+        if len(ids) == 1:
+            self._library.select(ids[0])
+        text = words.toast_duplicated(title=made[0].title, count=len(made))
+        self.done.emit(text, undo)
+
+    def _titles(self, conversation_ids: Ids) -> list[str]:
+        library = self._library
+        return [library.summary(one).title for one in conversation_ids if library.is_listed(one)]
+
+    def _place(
+        self, conversation_ids: Ids, change: Callable[[Placement], Placement]
+    ) -> Callable[[], object] | None:
+        """Change the places of conversations. Return a function that undoes it, or None."""
+        listed = [one for one in conversation_ids if self._library.is_listed(one)]
+        before = {one: self._library.summary(one).placement for one in listed}
+        after = {one: change(place) for one, place in before.items()}
+        before = {one: place for one, place in before.items() if after[one] != place}
+        if not before:
+            return None
+        self._library.place({one: after[one] for one in before})
+        return self._undo.add(partial(self._library.place, before))
+
+    def _on_preferences_changed(self) -> None:
+        value = self._preferences.value
+        if (value.chat_order, value.closed_folders) != (self._order, self._closed):
+            self._order, self._closed = value.chat_order, value.closed_folders
+            self._on_changed()
+
+    def _on_changed(self) -> None:
+        self._arrangement = None
+        self.changed.emit()

@@ -1,0 +1,80 @@
+"""The menu commands for the list of chats: pin, archive, duplicate, delete, folders, order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from app.controllers.core import Core
+from app.settings import ChatOrder
+from app.widgets.commands import Actions, CommandId
+from app.widgets.sidebar import Sidebar
+from app.words import commands as words
+from engine.types import ConversationId
+
+ORDERS = {
+    ChatOrder.RECENT: CommandId.BY_ACTIVITY,
+    ChatOrder.CREATED: CommandId.BY_CREATION,
+    ChatOrder.TITLE: CommandId.BY_TITLE,
+}
+
+
+class ListCommands:
+    """The commands. They act on the selected chats, or on the chat on show if none is selected."""
+
+    def __init__(self, core: Core, get_sidebar: Callable[[], Sidebar]) -> None:
+        self._core = core
+        # The sidebar is created after the commands, because its buttons use them.
+        self._get_sidebar = get_sidebar
+
+    def slots(self) -> Mapping[CommandId, Callable[[], object]]:
+        organiser = self._core.organiser
+        order = self._core.preferences.change
+        return {
+            CommandId.NEW_FOLDER: lambda: self._sidebar.ask_for_folder(None, []),
+            CommandId.ARCHIVED: lambda: self._sidebar.show_archived(
+                not self._sidebar.shows_archived
+            ),
+            CommandId.PIN: lambda: organiser.pin(self._chosen, not self._are_pinned),
+            CommandId.ARCHIVE: lambda: organiser.archive(self._chosen, not self._are_archived),
+            CommandId.DUPLICATE: lambda: organiser.duplicate(self._chosen),
+            CommandId.DELETE: lambda: organiser.delete(self._chosen),
+            **{command: partial(order, chat_order=one) for one, command in ORDERS.items()},
+        }
+
+    def refresh(self, actions: Actions) -> None:
+        """Enable the commands that would have an effect now, with a text that says which."""
+        chosen, library = self._chosen, self._core.library
+        can_copy = bool(chosen) and all(map(self._core.organiser.can_duplicate, chosen))
+        for command, enabled in (
+            (CommandId.PIN, bool(chosen) and not self._are_archived),
+            (CommandId.ARCHIVE, bool(chosen)),
+            (CommandId.DUPLICATE, can_copy),
+            (CommandId.DELETE, bool(chosen)),
+            (CommandId.ARCHIVED, bool(library.archived)),
+        ):
+            actions[command].setEnabled(enabled)
+        actions[CommandId.PIN].setText(words.UNPIN if self._are_pinned else words.PIN)
+        actions[CommandId.ARCHIVE].setText(words.UNARCHIVE if self._are_archived else words.ARCHIVE)
+        num = len(chosen)
+        actions[CommandId.DELETE].setText(words.delete_several(num) if num > 1 else words.DELETE)
+        actions[CommandId.ARCHIVED].setChecked(self._sidebar.shows_archived)
+        actions[ORDERS[self._core.preferences.value.chat_order]].setChecked(True)
+
+    @property
+    def _sidebar(self) -> Sidebar:
+        return self._get_sidebar()
+
+    @property
+    def _chosen(self) -> list[ConversationId]:
+        return self._sidebar.chosen_chats
+
+    @property
+    def _are_pinned(self) -> bool:
+        places = [self._core.library.summary(one).placement for one in self._chosen]
+        return bool(places) and all(place.pinned for place in places)
+
+    @property
+    def _are_archived(self) -> bool:
+        places = [self._core.library.summary(one).placement for one in self._chosen]
+        return bool(places) and all(place.archived for place in places)
