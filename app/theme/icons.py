@@ -49,6 +49,8 @@ class Icon(StrEnum):
     CHAT = "chat"
     WRAP = "wrap"
     STORAGE = "storage"
+    ATTACH = "attach"
+    FILE = "file"
 
 
 def app_icon() -> QIcon:

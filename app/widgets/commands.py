@@ -18,13 +18,14 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from app.widgets.menu import Menu
-from app.words import commands as words
+from app.words import attachments, commands as words
 
 
 class CommandId(StrEnum):
     """Ids of the commands. An id is also the objectName of its QAction."""
 
     NEW_CHAT = "new-chat"
+    ATTACH = "attach"
     IMPORT = "import"
     EXPORT = "export"
     EXPORT_ALL = "export-all"
@@ -121,6 +122,13 @@ _PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Ta
 
 COMMANDS = (
     MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    MenuCommand(
+        id=CommandId.ATTACH,
+        text=attachments.ATTACH,
+        menu=MenuName.FILE,
+        keys="Ctrl+Shift+A",
+        separated=True,
+    ),
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
     MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
