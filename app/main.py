@@ -78,7 +78,7 @@ def open_window(
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.show_problem)
     window.painted.connect(garbage.spare_all)
-    window.painted.connect(partial(core.opening.open, options.files))
+    window.painted.connect(partial(core.open_files, options.files))
     window.painted.connect(core.start)
     window.painted.connect(lambda: log.info("the window is open"))
     if options.selftest is not None:
@@ -171,7 +171,7 @@ def listen_to_others(
 
     def on_called(files: tuple[Path, ...]) -> None:
         bring_to_front(window)
-        core.opening.open(files)
+        core.open_files(files)
 
     def on_state_changed(state: Qt.ApplicationState) -> None:
         if state == Qt.ApplicationState.ApplicationActive and not window.isVisible():

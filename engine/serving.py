@@ -126,10 +126,7 @@ class Serving:
         Raises:
             EngineError: the messages cannot be turned into a prompt.
         """
-        num_tokens, num_cached = self.runner.count_tokens(turn)
-        return TokensCounted(
-            conversation_id=turn.conversation_id, num_tokens=num_tokens, num_cached=num_cached
-        )
+        return self.runner.count_tokens(turn)
 
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""

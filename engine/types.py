@@ -85,6 +85,9 @@ class Message:
     content: str  # text of the message, without the reasoning
     reasoning: str = ""
     reply: ReplyTokens | None = None  # token ids, if a model generated this message; else None
+    # Positions in `content` where the parts of a user message end that other versions of the
+    # message are likely to share: its attached files. The cache keeps a resume point at each one.
+    part_ends: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

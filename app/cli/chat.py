@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from app.cli.attaching import attachments_from
 from app.cli.client import (
     EngineClient,
     ProblemError,
@@ -26,6 +27,7 @@ from app.conversation.tree import (
     NodeId,
     finish_reply,
     new_conversation,
+    set_draft_attachments,
     set_system_prompt,
 )
 from engine.config import EngineConfig
@@ -36,6 +38,9 @@ from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("message", nargs="?", help="ask this and end; without it, a conversation")
     parser.add_argument("--system", default="", help="the system prompt")
+    parser.add_argument(
+        "--attach", action="append", default=[], metavar="FILE", help="let the model read this file"
+    )
     parser.add_argument("--temperature", type=_not_negative, help="0 for the likeliest answer")
     parser.add_argument("--seed", type=int, help="for the same answer again")
     parser.add_argument("--max-tokens", type=int, default=2048)
@@ -59,6 +64,7 @@ def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
+    conv = set_draft_attachments(conv, attachments_from(args.attach))
     with ThreadedClient(
         EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
     ) as client:

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from app.cli.attaching import attachments_from
 from app.cli.client import EngineClient, ProblemError, load_model
 from app.cli.processed import ProcessedTokens
 from app.cli.script import (
+    Attach,
     Continue,
     Edit,
     EvictState,
@@ -38,11 +40,13 @@ from app.conversation.actions import (
     Turn,
     TurnIds,
     can_continue,
+    messages_ahead,
     plan_continue,
     plan_edit,
     plan_regenerate,
     plan_send,
 )
+from app.conversation.attachments import PromptText, join_prompts, prompt_text
 from app.conversation.tree import (
     Conversation,
     MessageNode,
@@ -51,6 +55,7 @@ from app.conversation.tree import (
     finish_reply,
     new_conversation,
     path_to,
+    set_draft_attachments,
     set_system_prompt,
     show_version,
     shown_path,
@@ -180,10 +185,8 @@ class ScriptPlayer:
         match step:
             case Send() | Regenerate() | Continue() | Edit():
                 yield from self._generate(step)
-            case System(chat=chat, text=text):
-                self.chats[chat] = set_system_prompt(self._chat(chat), text)
-            case SwitchBranch():
-                self._switch(step)
+            case System() | Attach() | SwitchBranch():
+                self._change(step)
             case ForgetChat(chat=chat):
                 yield from self.join()
                 self._client.forget(ConversationId(chat))
@@ -238,6 +241,24 @@ class ScriptPlayer:
         self._client.submit(request)
         if generate.wait:
             yield from self.join()
+
+    def _change(self, step: System | Attach | SwitchBranch) -> None:
+        """Change a chat without generating a reply."""
+        match step:
+            case System(chat=chat, text=text):
+                self.chats[chat] = set_system_prompt(self._chat(chat), text)
+            case Attach():
+                self._attach(step)
+            case SwitchBranch():
+                self._switch(step)
+
+    def _attach(self, step: Attach) -> None:
+        """Add a file to the draft of a chat. The next step `idle` reads it ahead."""
+        conv = self._chat(step.chat)
+        files = (*conv.draft_attachments, *attachments_from([step.file]))
+        self.chats[step.chat] = set_draft_attachments(conv, files)
+        messages = messages_ahead(self.chats[step.chat])
+        self._client.read_ahead(ConversationId(step.chat), messages, is_draft=True)
 
     def _plan(self, conv: Conversation, step: GeneratingStep) -> Turn:
         ids = TurnIds(user=NodeId(self._new_id()), reply=NodeId(self._new_id()))
@@ -362,12 +383,12 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
         is_nothing = not (node.content or node.reasoning or has_tokens)
         if node.role is Role.ASSISTANT and node.status is not MessageStatus.COMPLETE and is_nothing:
             continue
+        text = prompt_text(node.attachments, node.content)
         if shown and node.role is Role.USER is shown[-1].role:
-            joined = f"{shown.pop().content}\n\n{node.content}"
-            node = replace(node, content=joined)
+            text = join_prompts(PromptText(shown.pop().content), text)
         shown.append(
             Message(
-                role=node.role, content=node.content, reasoning=node.reasoning, reply=node.reply
+                role=node.role, content=text.content, reasoning=node.reasoning, reply=node.reply
             )
         )
     if conv.system_prompt:

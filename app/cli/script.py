@@ -62,6 +62,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attach:
+    """Step: attach a file to the next message of a chat, and queue its reading ahead."""
+
+    chat: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Regenerate:
     """Step: generate another version of the last reply."""
 
@@ -121,7 +129,7 @@ class Plain(StrEnum):
 
 
 GeneratingStep = Send | Regenerate | Continue | Edit
-ScriptStep = System | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
+ScriptStep = System | Attach | GeneratingStep | SwitchBranch | ForgetChat | EvictState | Plain
 
 
 class _Fields:
@@ -244,6 +252,7 @@ def _switch(fields: _Fields) -> SwitchBranch:
 
 _PARSERS: dict[str, Callable[[_Fields], ScriptStep]] = {
     "system": lambda f: System(chat=f.pop("chat", str), text=f.pop("text", str)),
+    "attach": lambda f: Attach(chat=f.pop("chat", str), file=f.pop("file", str)),
     "send": _send,
     "regenerate": lambda f: Regenerate(chat=f.pop("chat", str), generate=_generate(f)),
     "continue": lambda f: Continue(chat=f.pop("chat", str), generate=_generate(f)),

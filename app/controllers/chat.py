@@ -25,7 +25,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from app.controllers.desk import Desk, join_texts
+from app.controllers.desk import Desk, Unsent, with_unsent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import problem_with
@@ -39,6 +39,7 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.attachments import Attachment
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from, restore_message
 from app.conversation.preset import Preset, apply_preset
@@ -47,6 +48,7 @@ from app.conversation.tree import (
     MessageStatus,
     NodeId,
     Setup,
+    set_draft_attachments,
     set_system_prompt,
     show_branch,
     show_version,
@@ -119,28 +121,51 @@ class ChatController(QObject):
             self._desk.queue(conversation_id, text)
             self.queue_changed.emit(conversation_id)
             return True
-        return self._send(conversation_id, text, draft="")
+        files = self._desk.get(conversation_id).draft_attachments
+        return self._send(conversation_id, Unsent(text, files), Unsent())
 
     def withdraw(self, conversation_id: ConversationId) -> None:
         """Move the queued message back into the composer. Do nothing if there is none."""
-        text = self._desk.take_queued(conversation_id)
-        if text:
-            self._give_back(conversation_id, text)
+        unsent = self._desk.take_queued(conversation_id)
+        if any(unsent):
+            self._give_back(conversation_id, unsent)
             self.queue_changed.emit(conversation_id)
 
-    def queued(self, conversation_id: ConversationId) -> str:
-        """Return the message that waits for the end of the running answer, or an empty string."""
+    def queued(self, conversation_id: ConversationId) -> Unsent:
+        """Return the message that waits for the end of the running answer; empty if none does."""
         return self._desk.queued(conversation_id)
 
-    def _send(self, conversation_id: ConversationId, text: str, *, draft: str) -> bool:
+    def set_attachments(
+        self,
+        conversation_id: ConversationId,
+        files: tuple[Attachment, ...],
+        *,
+        undoes: bool = False,
+    ) -> None:
+        """Replace the files of the draft. undoes: True if the user can undo this."""
+        if undoes:
+            before = self._desk.get(conversation_id).draft_attachments
+            self._undo.add(lambda: self._put_back(conversation_id, before))
+        self._put(set_draft_attachments(self._desk.get(conversation_id), files))
+
+    def _put_back(self, conversation_id: ConversationId, files: tuple[Attachment, ...]) -> None:
+        """Restore removed files, unless the conversation is not in memory any more."""
+        if conversation_id in self._desk:
+            self.set_attachments(conversation_id, files)
+
+    def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
         """Start a turn with a new message. `draft` becomes the conversation's draft."""
         ids, now = self._new_ids(), self._origin.now()
 
         def plan(current: Conversation) -> Turn:
-            turn = plan_send(current, text, ids, now=now)
-            return replace(turn, conversation=replace(turn.conversation, draft=draft))
+            current = replace(current, draft_attachments=message.files)
+            turn = plan_send(current, message.text, ids, now=now)
+            conversation = replace(
+                turn.conversation, draft=draft.text, draft_attachments=draft.files
+            )
+            return replace(turn, conversation=conversation)
 
-        return self._begin(conversation_id, text, plan)
+        return self._begin(conversation_id, message.text, plan, message.files)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Send the queued message if the awaited answer is complete and is the last one on show.
@@ -148,8 +173,8 @@ class ChatController(QObject):
         Return the queued message to the composer if that answer was stopped, failed or refused, or
         if the user has switched to another version.
         """
-        text = self._desk.queued(conversation_id)
-        if not text or self._turns.live_in(conversation_id) is not None:
+        unsent = self._desk.queued(conversation_id)
+        if not any(unsent) or self._turns.live_in(conversation_id) is not None:
             return
         conversation = self._desk.get(conversation_id)
         awaited = conversation.nodes.get(self._awaited.pop(conversation_id))
@@ -160,15 +185,15 @@ class ChatController(QObject):
         self._desk.take_queued(conversation_id)
         # Keep the draft, which the user may have typed during the answer. If the message is
         # refused, _send emits `refused` with the problem, and _give_back emits it with the text.
-        if not self._send(conversation_id, text, draft=conversation.draft):
-            self._give_back(conversation_id, text)
+        draft = Unsent(conversation.draft, conversation.draft_attachments)
+        if not self._send(conversation_id, unsent, draft):
+            self._give_back(conversation_id, unsent)
         self.queue_changed.emit(conversation_id)
 
-    def _give_back(self, conversation_id: ConversationId, text: str) -> None:
-        """Put a text that was not sent into the composer, before the draft."""
-        draft = self._desk.get(conversation_id).draft
-        self._desk.save_draft(conversation_id, join_texts(text, draft))
-        self.refused.emit(Refusal(conversation_id, text, None))
+    def _give_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
+        """Put a message that was not sent into the composer, before the draft."""
+        self._desk.save(with_unsent(self._desk.get(conversation_id), unsent))
+        self.refused.emit(Refusal(conversation_id, unsent.text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
         """Add a new version of a user message, with this text, and request its answer."""
@@ -295,11 +320,18 @@ class ChatController(QObject):
         self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
 
-    def _begin(self, conversation_id: ConversationId, text: str, plan: Plan) -> bool:
+    def _begin(
+        self,
+        conversation_id: ConversationId,
+        text: str,
+        plan: Plan,
+        files: tuple[Attachment, ...] = (),
+    ) -> bool:
         """Make the plan from the current conversation and start its turn.
 
         `plan` is called at most once, before this call returns. It may raise an EngineError, for
-        example because the message is empty. `text` is the user's text, for a later Refusal.
+        example because the message is empty. `text` is the user's text, for a later Refusal, and `files`
+        are the attachments that return to the composer with it.
         """
         if self._turns.live_in(conversation_id) is not None:
             return False
@@ -312,7 +344,7 @@ class ChatController(QObject):
         if status.facts is None and not status.will_be_ready:
             self.refused.emit(Refusal(conversation_id, "", problem_with(status)))
             return False
-        self._turns.start_turn(turn, text)
+        self._turns.start_turn(turn, text, files)
         return True
 
     def _new_ids(self) -> TurnIds:

@@ -8,7 +8,7 @@ and connect to their signals. Tests create a Core from fakes. `open` loads the c
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.engine_bridge import EngineBridge, EngineFactory
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
+from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
@@ -41,6 +42,7 @@ from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.conversation.attachments import MAX_ATTACHMENTS
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 
@@ -109,6 +111,14 @@ class Core(QObject):
         self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
+        self.attachments = AttachmentsController(
+            self.bridge,
+            self.desk,
+            self.models,
+            self.library,
+            self.chat,
+            seams.origin,
+        )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.store.purged.connect(self.storage.forget)
         self.prompt_sizes = PromptSizes(
@@ -144,6 +154,15 @@ class Core(QObject):
         self.models.start()
         self.backups.start()
 
+    def open_files(self, paths: Sequence[Path]) -> None:
+        """Load model folders and GGUF files, and attach other files to the chat on show."""
+        are_few = len(paths) <= MAX_ATTACHMENTS
+        models = [path for path in paths if are_few and _is_model(path)]
+        self.opening.open(models)
+        files = [path for path in paths if path not in models]
+        if files:
+            self.attachments.attach(self.library.current, files)
+
     def close(self) -> None:
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
@@ -153,6 +172,7 @@ class Core(QObject):
         self.exports.close()
         self.imports.close()
         self.backups.close()
+        self.attachments.close()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
@@ -163,3 +183,7 @@ class Core(QObject):
         self.preferences.flush()
         self._lane.stop()
         self.store.close()
+
+
+def _is_model(path: Path) -> bool:
+    return path.suffix.lower() == ".gguf" or (path / "config.json").exists()

@@ -16,7 +16,8 @@ from typing import NamedTuple
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.store_lane import StoreLane
-from app.conversation.tree import Conversation, set_draft
+from app.conversation.attachments import Attachment
+from app.conversation.tree import Conversation, set_draft, set_draft_attachments
 from engine.types import ConversationId, Problem
 
 # number of recently used conversations kept in memory, besides those that `_trim` must keep
@@ -30,6 +31,17 @@ class _UnacceptedTurn:
 
     before: Conversation  # the conversation without the turn
     text: str  # text of the turn's user message; empty if the turn adds none
+    files: tuple[Attachment, ...]  # files of that message, if they came from the draft
+
+
+class Unsent(NamedTuple):
+    """A message that is queued, or that was taken back."""
+
+    text: str = ""
+    files: tuple[Attachment, ...] = ()
+
+
+_NOTHING = Unsent()
 
 
 class _Waiter(NamedTuple):
@@ -50,7 +62,7 @@ class Desk(QObject):
         self._store = store
         self._open: dict[ConversationId, Conversation] = {}
         self._held: dict[ConversationId, _UnacceptedTurn] = {}
-        self._queued: dict[ConversationId, str] = {}
+        self._queued: dict[ConversationId, Unsent] = {}
         self._reading: dict[ConversationId, list[_Waiter]] = {}
         self.shown: ConversationId | None = None  # conversation on show; stays in memory
         # conversation that may be opened next; stays in memory
@@ -131,13 +143,15 @@ class Desk(QObject):
         if bool(before.draft) != bool(draft) or before.title != after.title:
             self.changed.emit(conversation_id)
 
-    def hold(self, conversation: Conversation, text: str) -> None:
+    def hold(
+        self, conversation: Conversation, text: str, files: tuple[Attachment, ...] = ()
+    ) -> None:
         """Show a conversation with a turn that the engine has not accepted yet.
 
-        Until accept() is called, only the turn's `text` is saved, as part of the draft.
+        Until accept() is called, only the turn's `text` and `files` are saved, as part of the draft.
         """
         conversation_id = conversation.conversation_id
-        self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text)
+        self._held[conversation_id] = _UnacceptedTurn(self._open[conversation_id], text, files)
         self.save(conversation)
 
     def accept(self, conversation_id: ConversationId) -> None:
@@ -146,24 +160,29 @@ class Desk(QObject):
         self._save(conversation_id)
 
     def take_back(self, conversation_id: ConversationId) -> None:
-        """Remove the turn that hold() showed, and put its text in front of the draft."""
+        """Remove the turn that hold() showed, and put its text and files in front of the draft."""
         value = self._without_turn(self._open[conversation_id])
         del self._held[conversation_id]
         self.save(value)
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
-        """Append a text to the conversation's queued message, and clear the draft."""
-        self._open[conversation_id] = set_draft(self._open[conversation_id], "")
-        self._queued[conversation_id] = join_texts(self.queued(conversation_id), text)
+        """Append a text and the draft's files to the queued message, and clear the draft."""
+        before, queued = self._open[conversation_id], self.queued(conversation_id)
+        self._queued[conversation_id] = Unsent(
+            join_texts(queued.text, text), (*queued.files, *before.draft_attachments)
+        )
+        self._open[conversation_id] = set_draft_attachments(set_draft(before, ""), ())
         self._save(conversation_id)
+        if before.draft_attachments:
+            self.changed.emit(conversation_id)
 
-    def queued(self, conversation_id: ConversationId) -> str:
-        """Return the queued message, or an empty string."""
-        return self._queued.get(conversation_id, "")
+    def queued(self, conversation_id: ConversationId) -> Unsent:
+        """Return the queued message, which is empty if there is none."""
+        return self._queued.get(conversation_id, _NOTHING)
 
-    def take_queued(self, conversation_id: ConversationId) -> str:
+    def take_queued(self, conversation_id: ConversationId) -> Unsent:
         """Remove the queued message and return it; later saves do not contain it."""
-        return self._queued.pop(conversation_id, "")
+        return self._queued.pop(conversation_id, _NOTHING)
 
     def pin(self, conversation_id: ConversationId) -> None:
         """Keep a conversation in memory until unpin(), as long as it has a running turn.
@@ -197,8 +216,8 @@ class Desk(QObject):
 
     def _save(self, conversation_id: ConversationId) -> None:
         value = self._open[conversation_id]
-        if queued := self.queued(conversation_id):
-            value = replace(value, draft=join_texts(queued, value.draft))
+        if conversation_id in self._queued:
+            value = with_unsent(value, self.queued(conversation_id))
         self._store.save(
             self._without_turn(value),
             lambda problem: self._on_save_failed(conversation_id, problem),
@@ -216,6 +235,7 @@ class Desk(QObject):
             setup=value.setup,
             keep_ready=value.keep_ready,
             draft=join_texts(held.text, value.draft),
+            draft_attachments=(*held.files, *value.draft_attachments),
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:
@@ -254,6 +274,15 @@ class Desk(QObject):
         self._unsaved.add(conversation_id)
         self._retry.start()
         self.failed.emit(problem)
+
+
+def with_unsent(value: Conversation, unsent: Unsent) -> Conversation:
+    """Return a conversation with an unsent message in front of its draft."""
+    return replace(
+        value,
+        draft=join_texts(unsent.text, value.draft),
+        draft_attachments=(*unsent.files, *value.draft_attachments),
+    )
 
 
 def join_texts(earlier: str, later: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
 from app.conversation.actions import Turn, messages_ahead
+from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, Generation, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
@@ -14,6 +15,9 @@ from engine.types import ConversationId, Message, ModelFacts, Problem, Request, 
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
+# Characters of attached files for each token of the context, above which the files are far too long.
+# They are not tokenized then, because that would take seconds. A token has 3 to 6 characters.
+_FAR_TOO_LONG = 12
 
 
 class OtherModelError(UserFixableError):
@@ -67,17 +71,24 @@ def make_request(
 
 
 def has_long_draft(conversation: Conversation) -> bool:
-    """Return True if reading the draft ahead saves time: it has LONG_DRAFT characters or more."""
-    return len(conversation.draft) >= LONG_DRAFT
+    """Return True if reading the draft ahead saves time: it has files, or LONG_DRAFT characters."""
+    return bool(conversation.draft_attachments) or len(conversation.draft) >= LONG_DRAFT
+
+
+def is_far_too_long(files: Iterable[Attachment], facts: ModelFacts) -> bool:
+    """Return True if files are certainly too long for the model."""
+    return sum(len(one.text) for one in files) > _FAR_TOO_LONG * facts.context_len
 
 
 def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
-    """Return the known beginning of the next prompt: the messages on show and a long draft.
+    """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
     The result has no messages if there is no message and no long draft: the system prompt alone is
-    not read ahead.
+    not read ahead. A short text below files is left out, because it still changes.
     """
-    draft = conversation.draft if has_long_draft(conversation) else ""
+    draft = conversation.draft if len(conversation.draft) >= LONG_DRAFT else ""
+    if is_far_too_long(conversation.draft_attachments, facts):
+        conversation = replace(conversation, draft_attachments=())
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
         return NextTurn(conversation_id=conversation.conversation_id)

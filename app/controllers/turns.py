@@ -37,6 +37,7 @@ from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
 from app.conversation.actions import Turn
+from app.conversation.attachments import Attachment
 from app.conversation.tree import (
     Conversation,
     NodeId,
@@ -173,7 +174,7 @@ class Turns(QObject):
         running = self._find(conversation_id)
         return None if running is None else running.reply_id
 
-    def start_turn(self, turn: Turn, text: str) -> None:
+    def start_turn(self, turn: Turn, text: str, files: tuple[Attachment, ...] = ()) -> None:
         """Show the turn, and submit it to the engine now or as soon as the model is ready.
 
         ChatController calls this. The conversation must not have a running turn. If the loaded
@@ -183,6 +184,7 @@ class Turns(QObject):
             turn: the planned turn. Its conversation replaces the one in memory.
             text: the user's text, which returns to the composer if the turn is refused. Empty if
                 the turn adds no user message.
+            files: the attachments that return to the composer together with the text.
         """
         status = self._models.status
         running = _Running(
@@ -194,7 +196,7 @@ class Turns(QObject):
         assert self._find(running.conversation_id) is None, "one turn at a time"
         self._running[running.request_id] = running
         self._desk.pin(running.conversation_id)
-        self._desk.hold(turn.conversation, text)
+        self._desk.hold(turn.conversation, text, files)
         if status.facts is not None:
             self._submit(running, status.facts)
         self.activity_changed.emit(running.conversation_id)

@@ -23,8 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
 from app.conversation.branching import is_written_by_user
-from app.conversation.text import message_text, title_from
+from app.conversation.text import message_text
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -32,6 +33,7 @@ from app.conversation.tree import (
     MessageStatus,
     NodeId,
     add_nodes,
+    first_title,
     path_to,
     resume_reply,
     shown_path,
@@ -84,12 +86,16 @@ def plan_send(
 ) -> Turn:
     """Plan a turn with a new user message at the end of the branch on show. Clear the draft.
 
+    The message gets the attachments of the draft.
+
     Raises:
-        EmptyMessageError: the text contains only white space.
+        EmptyMessageError: the text contains only white space, and there is no attachment.
     """
     path = shown_path(conv)
-    user = _user_node(text, ids.user, path[-1].node_id if path else None, now=now)
-    return _plan(replace(conv, draft=""), user, _reply_node(ids.reply, user, now, generation))
+    parent = path[-1].node_id if path else None
+    user = _user_node(text, conv.draft_attachments, ids.user, parent, now=now)
+    cleared = replace(conv, draft="", draft_attachments=())
+    return _plan(cleared, user, _reply_node(ids.reply, user, now, generation))
 
 
 def plan_edit(
@@ -103,14 +109,15 @@ def plan_edit(
 ) -> Turn:
     """Plan a turn with a new version of a user message, which starts a new branch.
 
-    The draft stays, because the user has typed the edit in the message and not in the composer.
+    The draft stays, because the user has typed the edit in the message and not in the composer. The
+    new version keeps the attachments.
 
     Raises:
-        EmptyMessageError: the text contains only white space.
+        EmptyMessageError: the text contains only white space, and there is no attachment.
     """
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
-    user = _user_node(text, ids.user, edited.parent, now=now)
+    user = _user_node(text, edited.attachments, ids.user, edited.parent, now=now)
     return _plan(conv, user, _reply_node(ids.reply, user, now, generation))
 
 
@@ -161,19 +168,32 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     """Return the messages at the start of the next prompt: those on show, and the draft if any.
 
     The window passes them to the engine to read ahead (controllers/requests.py). The system prompt
-    comes first, even if there is no message and no draft.
+    comes first, even if there is no message and no draft. The attachments of the draft count as a
+    draft.
     """
     messages = _messages(conv.system_prompt, shown_path(conv))
-    if draft.strip():
-        _add_user(messages, message_text(draft))
+    if draft.strip() or conv.draft_attachments:
+        _add_user(messages, prompt_text(conv.draft_attachments, message_text(draft)))
     return tuple(messages)
 
 
-def _user_node(text: str, node_id: NodeId, parent: NodeId | None, *, now: float) -> MessageNode:
-    if not text.strip():
+def _user_node(
+    text: str,
+    attachments: tuple[Attachment, ...],
+    node_id: NodeId,
+    parent: NodeId | None,
+    *,
+    now: float,
+) -> MessageNode:
+    if not text.strip() and not attachments:
         raise EmptyMessageError("")
     return MessageNode(
-        node_id=node_id, parent=parent, role=Role.USER, content=message_text(text), created_at=now
+        node_id=node_id,
+        parent=parent,
+        role=Role.USER,
+        content=message_text(text),
+        created_at=now,
+        attachments=attachments,
     )
 
 
@@ -200,7 +220,7 @@ def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
         new_messages.add(len(messages) - 2)
     # The first message gives the title, and so does an edited version of the first message.
     starts_chat = is_new and user.parent is None
-    title = title_from(user.content) if starts_chat and not conv.title_is_manual else conv.title
+    title = first_title(user) if starts_chat and not conv.title_is_manual else conv.title
     titled = replace(grown, title=title)
     return _turn(titled, user.node_id, reply.node_id, messages, new_messages, now=reply.created_at)
 
@@ -254,14 +274,15 @@ def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
             if _holds_something(node):
                 messages.append(_reply_message(node))
         else:
-            _add_user(messages, node.content)
+            _add_user(messages, prompt_text(node.attachments, node.content))
     return messages
 
 
-def _add_user(messages: list[Message], content: str) -> None:
+def _add_user(messages: list[Message], text: PromptText) -> None:
     if messages and messages[-1].role is Role.USER:
-        content = f"{messages.pop().content}\n\n{content}"
-    messages.append(Message(role=Role.USER, content=content))
+        earlier = messages.pop()
+        text = join_prompts(PromptText(earlier.content, earlier.part_ends), text)
+    messages.append(Message(role=Role.USER, content=text.content, part_ends=text.part_ends))
 
 
 def _reply_message(node: MessageNode) -> Message:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import NewType, TypeVar
 
+from app.conversation.attachments import Attachment
 from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
@@ -111,6 +112,7 @@ class MessageNode:
     generation: Generation | None = None  # None for a user message
     problem: Problem | None = None  # reason why the reply failed; None if it did not fail
     deleted_at: float | None = None  # Unix seconds; None if not deleted (see deletion.py)
+    attachments: tuple[Attachment, ...] = ()  # files of a user message, in order
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +155,7 @@ class Conversation:
     keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
+    draft_attachments: tuple[Attachment, ...] = ()  # files in the composer that are not sent yet
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
@@ -260,8 +263,14 @@ def set_title(conv: Conversation, title: str) -> Conversation:
     if title:
         return replace(conv, title=title, title_is_manual=True)
     path = shown_path(conv)
-    automatic = title_from(path[0].content) if path else words.NEW_TITLE
+    automatic = first_title(path[0]) if path else words.NEW_TITLE
     return replace(conv, title=automatic, title_is_manual=False)
+
+
+def first_title(message: MessageNode) -> str:
+    """Return the title from the first message: its first line, else the name of its first file."""
+    names = [attachment.name for attachment in message.attachments]
+    return title_from(message.content) or next(iter(names), "")
 
 
 def set_system_prompt(conv: Conversation, text: str) -> Conversation:
@@ -273,7 +282,17 @@ def set_draft(conv: Conversation, text: str) -> Conversation:
     draft = clean_text(text)
     if conv.title_is_manual or has_messages(conv):
         return replace(conv, draft=draft)
-    return replace(conv, draft=draft, title=title_from(draft) or words.NEW_TITLE)
+    names = [attachment.name for attachment in conv.draft_attachments]
+    title = title_from(draft) or next(iter(names), words.NEW_TITLE)
+    return replace(conv, draft=draft, title=title)
+
+
+def set_draft_attachments(conv: Conversation, files: tuple[Attachment, ...]) -> Conversation:
+    """Set the files of the draft. They also give a conversation without text its title."""
+    changed = replace(conv, draft_attachments=files)
+    if conv.title_is_manual or has_messages(conv) or conv.draft.strip():
+        return changed
+    return replace(changed, title=files[0].name if files else words.NEW_TITLE)
 
 
 def set_generation(conv: Conversation, reply_id: NodeId, generation: Generation) -> Conversation:

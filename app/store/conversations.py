@@ -15,11 +15,12 @@ it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from app.conversation.attachments import Attachment
 from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.tree import (
     Conversation,
@@ -30,6 +31,7 @@ from app.conversation.tree import (
     add_nodes,
 )
 from app.store import statements
+from app.store.attachments import AttachmentStore
 from app.store.conversation_rows import (
     ConversationRecord,
     DeletedRow,
@@ -140,6 +142,7 @@ class ConversationStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._attachments = AttachmentStore(database)
         self.presets = PresetStore(database)
         self.search = MessageSearch(database)
         self.folders = FolderStore(database)
@@ -197,12 +200,15 @@ class ConversationStore:
         assert conv.conversation_id == since.conversation_id
         assert since.nodes.keys() <= conv.nodes.keys(), "messages are never removed"
         # Nodes are immutable, so an unchanged node is the same object in both values.
-        changed = (
+        changed = [
             node for node in conv.nodes.values() if since.nodes.get(node.node_id) is not node
-        )
+        ]
         with self._database.transaction():
             self._update_conversation(conversation_row(conv), conversation_row(since))
             self._write_nodes(conv, changed)
+            # After the messages: a sent attachment then always has a row, so its text stays.
+            if conv.draft_attachments != since.draft_attachments:
+                self._attachments.set_draft(conv.conversation_id, conv.draft_attachments)
             if conv.shown != since.shown:
                 self._write_shown(conv)
 
@@ -279,8 +285,9 @@ class ConversationStore:
         if not rows:
             raise ConversationMissingError(words.not_stored(conversation_id))
         messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
+        files = self._attachments.load(conversation_id)
         try:
-            nodes = [node_from(row) for row in messages]
+            nodes = [_with_files(node_from(row), files) for row in messages]
             _check_tree(nodes)
         except (KeyError, TypeError, ValueError) as error:
             self._database.note_damage()
@@ -290,11 +297,12 @@ class ConversationStore:
         # The messages come in order of creation, so parents come first. add_nodes() shows the
         # newest versions; replace() then restores the versions that were shown before.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
-        return replace(conv, shown=shown)
+        return replace(conv, shown=shown, draft_attachments=files.get("", ()))
 
     def _insert(self, conv: Conversation) -> None:
         self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
-        self._write_nodes(conv, conv.nodes.values())
+        self._write_nodes(conv, list(conv.nodes.values()))
+        self._attachments.set_draft(conv.conversation_id, conv.draft_attachments)
         self._write_shown(conv)
 
     def _update_conversation(self, row: ConversationRecord, old: ConversationRecord) -> None:
@@ -302,9 +310,10 @@ class ConversationStore:
         changes = [None if new == was else new for new, was in zip(row, old, strict=True)]
         self._database.run(statements.UPDATE_CONVERSATION, (*changes[1:], row.conversation_id))
 
-    def _write_nodes(self, conv: Conversation, nodes: Iterable[MessageNode]) -> None:
+    def _write_nodes(self, conv: Conversation, nodes: Sequence[MessageNode]) -> None:
         rows = (message_values(conv.conversation_id, node) for node in nodes)
         self._database.run_many(statements.PUT_MESSAGE, rows)
+        self._attachments.add(conv.conversation_id, nodes)
 
     def _write_shown(self, conv: Conversation) -> None:
         self._database.run(statements.DELETE_SHOWN, (conv.conversation_id,))
@@ -312,3 +321,9 @@ class ConversationStore:
             shown_row(conv.conversation_id, parent, conv.shown[parent]) for parent in conv.shown
         )
         self._database.run_many(statements.INSERT_SHOWN, rows)
+
+
+def _with_files(node: MessageNode, files: Mapping[str, tuple[Attachment, ...]]) -> MessageNode:
+    """Return a message with its attachments; most messages have none."""
+    found = files.get(node.node_id)
+    return node if found is None else replace(node, attachments=found)

@@ -6,7 +6,7 @@
     4. Messages that are still missing, but have replies, get a placeholder (mending.py), so that the
        replies stay in their chat.
 
-The damaged file is not changed. Its search index is not copied: the search indexes the new database
+The damaged file is not changed. Its search indexes are not copied: the search indexes the new database
 in slices.
 """
 
@@ -151,7 +151,9 @@ def _tables(target: sqlite3.Connection) -> list[tuple[str, bool]]:
     return [
         (name, "WITHOUT ROWID" not in sql)
         for name, sql in rows
-        if not name.startswith(("sqlite_", "message_search", "search_progress"))
+        if not name.startswith(
+            ("sqlite_", "message_search", "search_progress", "attachment_search")
+        )
     ]
 
 

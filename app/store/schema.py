@@ -185,4 +185,66 @@ _M007: Migration = (
     """,
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_M001, _M002, _M003, _M004, _M005, _M006, _M007)
+# The text of attached files. A text is stored once, however many messages have it, and removed with
+# the last message or draft that has it. The attachments of a draft have the node_id ''. The column
+# `source` is the path that the file had.
+_M008: Migration = (
+    """
+    CREATE TABLE attachment_texts (
+        text_number INTEGER PRIMARY KEY,
+        digest TEXT NOT NULL UNIQUE,
+        text TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE attachments (
+        conversation_id TEXT NOT NULL REFERENCES conversations ON DELETE CASCADE,
+        node_id TEXT NOT NULL,
+        place INTEGER NOT NULL,
+        name TEXT NOT NULL,
+        kind TEXT NOT NULL,
+        num_pages INTEGER,
+        part TEXT NOT NULL,
+        source TEXT NOT NULL,
+        digest TEXT NOT NULL,
+        PRIMARY KEY (conversation_id, node_id, place)
+    ) STRICT, WITHOUT ROWID
+    """,
+    "CREATE INDEX attachments_by_digest ON attachments (digest)",
+    """
+    CREATE VIRTUAL TABLE attachment_search USING fts5 (
+        text, content = '', columnsize = 0, prefix = '2 3',
+        tokenize = 'unicode61 remove_diacritics 2'
+    )
+    """,
+    """
+    CREATE TRIGGER attachments_of_message AFTER DELETE ON messages
+    BEGIN
+        DELETE FROM attachments
+        WHERE conversation_id = old.conversation_id AND node_id = old.node_id;
+    END
+    """,
+    """
+    CREATE TRIGGER attachment_text_unused AFTER DELETE ON attachments
+    WHEN NOT EXISTS (SELECT 1 FROM attachments WHERE digest = old.digest)
+    BEGIN DELETE FROM attachment_texts WHERE digest = old.digest; END
+    """,
+    """
+    CREATE TRIGGER attachment_text_insert AFTER INSERT ON attachment_texts
+    BEGIN
+        INSERT INTO attachment_search (rowid, text)
+        SELECT new.text_number, search_text(new.text);
+    END
+    """,
+    """
+    CREATE TRIGGER attachment_text_delete AFTER DELETE ON attachment_texts
+    BEGIN
+        INSERT INTO attachment_search (attachment_search, rowid, text)
+        SELECT 'delete', old.text_number, search_text(old.text);
+    END
+    """,
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008,
+)  # fmt: skip

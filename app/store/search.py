@@ -21,7 +21,7 @@ from app.conversation.folding import fold, search_text
 from app.conversation.text import clean_text
 from app.conversation.tree import NodeId
 from app.store import statements
-from app.store.database import Database
+from app.store.database import Database, Value
 from engine.types import ConversationId, Role
 
 FIRST_HITS = 50
@@ -31,6 +31,7 @@ SLICE_BYTES = 1_000_000
 _MAX_TERMS = 16
 _MAX_TERM_LEN = 64
 _BEFORE, _AFTER = 40, 120  # characters of an excerpt before and after the match
+_SLICE = 20_000  # characters of an attachment that are folded at once
 _PARTS = re.compile(r'"([^"]*)"?|([^\s"]+)')
 _WORD = re.compile(r"\w+")
 
@@ -110,18 +111,23 @@ class MessageSearch:
             statements.SEARCH_FIND,
             (" AND ".join(map(_fts_term, terms)), only.since, only.until, only.model_name, limit),
         )
-        gone = self._below_deleted({str(row[0]) for row in rows})
+        found = [(*row[:6], "", *row[6:]) for row in rows]
+        found = [*found, *self._find_attached(terms, only, limit)]
+        # Newest first; a message that is found by its own text is not found by a file again.
+        by_message = {row[3]: row for row in sorted(found, key=_number_and_own)}
+        newest = sorted(by_message.values(), key=_number_and_own, reverse=True)[:limit]
+        gone = self._below_deleted({str(row[0]) for row in newest})
         pattern = match_pattern(terms)
         groups: dict[str, list[MessageHit]] = {}
         heads: dict[str, tuple[str, float]] = {}
-        for conversation_id, title, updated_at, node_id, role, created_at, content in rows:
+        for conversation_id, title, updated_at, node_id, role, created_at, name, text, _ in newest:
             if node_id in gone:
                 continue
             hit = MessageHit(
                 node_id=NodeId(str(node_id)),
                 role=Role(str(role)),
                 created_at=_number(created_at),
-                excerpt=excerpt(str(content), pattern),
+                excerpt=attached_excerpt(str(name), str(text), pattern),
             )
             groups.setdefault(str(conversation_id), []).append(hit)
             heads[str(conversation_id)] = str(title), _number(updated_at)
@@ -133,6 +139,16 @@ class MessageSearch:
                 hits=tuple(hits),
             )
             for key, hits in groups.items()
+        )
+
+    def _find_attached(
+        self, terms: tuple[str, ...], only: SearchFilter, limit: int
+    ) -> list[tuple[Value, ...]]:
+        """Return the rows of messages with an attachment that contains all terms."""
+        query = " AND ".join(map(_fts_term, terms))
+        return self._database.rows(
+            statements.SEARCH_ATTACHMENTS,
+            (query, only.since, only.until, only.model_name, limit),
         )
 
     def find_anywhere(self, words: str) -> tuple[ConversationHits, ...]:
@@ -198,6 +214,25 @@ def excerpt(content: str, place: re.Pattern[str]) -> Excerpt:
     head = ("…" if start > _BEFORE else "") + before
     tail += "…" if end + _AFTER < len(content) else ""
     return Excerpt(text=head + marked + tail, start=len(head), end=len(head) + len(marked))
+
+
+def attached_excerpt(name: str, text: str, place: re.Pattern[str]) -> Excerpt:
+    """Return an excerpt of a message (name "") or of an attachment, with its name in front.
+
+    A long text is searched in slices, because folding it at once takes seconds.
+    """
+    if not name:
+        return excerpt(text, place)
+    starts = range(0, len(text), _SLICE)
+    slices = (text[max(0, start - _AFTER) : start + _SLICE + _AFTER] for start in starts)
+    found = next((one for one in slices if place.search(fold(one)[0])), text[:_AFTER])
+    inner, lead = excerpt(found, place), f"{name}: "
+    return Excerpt(text=lead + inner.text, start=len(lead) + inner.start, end=len(lead) + inner.end)
+
+
+def _number_and_own(row: tuple[Value, ...]) -> tuple[float, bool]:
+    """Return the order of a row: the number of the message, then its own text before files."""
+    return _number(row[8]), row[6] == ""
 
 
 def query_terms(words: str) -> Iterator[str]:

@@ -106,7 +106,7 @@ SEARCH_DONE = "UPDATE search_progress SET last = ? - 1"
 # limit, instead of sorting all hits.
 SEARCH_FIND = """
     SELECT conversations.conversation_id, title, updated_at, node_id, role, messages.created_at,
-        content
+        content, message_number
     FROM message_search
     CROSS JOIN messages ON messages.message_number = message_search.rowid
     CROSS JOIN conversations USING (conversation_id)
@@ -132,4 +132,41 @@ DELETED_MESSAGES = """
         WHERE below.conversation_id = ?1
     )
     SELECT node_id FROM gone
+"""
+
+_ATTACHMENT_COLUMNS = (
+    "conversation_id", "node_id", "place", "name", "kind", "num_pages", "part", "source", "digest",
+)  # fmt: skip
+INSERT_ATTACHMENT_TEXT = _insert(
+    "attachment_texts", ("digest", "text"), "ON CONFLICT (digest) DO NOTHING"
+)
+INSERT_ATTACHMENT = _insert("attachments", _ATTACHMENT_COLUMNS, "ON CONFLICT DO NOTHING")
+SELECT_ATTACHMENTS = _select(
+    "attachments JOIN attachment_texts USING (digest)",
+    (*_ATTACHMENT_COLUMNS, "text"),
+    "WHERE conversation_id = ? AND place >= 0 ORDER BY node_id, place",
+)
+# The old attachments of a draft get negative places until the new ones are written.
+MOVE_DRAFT_ATTACHMENTS = (
+    "UPDATE attachments SET place = -1 - place WHERE conversation_id = ? AND node_id = ''"
+)
+DELETE_MOVED_ATTACHMENTS = (
+    "DELETE FROM attachments WHERE conversation_id = ? AND node_id = '' AND place < 0"
+)
+# The messages with an attachment that matches. The same conditions as SEARCH_FIND.
+SEARCH_ATTACHMENTS = """
+    SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,
+        messages.created_at, name, attachment_texts.text, messages.message_number
+    FROM attachment_search
+    CROSS JOIN attachment_texts ON attachment_texts.text_number = attachment_search.rowid
+    CROSS JOIN attachments USING (digest)
+    CROSS JOIN messages ON messages.node_id = attachments.node_id
+    CROSS JOIN conversations ON conversations.conversation_id = messages.conversation_id
+    WHERE attachment_search MATCH ?1
+        AND conversations.deleted_at IS NULL
+        AND (?2 IS NULL OR messages.created_at >= ?2)
+        AND (?3 IS NULL OR messages.created_at < ?3)
+        AND ?4 IS NULL
+    ORDER BY messages.message_number DESC
+    LIMIT ?5
 """

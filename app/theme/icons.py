@@ -52,6 +52,8 @@ class Icon(StrEnum):
     ARCHIVE = "archive"
     BOLT = "bolt"
     FILTER = "filter"
+    ATTACH = "attach"
+    FILE = "file"
 
 
 def app_icon() -> QIcon:

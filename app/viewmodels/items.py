@@ -20,6 +20,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
+from app.viewmodels.attachments import sent_chip
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Phase, Planned
 from app.viewmodels.transcript import (
@@ -127,7 +128,12 @@ def _version(conversation: Conversation, node_id: NodeId) -> Version:
 
 def _user_item(node: MessageNode, version: Version, *, deletes: bool) -> TranscriptItem:
     return TranscriptItem(
-        key=node.node_id, role=Role.USER, text=node.content, version=version, can_delete=deletes
+        key=node.node_id,
+        role=Role.USER,
+        text=node.content,
+        version=version,
+        can_delete=deletes,
+        files=tuple(map(sent_chip, node.attachments)),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.viewmodels.attachments import Chip
 from app.viewmodels.state_line import Phase, StateLine, state_line
 from engine.types import Problem, Role
 
@@ -62,6 +63,7 @@ class TranscriptItem:
     can_continue: bool = False
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
+    files: tuple[Chip, ...] = ()  # attached files of a user message
 
     @property
     def state_line(self) -> StateLine | None:

@@ -19,6 +19,7 @@ from typing_extensions import override
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
+from app.conversation.attachments import document_text
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Space
@@ -26,11 +27,13 @@ from app.viewmodels.models import longest_model, only_demo
 from app.viewmodels.notes import context_share, gone_note, last_generation, model_note, reading_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
+from app.widgets.attaching import Attaching
 from app.widgets.composer import Composer
 from app.widgets.empty_state import ModelNote, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.gone_model import GoneModel
+from app.widgets.long_files import LongFiles
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
@@ -75,6 +78,8 @@ class ChatPane(QWidget):
         self.gone_model = GoneModel(self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
+        self.long_files = LongFiles(self)
+        self.attaching = Attaching(core, self.composer, self.long_files, self)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         # caption about the size of the next prompt; may be empty
@@ -114,6 +119,7 @@ class ChatPane(QWidget):
         layout.addLayout(_centred(self.app_notice))
         layout.addLayout(_centred(self.notice))
         layout.addLayout(_centred(self.gone_model))
+        layout.addLayout(_centred(self.long_files))
         layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
         layout.addLayout(_centred(self.model_note))
@@ -133,6 +139,9 @@ class ChatPane(QWidget):
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
+        core.attachments.changed.connect(self._on_files_changed)
+        self.attaching.said.connect(self.said)
+        self.view.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
@@ -165,6 +174,7 @@ class ChatPane(QWidget):
         self.notice.hide()
         self.composer.set_text(self._core.desk.get(self._shown).draft)
         self._draft_timer.stop()
+        self.attaching.refresh()
         self._refresh_activity()
         self._refresh_queue()
         self._refresh_setup()
@@ -175,12 +185,18 @@ class ChatPane(QWidget):
         self.transcript.show(self._shown)
 
     def _send(self, text: str) -> None:
+        if not self.attaching.may_send():
+            return
         self.sending.emit()
         self.notice.hide()
         self.app_notice.end_refusal()
         if self._core.chat.send(self._shown, text):
             self.composer.set_text("")
             self._draft_timer.stop()
+
+    def _on_files_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self._refresh_caption()
 
     def _save_draft(self) -> None:
         self._draft_timer.stop()
@@ -214,7 +230,8 @@ class ChatPane(QWidget):
         self.composer.edit.setFocus()
 
     def _refresh_queue(self) -> None:
-        self.queued.show_text(self._core.chat.queued(self._shown))
+        queued = self._core.chat.queued(self._shown)
+        self.queued.show_text(document_text(queued.files, queued.text))
 
     def _on_unavailable(self, problem: Problem) -> None:
         """Show why the store cannot be used, and disable the composer."""
@@ -331,8 +348,13 @@ class ChatPane(QWidget):
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
-        is_new = len(summaries) <= PRIVACY_CHATS and self.model_note.isHidden()
-        self.composer.set_caption(self._reading_note or (PRIVACY if is_new else ""))
+        self._refresh_caption()
+
+    def _refresh_caption(self) -> None:
+        files, is_few = self._core.attachments, len(self._core.library.summaries) <= PRIVACY_CHATS
+        privacy = PRIVACY if is_few and self.model_note.isHidden() else ""
+        too_long = "" if files.excess_note else self._reading_note
+        self.composer.set_caption(files.reading_note or too_long or privacy)
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""

@@ -18,7 +18,7 @@ from PySide6.QtGui import QAction, QActionGroup, QKeySequence
 from PySide6.QtWidgets import QMenuBar, QWidget
 
 from app.widgets.menu import Menu
-from app.words import commands as words
+from app.words import attachments, commands as words
 
 
 class CommandId(StrEnum):
@@ -26,6 +26,7 @@ class CommandId(StrEnum):
 
     NEW_CHAT = "new-chat"
     NEW_FOLDER = "new-folder"
+    ATTACH = "attach"
     IMPORT = "import"
     EXPORT = "export"
     EXPORT_ALL = "export-all"
@@ -131,6 +132,13 @@ COMMANDS = (
     MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
     MenuCommand(
         id=CommandId.NEW_FOLDER, text=words.NEW_FOLDER, menu=MenuName.FILE, keys="Ctrl+Shift+N"
+    ),
+    MenuCommand(
+        id=CommandId.ATTACH,
+        text=attachments.ATTACH,
+        menu=MenuName.FILE,
+        keys="Ctrl+Shift+A",
+        separated=True,
     ),
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),

@@ -8,19 +8,26 @@ Return still emits `send_requested`; the controller then queues the message. Mai
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QRectF, QRegularExpression, Qt, Signal
 from PySide6.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QTextCursor
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
+from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
+from app.viewmodels.attachments import Chip
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.context_ring import ContextRing
+from app.widgets.file_chips import FileChips
+from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.widgets.message_edit import send_key
 from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
+from app.words import attachments
 
 _INK = QRegularExpression(r"\S")  # matches a character that is not white space
 
@@ -28,13 +35,15 @@ _INK = QRegularExpression(r"\S")  # matches a character that is not white space
 class Composer(QWidget):
     """The message box with its text field and buttons. ChatPane handles its signals."""
 
-    send_requested = Signal(str)  # argument: the text, which is not blank
+    # argument: the text, which is blank only if files are attached
+    send_requested = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
     setup_changed = Signal(object)  # argument: a Setup
     edit_last_requested = Signal()
     escaped = Signal()  # emitted when Esc is pressed in the text field
-    # argument: a sentence that tells the user why a file or an image was not added
+    files_added = Signal(object)  # argument: tuple of Path, the pasted files
+    # argument: a sentence that tells the user why an image was not added
     refused = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -42,6 +51,8 @@ class Composer(QWidget):
         self._answering = False  # True while the send button is a stop button
         self.edit = ComposerEdit(self)
         self.box = _Box(theme, self.edit, self)
+        self.files = FileChips(theme, self.box)
+        self.attach_button = IconButton(theme, Icon.ATTACH, attachments.ATTACH.rstrip("…"), self)
         self.thinking = ThinkingChip(self)
         self.ring = ContextRing(theme, self)
         self.button = SendButton(theme, self)
@@ -106,6 +117,7 @@ class Composer(QWidget):
         self._caption.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         row = QHBoxLayout()
         row.setSpacing(Space.S)
+        row.addWidget(self.attach_button)
         row.addWidget(self.thinking)
         row.addStretch()
         row.addWidget(self._queue_label)
@@ -114,6 +126,7 @@ class Composer(QWidget):
         inner = QVBoxLayout(self.box)
         inner.setContentsMargins(Space.L, Space.M + Space.HAIR, Space.S, Space.S)
         inner.setSpacing(Space.XS)
+        inner.addWidget(self.files)
         inner.addWidget(self.edit)
         inner.addLayout(row)
         centre = QHBoxLayout()
@@ -129,12 +142,18 @@ class Composer(QWidget):
         self.edit.cancelled.connect(self.escaped)
         self.edit.textChanged.connect(self._on_text_changed)
         self.edit.refused.connect(self.refused)
+        self.edit.files_pasted.connect(self.files_added)
         self.edit.edit_last_requested.connect(self.edit_last_requested)
         self.thinking.changed.connect(self.setup_changed)
         self.button.clicked.connect(self._on_button_clicked)
 
+    def show_files(self, chips: Sequence[Chip]) -> None:
+        """Show the chips of the attached files. With files, a message needs no text."""
+        self.files.show_chips(chips)
+        self._refresh()
+
     def _send(self) -> None:
-        if self._has_text():
+        if self._can_send():
             self.send_requested.emit(self.text)
 
     def _on_button_clicked(self) -> None:
@@ -151,11 +170,14 @@ class Composer(QWidget):
         if self._answering:
             self.button.set_state(SendState.STOP, enabled=True)
             return
-        can_send = self._has_text()
+        can_send = self._can_send()
         if not can_send and self.button.hasFocus():
             # move the focus first: disabling the focused button would focus the next widget
             self.edit.setFocus()
         self.button.set_state(SendState.SEND, enabled=can_send)
+
+    def _can_send(self) -> bool:
+        return bool(self.files.chips) or self._has_text()
 
     def _has_text(self) -> bool:
         """Return True if the text is not blank, without copying the text."""

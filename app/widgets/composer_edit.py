@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, Qt, Signal
 from PySide6.QtGui import (
-    QDropEvent,
+    QDragEnterEvent,
     QFocusEvent,
     QKeyEvent,
     QResizeEvent,
@@ -24,9 +25,10 @@ MAX_LINES = 10
 
 
 class ComposerEdit(MessageEdit):
-    """The composer's text field. It accepts pasted or dropped text, but no files and images."""
+    """The composer's text field. It accepts pasted or dropped text, and reports pasted files."""
 
-    # argument: a sentence that tells the user why a file or an image was not added
+    files_pasted = Signal(object)  # argument: tuple of Path
+    # argument: a sentence that tells the user why an image was not added
     refused = Signal(str)
     focus_changed = Signal()
     edit_last_requested = Signal()  # emitted when Up is pressed in the empty field
@@ -100,14 +102,12 @@ class ComposerEdit(MessageEdit):
         return source.hasText() or source.hasImage() or source.hasUrls()
 
     @override
-    def dropEvent(self, e: QDropEvent) -> None:
-        """Insert dropped text. A dropped file stays at its place, because it is refused."""
+    def dragEnterEvent(self, e: QDragEnterEvent) -> None:
+        """Leave dragged files to the window, which accepts them everywhere."""
         if _has_files(e.mimeData()):
-            self.insertFromMimeData(e.mimeData())
-            e.setDropAction(Qt.DropAction.IgnoreAction)
-            e.accept()
+            e.ignore()
         else:
-            super().dropEvent(e)
+            super().dragEnterEvent(e)
 
     @override
     def createMimeDataFromSelection(self) -> QMimeData:
@@ -118,7 +118,8 @@ class ComposerEdit(MessageEdit):
     @override
     def insertFromMimeData(self, source: QMimeData) -> None:
         if _has_files(source):
-            self.refused.emit(words.IMAGE_REFUSED if source.hasImage() else words.FILE_REFUSED)
+            paths = (Path(url.toLocalFile()) for url in source.urls() if url.isLocalFile())
+            self.files_pasted.emit(tuple(paths))
         elif source.hasText():
             self.insertPlainText(break_long_lines(_unix_lines(source.text())))
             self.ensureCursorVisible()

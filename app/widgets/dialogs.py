@@ -9,7 +9,7 @@ from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.exchange.importing import Unreadable
-from app.words import commands, dialogs as words, exchange, window
+from app.words import attachments, commands, dialogs as words, exchange, window
 from engine.types import Problem
 
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
@@ -24,6 +24,19 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
         on_chosen(Path(folder))
 
     dialog.fileSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_for_files(parent: QWidget, on_chosen: Callable[[Sequence[Path]], object]) -> None:
+    """Ask for files to attach."""
+    dialog = QFileDialog(parent, attachments.ATTACH_TITLE)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(files: Sequence[str]) -> None:
+        on_chosen(tuple(map(Path, files)))
+
+    dialog.filesSelected.connect(on_selected)
     dialog.open()
 
 

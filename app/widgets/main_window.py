@@ -14,7 +14,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QKeyEvent, QResizeEvent
+from PySide6.QtGui import (
+    QCloseEvent,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QKeyEvent,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QApplication,
     QHBoxLayout,
@@ -35,12 +42,14 @@ from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
 from app.widgets.answer_speaker import AnswerSpeaker
+from app.widgets.attaching import has_droppable
 from app.widgets.attention import Attention
 from app.widgets.chat_pane import ChatPane
 from app.widgets.chats_menu import ChatsMenu
 from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_actions
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
+from app.widgets.drop_outline import DropOutline
 from app.widgets.editing import TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
@@ -98,6 +107,8 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
+        self.outline = DropOutline(theme, self.pane)
+        self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
@@ -207,6 +218,7 @@ class MainWindow(QMainWindow):
         return {
             **self._list_commands.slots(),
             CommandId.NEW_CHAT: self._new_chat,
+            CommandId.ATTACH: self.pane.attaching.choose,
             CommandId.IMPORT: self._exchange.import_chats,
             CommandId.EXPORT: self._exchange.export_chat,
             CommandId.EXPORT_ALL: self._exchange.export_all,
@@ -445,6 +457,27 @@ class MainWindow(QMainWindow):
             event.ignore()
         else:
             super().closeEvent(event)
+
+    @override
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        """Accept files from everywhere in the window, and outline the chat that gets them."""
+        if has_droppable(event.mimeData()) and self.pane.composer.isEnabled():
+            event.setDropAction(Qt.DropAction.CopyAction)
+            event.accept()
+            self.outline.cover()
+
+    @override
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
+        super().dragLeaveEvent(event)
+        self.outline.hide()
+
+    @override
+    def dropEvent(self, event: QDropEvent) -> None:
+        """Attach dropped files. They stay at their places."""
+        self.outline.hide()
+        event.setDropAction(Qt.DropAction.CopyAction)
+        event.accept()
+        self.pane.attaching.drop(event.mimeData())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -8,8 +8,7 @@ from app.words import units
 
 MESSAGE: Final = "Message"
 SEND: Final = "Send"
-IMAGE_REFUSED: Final = "Images can’t be added yet. Describe the image, or paste its text."
-FILE_REFUSED: Final = "Files can’t be added yet. Open the file, then copy and paste its text."
+IMAGE_REFUSED: Final = "Models here read text only. Describe the image, or paste its text."
 
 THINKING_TIP: Final = "Think before answering"
 THINKING_DEFAULT: Final = "Thinking: Auto"

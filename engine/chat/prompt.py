@@ -21,8 +21,9 @@ have seen, in caches of limited size. A prompt is built in four steps:
     SYSTEM   start of the text of the first user or tool message. The tokens before it are shared
              by all conversations with this system prompt. Also the start of the system prompt's
              text: the tokens before it are shared by all conversations with a system prompt.
-    TURN     start of the text of a later user or tool message, or of a draft; also the first token
-             that the next turn's prompt will not share
+    TURN     start of the text of a later user or tool message, or of a draft; the end of each part
+             of a message (Message.part_ends), so that the text after it can change; also the first
+             token that the next turn's prompt will not share
     PROMPT   end of a request's prompt
     TAIL     after a reply: start of the text of the next message, which is not known yet
     STRIDE   inside a draft: the user may still change the draft, so the state is evicted early
@@ -58,6 +59,8 @@ _ANY_RESULT = Message(role=Role.TOOL, content="x")
 _UNFINISHED = re.compile(r"\s*\S{1,24}\Z")
 # Number of characters at the end of a draft that are searched for the last word.
 _UNFINISHED_LEN = 64
+# Examples of the text after a part of a message. A user's text may begin with any of these.
+_AFTER_PART = ("a", "1", " a", "\na", "(", "é", "你")
 
 
 @dataclass(frozen=True, slots=True)
@@ -406,12 +409,14 @@ class PromptBuilder:
         The last word is left out, because it may be unfinished. If typing can change all tokens of
         the draft, the prompt ends where the draft's text begins.
         """
-        # Divide the draft into `settled`, which typing is not expected to change, and the rest: the
-        # last word and the blanks before it.
-        typed = messages[-1].content.rstrip()
+        # Divide the draft into its parts, `settled`, which typing is not expected to change, and the
+        # rest: the last word and the blanks before it.
+        draft = messages[-1]
+        parts = draft.content[: draft.part_ends[-1] if draft.part_ends else 0]
+        typed = draft.content[len(parts) :].rstrip()
         ending = _UNFINISHED.sub("", typed[-_UNFINISHED_LEN:])
         settled = f"{typed[:-_UNFINISHED_LEN]}{ending}".rstrip()
-        turn = [*messages[:-1], replace(_ANYTHING, content=settled or "x")]
+        turn = [*messages[:-1], replace(draft, content=parts + (settled or "x"))]
         # Render the draft as `build` will render the sent message. Then remove the template's text
         # after the draft, so that the draft's run is still open.
         segments = self.template.segments(turn, thoughts, reply_follows=True)
@@ -453,8 +458,23 @@ class PromptBuilder:
                 if role is not Role.ASSISTANT:
                     tokens.points.append(ResumePoint(runs.boundary(), tokens.next_kind))
                     tokens.is_opened |= role is not Role.SYSTEM
-                runs.add_content(segment.text)
+                self._add_parts(tokens, segment.text, messages[segment.message])
         return tokens
+
+    def _add_parts(self, tokens: _Tokenized, text: str, message: Message) -> None:
+        """Add a message's text, with a resume point at the end of each of its parts.
+
+        If the template has changed the beginning of the text, the positions of the parts are not
+        known, and there are no such points.
+        """
+        added, runs = 0, tokens.runs
+        for end in message.part_ends:
+            if text[added:end] != message.content[added:end]:
+                break
+            runs.add_content(text[added:end])
+            tokens.points.append(ResumePoint(runs.boundary(_AFTER_PART), PointKind.TURN))
+            added = end
+        runs.add_content(text[added:])
 
     def _message_start(self, runs: Runs, segment: Segment) -> int:
         """Return the position of a message's first token.

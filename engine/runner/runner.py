@@ -29,7 +29,14 @@ from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig
 from engine.errors import ContextFullError, Failure, TextTooLongError, attempt
-from engine.events import Event, PrefillProgress, ReadAhead, RequestFinished, TextDelta
+from engine.events import (
+    Event,
+    PrefillProgress,
+    ReadAhead,
+    RequestFinished,
+    TextDelta,
+    TokensCounted,
+)
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
 from engine.runner.chunks import Chunk, plan_chunks
@@ -208,17 +215,24 @@ class Runner:
         publish = partial(self._publish, task, prompt, is_turn=False)
         return ReadAheadJob(task, self._cache, self._feed(prompt, lease), publish)
 
-    def count_tokens(self, task: ReadAhead) -> tuple[int, int]:
+    def count_tokens(self, task: ReadAhead) -> TokensCounted:
         """Return the number of tokens in the known part of a conversation's next prompt.
 
-        The second number is how many of them would be restored from memory. Nothing is changed.
+        Nothing is changed.
 
         Raises:
             TemplateError: the template refused the messages.
         """
-        token_ids = self._build_read_ahead(task).token_ids
-        match = self._cache.match_ahead(task.conversation_id, token_ids)
-        return len(token_ids), match.restored
+        prompt = self._build_read_ahead(task)
+        match = self._cache.match_ahead(task.conversation_id, prompt.token_ids)
+        num_parts = len(task.messages[-1].part_ends)
+        starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
+        return TokensCounted(
+            conversation_id=task.conversation_id,
+            num_tokens=len(prompt.token_ids),
+            num_cached=match.restored,
+            part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
+        )
 
     # Prefill
 

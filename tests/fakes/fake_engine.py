@@ -263,6 +263,7 @@ class FakeEngine(EngineCommands):
                 conversation_id=turn.conversation_id,
                 num_tokens=num_tokens,
                 num_cached=min(self.num_cached, num_tokens),
+                part_ends=_part_ends(turn.messages),
             )
         )
 
@@ -291,6 +292,13 @@ class FakeEngine(EngineCommands):
                 problem = Problem(title="Cancelled before it began.", cause="", advice="")
                 self.on_event(RequestFailed(request_id, problem))
                 return
+
+
+def _part_ends(messages: tuple[Message, ...]) -> tuple[int, ...]:
+    """Return TokensCounted.part_ends for messages."""
+    ends = messages[-1].part_ends
+    start = sum(_costs(messages[:-1])) + 4
+    return tuple(start + end // 4 for end in (0, *ends)) if ends else ()
 
 
 def _costs(messages: tuple[Message, ...]) -> list[int]:

@@ -76,6 +76,8 @@ class TranscriptView(QAbstractScrollArea):
     """
 
     requested = Signal(str, object)  # arguments: key of the message, requested RowAction
+    # arguments: key of the message, place of one of its attached files
+    file_requested = Signal(str, int)
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
@@ -349,6 +351,7 @@ class TranscriptView(QAbstractScrollArea):
         self.find_controller.chosen.connect(self._reflow)
         self._click_actions.requested.connect(self.requested)
         self._click_actions.save_requested.connect(self.save_requested)
+        self._click_actions.file_requested.connect(self.file_requested)
         self._click_actions.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
         self._pointer.selection_changed.connect(self.selection_changed)

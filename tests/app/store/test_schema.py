@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.conversation.folder import Folder, FolderColor
+from app.conversation.folding import search_text
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.preset import Preset
 from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
@@ -25,6 +26,7 @@ WITHOUT_REASONS = replace(USAGE, plan=replace(USAGE.plan, reasons=()))
 
 def _make(path: Path, number: int) -> None:
     with closing(sqlite3.connect(path)) as connection:
+        connection.create_function("search_text", 1, search_text, deterministic=True)
         connection.executescript((FORMATS / f"v{number}.sql").read_text())
 
 
@@ -85,6 +87,10 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     )
     place = Placement(pinned=True, folder_id=work.folder_id)
     assert (summary.placement, folders) == ((place, (work,)) if number >= 7 else (NO_PLACE, ()))
+    files = [(one.name, one.text) for one in path_shown[0].attachments]
+    assert files == ([("first.txt", "The first file.")] if number >= 8 else [])
+    drafts_of = [(one.name, one.num_pages, one.part) for one in conv.draft_attachments]
+    assert drafts_of == ([("draft.pdf", 3, "Page 2")] if number >= 8 else [])
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
 

@@ -23,6 +23,8 @@ class ClickActions(QObject):
     """Carries out the clicks reported by `Pointer` and the actions requested by screen readers."""
 
     requested = Signal(str, object)  # arguments: key of the message, RowAction
+    # arguments: key of the message, place of one of its attached files
+    file_requested = Signal(str, int)
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     folded = Signal()  # the heights of rows have changed, so the view must lay them out again
 
@@ -65,6 +67,8 @@ class ClickActions(QObject):
                 self.save_requested.emit(click.at.row.file_name, click.at.row.text)
             case RowAction.OPEN_LINK:
                 self.open_link(target.link)
+            case RowAction.OPEN_FILE:
+                self.file_requested.emit(layout.item.key, int(target.link))
             case RowAction.TOGGLE_THINKING | RowAction.TOGGLE_FOLD | RowAction.TOGGLE_DETAILS:
                 self._toggle(click)
             case RowAction.TOGGLE_WRAP:

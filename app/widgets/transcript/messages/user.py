@@ -23,6 +23,7 @@ from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import TextSections
 from app.widgets.transcript.rows.actions import user_actions
 from app.widgets.transcript.rows.editor import EditorRow
+from app.widgets.transcript.rows.file_row import FileRow
 from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import LinkRow
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
@@ -125,14 +126,21 @@ class UserContent:
             texts = self._unfolded_rows()
         else:
             texts = self._folded_rows(self.text_width(width))
+        files = self._file_rows()
+        first = texts.first + len(files) if texts.first else 0
         num_text = texts.first + len(texts.rows)
         bubble = [*texts.rows, *self._fold_rows()]
+        num_bubble = len(files) + texts.first + len(bubble)
+        if texts.first == 0:
+            bubble = [*files, *bubble]
         below.show(user_actions(look, self.item), self._line)
         below.gap = look.px(Space.M)
         if texts.first == 0 and bubble:
             bubble[0].gap = look.px(Space.M)
-        shape = self._shape(range(num_text), texts.first + len(bubble))
-        return MessageRows(texts.first, [*bubble, below], shape)
+            if files and len(bubble) > len(files):
+                bubble[len(files)].gap = look.px(Space.S)
+        shape = self._shape(range(len(files), len(files) + num_text), num_bubble)
+        return MessageRows(first, [*bubble, below], shape)
 
     def _shape(self, text: range, num_bubble: int) -> MessageShape:
         return MessageShape(
@@ -141,6 +149,11 @@ class UserContent:
             is_folded=self._is_long and not self._is_unfolded,
             is_cut_by_width=not self._is_unfolded,
         )
+
+    def _file_rows(self) -> list[TranscriptRow]:
+        """Return the rows of the attached files, which are above the text."""
+        look = self._kit.look
+        return [FileRow(look, place, chip) for place, chip in enumerate(self.item.files)]
 
     def _drop_text(self) -> None:
         self._markdown = None

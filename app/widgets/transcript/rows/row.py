@@ -53,6 +53,7 @@ class RowAction(Enum):
     TOGGLE_DETAILS = auto()
     COPY_DETAILS = auto()
     OPEN_LINK = auto()
+    OPEN_FILE = auto()
     EXPLAIN = auto()  # a click does nothing; the target only has a tooltip
 
 
@@ -69,7 +70,7 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    link: str = ""  # address of the link; empty unless `action` is OPEN_LINK
+    link: str = ""  # address of an OPEN_LINK, place of an OPEN_FILE; else empty
 
 
 @dataclass(frozen=True, slots=True)

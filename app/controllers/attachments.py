@@ -1,0 +1,412 @@
+"""The files attached to drafts: extraction, sizes, and how far the model has read them. Main thread.
+
+A file is read on a worker thread, by the extraction process. Its text becomes a part of the draft
+and is saved with it. The engine then counts its tokens, and reads it ahead (read_ahead.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.bridge.tasks import TaskLane
+from app.controllers.chat import ChatController
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import ModelsController
+from app.controllers.origin import Origin
+from app.controllers.requests import is_far_too_long, next_turn
+from app.conversation.attachments import (
+    MAX_ATTACHMENTS,
+    MAX_CHARS,
+    Attachment,
+    chosen_pages,
+    first_part,
+)
+from app.conversation.tree import Conversation, MessageStatus, shown_path
+from app.extraction.extractor import Extracted, Extractor
+from app.extraction.refusal import RefusedFileError
+from app.viewmodels.attachments import (
+    Chip,
+    Excess,
+    chip_of,
+    excess_note,
+    excess_of,
+    file_sizes,
+    seconds_left,
+)
+from app.words import attachments as words
+from engine.catalog.card import ModelCard
+from engine.events import IdleKind, IdleWorking, TokensCounted
+from engine.types import ConversationId, Problem
+
+# Highest number of times that a file is cut again until it fits, and the share that is kept of what
+# should fit: tokens are not equally long everywhere.
+_MAX_CUTS = 6
+_KEPT_SHARE = 0.97
+_MIN_PART = 64  # tokens; a shorter first part is of no use
+
+
+@dataclass(slots=True, eq=False)
+class _Opening:
+    """A file whose text is being extracted."""
+
+    conversation_id: ConversationId
+    path: Path
+    share: float | None = None
+    is_cancelled: bool = False
+
+
+@dataclass(slots=True)
+class _Reading:
+    """The read-ahead of files that is running."""
+
+    since: float  # Origin.tick() of its first event
+    first_done: int
+    event: IdleWorking
+
+
+class AttachmentsController(QObject):
+    """The files of drafts. A file is identified by its place among the files of its draft."""
+
+    changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
+    said = Signal(str)  # argument: a sentence for the user
+    _progressed = Signal(object, int, int)
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        models: ModelsController,
+        library: LibraryController,
+        chat: ChatController,
+        origin: Origin,
+    ) -> None:
+        super().__init__()
+        self._engine = bridge.engine
+        self._desk = desk
+        self._models = models
+        self._library = library
+        self._chat = chat
+        self._origin = origin
+        self._lane = TaskLane("attaching")
+        self._extractor = Extractor()
+        self._opening: list[_Opening] = []
+        self._refused: list[str] = []  # sentences about the files of the running openings
+        self._facts = models.status.facts
+        self._counted: TokensCounted | None = None  # for the files of the draft on show
+        self._files: tuple[Attachment, ...] = ()  # files of the draft on show
+        self._read = 0  # tokens at the start of the next prompt that are cached or fed
+        self._reading: _Reading | None = None
+        self._is_answering = False  # True if the conversation on show has a running answer
+        self._cuts_left = 0
+        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
+        bridge.tokens_counted.connect(self._on_counted)
+        bridge.idle_changed.connect(self._on_idle_changed)
+        library.current_changed.connect(self._refresh)
+        desk.changed.connect(self._on_changed)
+        models.status_changed.connect(self._on_status_changed)
+
+    def close(self) -> None:
+        """End the extraction process and the worker thread."""
+        for opening in self._opening:
+            opening.is_cancelled = True
+        self._extractor.close()
+        self._lane.stop()
+
+    def attach(self, conversation_id: ConversationId, paths: Sequence[Path]) -> None:
+        """Read files and add them to a draft, in this order."""
+        present = len(self._desk.get(conversation_id).draft_attachments)
+        waiting = sum(one.conversation_id == conversation_id for one in self._opening)
+        if present + waiting + len(paths) > MAX_ATTACHMENTS:
+            self.said.emit(words.too_many(present + waiting + len(paths), MAX_ATTACHMENTS))
+            return
+        for path in paths:
+            opening = _Opening(conversation_id, path)
+            self._opening.append(opening)
+            self._lane.run(
+                partial(self._extract, opening),
+                partial(self._on_extracted, opening),
+                partial(self._on_failed, opening),
+            )
+        self.changed.emit(conversation_id)
+
+    def remove(self, conversation_id: ConversationId, place: int) -> None:
+        """Remove a file, or cancel its opening. Files that are opened follow the others."""
+        files = self._desk.get(conversation_id).draft_attachments
+        if place < len(files):
+            self._set(conversation_id, (*files[:place], *files[place + 1 :]), undoes=True)
+            return
+        opening = self._openings_of(conversation_id)[place - len(files)]
+        opening.is_cancelled = True
+        self._opening.remove(opening)
+        self.changed.emit(conversation_id)
+
+    def move(self, conversation_id: ConversationId, place: int, to: int) -> None:
+        """Move a file to another place. Places outside of the files do nothing."""
+        files = list(self._desk.get(conversation_id).draft_attachments)
+        if place != to and 0 <= to < len(files) and 0 <= place < len(files):
+            files.insert(to, files.pop(place))
+            self._set(conversation_id, tuple(files))
+
+    def use_first_part(self, conversation_id: ConversationId) -> None:
+        """Cut the longest file so that the prompt fits the model."""
+        if conversation_id == self._library.current:
+            self._cuts_left = _MAX_CUTS
+            self._cut(undoes=True)
+
+    def use_pages(self, conversation_id: ConversationId, numbers: Sequence[int]) -> bool:
+        """Keep these pages of the longest file only. Return False if it has none of them."""
+        files = self._desk.get(conversation_id).draft_attachments
+        place = _longest(files)
+        part = chosen_pages(files[place], numbers)
+        if part is None:
+            return False
+        self._set(conversation_id, (*files[:place], part, *files[place + 1 :]), undoes=True)
+        return True
+
+    def is_opening(self, conversation_id: ConversationId) -> bool:
+        return bool(self._openings_of(conversation_id))
+
+    @property
+    def chips(self) -> tuple[Chip, ...]:
+        """The chips of the draft on show: its files, then files that are being opened."""
+        sizes = file_sizes(self._files, self._counted, self._read)
+        counts = self._facts is not None and self.excess is None
+        known = [
+            chip_of(file, None if sizes is None else sizes[place], counts=counts)
+            for place, file in enumerate(self._files)
+        ]
+        opened = [
+            Chip(
+                name=one.path.name,
+                kind="",
+                details=words.OPENING,
+                tip=str(one.path),
+                share=one.share,
+                is_opening=True,
+            )
+            for one in self._openings_of(self._library.current)
+        ]
+        return (*known, *opened)
+
+    @property
+    def excess(self) -> Excess | None:
+        """By how much the next prompt is too long because of its files, None if it fits."""
+        if self._facts is None or not self._files:
+            return None
+        far = is_far_too_long(self._files, self._facts)
+        return excess_of(self._files, self._counted, self._facts, far=far)
+
+    @property
+    def excess_note(self) -> str:
+        """A sentence that the files are too long; empty if they fit."""
+        excess, status = self.excess, self._models.status
+        if excess is None or status.facts is None:
+            return ""
+        return excess_note(self._files, excess, status.name or status.facts.name)
+
+    @property
+    def has_pages(self) -> bool:
+        """True if pages of the longest file can be chosen."""
+        return bool(self._files) and bool(self._files[_longest(self._files)].num_pages)
+
+    @property
+    def fitting_model(self) -> ModelCard | None:
+        """A model on this machine for which the files are not too long, or None."""
+        excess, facts = self.excess, self._facts
+        if excess is None or facts is None:
+            return None
+        needed = excess.num_tokens + facts.context_len // 8
+        fits = [one for one in self._models.cards if one.usable and one.context_len > needed]
+        return min(fits, key=lambda card: card.context_len, default=None)
+
+    @property
+    def reading_note(self) -> str:
+        """A note with the file that is being read, its share and the time left; else empty."""
+        sizes = file_sizes(self._files, self._counted, self._read)
+        if self._reading is None or sizes is None:
+            return ""
+        unread = next((i for i, size in enumerate(sizes) if size.share < 1), None)
+        if unread is None:
+            return ""
+        event, since = self._reading.event, self._reading.since
+        left = seconds_left(
+            done=event.done - self._reading.first_done,
+            total=event.total - self._reading.first_done,
+            spent_s=self._origin.tick() - since,
+        )
+        name = self._files[unread].name
+        return words.reading(name, percent=int(100 * sizes[unread].share), seconds=left)
+
+    # Extraction
+
+    def _extract(self, opening: _Opening) -> Extracted | str:
+        """Return the text of a file, or a sentence. Runs on the worker thread."""
+        try:
+            return self._extractor.read(opening.path, partial(self._report, opening))
+        except RefusedFileError as refusal:
+            return words.refused(opening.path.name, refusal.why)
+
+    def _report(self, opening: _Opening, done: int, total: int) -> bool:
+        self._progressed.emit(opening, done, total)
+        return not opening.is_cancelled
+
+    def _on_progressed(self, opening: _Opening, done: int, total: int) -> None:
+        opening.share = done / total
+        self.changed.emit(opening.conversation_id)
+
+    def _on_extracted(self, opening: _Opening, result: Extracted | str) -> None:
+        if opening.is_cancelled:
+            return
+        self._opening.remove(opening)
+        conversation_id = opening.conversation_id
+        if isinstance(result, str):
+            self._refused.append(result)
+        else:
+            self._add(conversation_id, result)
+        if not self._opening:
+            self._tell()
+        self.changed.emit(conversation_id)
+
+    def _on_failed(self, opening: _Opening, problem: Problem) -> None:
+        self._on_extracted(opening, f"{words.NO_ATTACHMENT} {problem.cause}")
+
+    def _add(self, conversation_id: ConversationId, result: Extracted) -> None:
+        file = result.attachment
+        if result.is_cut:
+            self._refused.append(words.cut_at(file.name, MAX_CHARS))
+
+        def add(_conversation: object) -> None:
+            files = self._desk.get(conversation_id).draft_attachments
+            if any((one.name, one.digest) == (file.name, file.digest) for one in files):
+                self._refused.append(words.already(file.name))
+            else:
+                self._set(conversation_id, (*files, file))
+
+        self._desk.open(conversation_id, add, self._on_gone)
+
+    def _on_gone(self, problem: Problem) -> None:
+        self.said.emit(str(problem))
+
+    def _tell(self) -> None:
+        """Show one sentence about all files that were not attached."""
+        refused, self._refused = self._refused, []
+        if refused:
+            self.said.emit(words.many_refused(refused[0], len(refused) - 1))
+
+    def _openings_of(self, conversation_id: ConversationId) -> list[_Opening]:
+        return [one for one in self._opening if one.conversation_id == conversation_id]
+
+    # Changes of the draft
+
+    def _set(
+        self,
+        conversation_id: ConversationId,
+        files: tuple[Attachment, ...],
+        *,
+        undoes: bool = False,
+    ) -> None:
+        self._chat.set_attachments(conversation_id, files, undoes=undoes)
+
+    def _cut(self, *, undoes: bool = False) -> None:
+        """Cut the longest file once. If the prompt is then still too long, it is cut again."""
+        excess, facts = self.excess, self._facts
+        if excess is None or facts is None or self._cuts_left == 0:
+            self._cuts_left = 0
+            return
+        self._cuts_left -= 1
+        place = _longest(self._files)
+        file = self._files[place]
+        sizes = file_sizes(self._files, self._counted, 0)
+        if sizes is None:
+            kept = 3 * facts.context_len  # more than fits, so that it can be counted
+        else:
+            tokens = sizes[place].num_tokens
+            kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)
+        part = first_part(file, kept)
+        files = (*self._files[:place], part, *self._files[place + 1 :])
+        self._set(self._library.current, files, undoes=undoes)
+
+    # Sizes and progress
+
+    def _on_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._library.current:
+            self._refresh()
+
+    def _on_status_changed(self) -> None:
+        if self._models.status.facts is not self._facts:
+            self._facts = self._models.status.facts
+            self._files = ()
+            self._refresh()
+
+    def _refresh(self) -> None:
+        """Count again if the draft on show has other files than before, or an answer has ended."""
+        current = self._library.current
+        conversation = self._desk.get(current)
+        files = conversation.draft_attachments
+        was_answering, self._is_answering = self._is_answering, _is_answering(conversation)
+        if files != self._files or (was_answering and not self._is_answering):
+            self._files, self._counted, self._read = files, None, 0
+            self._reading = None
+            self._count()
+        self.changed.emit(current)
+
+    def _count(self) -> None:
+        if self._facts is None or not self._files or is_far_too_long(self._files, self._facts):
+            return
+        conversation = self._desk.get(self._library.current)
+        if self._is_answering:
+            # The next prompt is not known yet. Count the files as if they began the chat.
+            conversation = replace(conversation, nodes={}, children={}, shown={})
+        turn = next_turn(conversation, self._facts)
+        self._engine.count_tokens(
+            turn.conversation_id,
+            turn.messages,
+            is_draft=turn.is_draft,
+            thinking=turn.thinking,
+            keep_thinking=turn.keep_thinking,
+        )
+
+    def _on_counted(self, counted: TokensCounted) -> None:
+        is_shown = counted.conversation_id == self._library.current
+        if not is_shown or len(counted.part_ends) != len(self._files) + 1:
+            return
+        self._counted = counted
+        self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
+        if self._cuts_left:
+            self._cut()
+        self.changed.emit(counted.conversation_id)
+
+    def _on_idle_changed(self, event: IdleEvent) -> None:
+        current = self._library.current
+        is_ours = isinstance(event, IdleWorking) and event.conversation_id == current
+        if not isinstance(event, IdleWorking) or not is_ours or event.kind is not IdleKind.DRAFT:
+            if self._reading is not None:
+                self._reading = None
+                self.changed.emit(current)
+            return
+        before = self._reading
+        if before is None or before.event.total != event.total:
+            self._reading = _Reading(self._origin.tick(), event.done, event)
+        else:
+            before.event = event
+        if self._counted is not None:
+            start = self._counted.num_tokens - event.total
+            self._read = max(self._read, start + event.done)
+        if self._files:
+            self.changed.emit(current)
+
+
+def _is_answering(conversation: Conversation) -> bool:
+    path = shown_path(conversation)
+    return bool(path) and path[-1].status is MessageStatus.STREAMING
+
+
+def _longest(files: Sequence[Attachment]) -> int:
+    return max(range(len(files)), key=lambda place: len(files[place].text))

@@ -1,0 +1,192 @@
+"""Files that are attached to a message: their text, and its form in the prompt. Pure.
+
+Only the extracted text of a file is kept, not the file. In the prompt, the attachments of a message
+stand before the user's own text, so that this text can change while the attachments keep their
+tokens. The form is stable: it depends on nothing but the name and the text of the file. A change
+of it would make the engine read every attachment again.
+
+    File: manual.pdf
+    ```
+    [Page 1]
+    the text of the file
+    ```
+
+    the next file, or the user's text
+
+The fence is longer than every run of backticks in the text, so the text cannot end it. The engine
+never recognises control tokens in a user's message, so neither does it in a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from app.conversation.text import clean_text, message_text, one_line
+from app.words import attachments as words
+
+MAX_ATTACHMENTS = 50  # of one message
+MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
+MAX_NAME_LEN = 200
+
+_BACKTICKS = re.compile(r"`{3,}")
+_PAGE = re.compile(r"^\[Page (\d+)\]$", re.MULTILINE)
+_BREAK = re.compile(r"\n\n|\n|\. | ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """The text of an attached file, or of a part of it."""
+
+    name: str  # name of the file, on one line
+    kind: str  # such as "pdf"; names the icon
+    text: str
+    digest: str  # SHA-256 of the text
+    num_pages: int | None = None  # pages of the whole file, None if it has no pages
+    part: str = ""  # label of the part, such as "Pages 1-20"; empty for the whole file
+    source: str = ""  # path of the file when it was attached; empty after an import
+
+    def with_text(self, text: str, part: str) -> Attachment:
+        """Return an attachment with a part of the text."""
+        return replace(self, text=text, digest=digest_of(text), part=part)
+
+
+@dataclass(frozen=True, slots=True)
+class PromptText:
+    """The content of a user message for the engine, and where each attachment ends in it."""
+
+    content: str
+    part_ends: tuple[int, ...] = ()
+
+
+def make_attachment(
+    name: str,
+    kind: str,
+    text: str,
+    *,
+    num_pages: int | None = None,
+    part: str = "",
+    source: str = "",
+) -> Attachment:
+    text = clean_text(text)
+    return Attachment(
+        name=one_line(name, MAX_NAME_LEN) or words.UNNAMED,
+        kind=kind,
+        text=text,
+        digest=digest_of(text),
+        num_pages=num_pages,
+        part=part,
+        source=clean_text(source),
+    )
+
+
+def digest_of(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+def prompt_text(attachments: Iterable[Attachment], question: str) -> PromptText:
+    """Return the content of a message: its attachments in order, then the user's text."""
+    content = ""
+    ends: list[int] = []
+    for attachment in attachments:
+        content += _block(attachment)
+        ends.append(len(content))
+    return PromptText(content + question, tuple(ends))
+
+
+def join_prompts(earlier: PromptText, later: PromptText) -> PromptText:
+    """Return one message from two, with a blank line between them."""
+    start = len(earlier.content) + 2
+    ends = (*earlier.part_ends, *(start + end for end in later.part_ends))
+    return PromptText(f"{earlier.content}\n\n{later.content}", ends)
+
+
+def _block(attachment: Attachment) -> str:
+    longest = max(map(len, _BACKTICKS.findall(attachment.text)), default=2)
+    fence = "`" * (longest + 1)
+    part = f" ({attachment.part})" if attachment.part else ""
+    return f"File: {attachment.name}{part}\n{fence}\n{attachment.text}\n{fence}\n\n"
+
+
+def document_text(attachments: Iterable[Attachment], question: str) -> str:
+    """Return a message for a reader: the names of its attachments, then the user's text."""
+    names = [words.attached(one.name, one.part) for one in attachments]
+    return "\n\n".join(part for part in ("\n".join(names), question) if part)
+
+
+def full_text(attachments: Iterable[Attachment], question: str) -> str:
+    """Return a message with the whole text of its attachments, as Markdown."""
+    return message_text(prompt_text(attachments, question).content)
+
+
+def page_numbers(text: str) -> tuple[int, ...]:
+    """Return the numbers of the pages that a text has marks for, in order."""
+    return tuple(int(mark[1]) for mark in _PAGE.finditer(text))
+
+
+def marked_page(number: int, text: str) -> str:
+    """Return the text of a page below its mark."""
+    return f"[Page {number}]\n{text.strip()}"
+
+
+def chosen_pages(attachment: Attachment, numbers: Sequence[int]) -> Attachment | None:
+    """Return the attachment with these pages only, or None if the text has none of them."""
+    marks = list(_PAGE.finditer(attachment.text))
+    ends = [*(mark.start() for mark in marks[1:]), len(attachment.text)]
+    wanted = set(numbers)
+    pages = [
+        attachment.text[mark.start() : end].strip()
+        for mark, end in zip(marks, ends, strict=True)
+        if int(mark[1]) in wanted
+    ]
+    kept = sorted({int(mark[1]) for mark in marks} & wanted)
+    if not pages:
+        return None
+    return attachment.with_text("\n\n".join(pages), words.pages_part(_ranges(kept)))
+
+
+def first_part(attachment: Attachment, num_chars: int) -> Attachment:
+    """Return the attachment with at most this many characters, cut where a paragraph ends.
+
+    If the text has pages, whole pages are kept if at least one fits.
+    """
+    text = attachment.text
+    if num_chars >= len(text):
+        return attachment
+    marks = [mark for mark in _PAGE.finditer(text) if 0 < mark.start() <= num_chars]
+    if marks:
+        numbers = page_numbers(text[: marks[-1].start()])
+        part = chosen_pages(attachment, numbers)
+        if part is not None:
+            return part
+    cut = max((found.start() for found in _breaks(text, num_chars)), default=num_chars)
+    share = max(1, round(100 * cut / len(text)))
+    return attachment.with_text(text[:cut].rstrip(), words.first_share(share))
+
+
+def _breaks(text: str, num_chars: int) -> Iterable[re.Match[str]]:
+    return _BREAK.finditer(text, max(0, num_chars - 400), num_chars)
+
+
+def parse_pages(typed: str) -> tuple[int, ...]:
+    """Return the page numbers that a user typed, such as "1-3, 7"; empty if not understood."""
+    numbers: list[int] = []
+    for piece in re.split(r"[,;\s]+", re.sub(r"\s*[-\u2013\u2014]\s*", "-", typed.strip())):
+        found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
+        if found is None:
+            return ()
+        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
+    return tuple(numbers)
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return sorted numbers in short form, such as "1-3, 7", with a dash between."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}" if a == b else f"{a}\u2013{b}" for a, b in runs)

@@ -1,0 +1,190 @@
+"""The program of the extraction process: it reads one file after another, in steps.
+
+A call with `open` opens a file, each further call with `next` reads a part of it. The answer of a
+step has `done` and `total`, or the result with the text as its body, or `refused`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import sys
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.conversation.attachments import MAX_CHARS
+from app.extraction.markup import html_text
+from app.extraction.packages import Package, epub_text, word_text
+from app.extraction.plain import MAX_BYTES, decoded, tidied
+from app.extraction.refusal import RefusedFileError
+from app.words.attachments import Refused
+from engine.worker.frames import Frame
+from engine.worker.loop import answer_calls
+
+MAX_FILE_BYTES = 1 << 30
+_STEP_S = 0.3  # seconds that a step takes at least, if pages are left
+_HEAD = 4096
+_IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
+_SOUNDS = (
+    b"ID3",
+    b"OggS",
+    b"fLaC",
+    b"\xff\xfb",
+    b"\xff\xf3",
+    b"\xff\xf1",
+    b"\x1aE\xdf\xa3",
+    b"caff",
+    b"FORM",
+)
+_ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"(\xb5/\xfd")
+
+
+def main() -> None:
+    """Carry out calls until the input ends."""
+    _refuse_connections()
+    answer_calls(_Reading().answer, counts_cpu_time=False)
+
+
+def _refuse_connections() -> None:
+    """Make this process unable to open network connections or to write files, for good."""
+
+    def refuse(event: str, _: object) -> None:
+        if event.startswith("socket."):
+            raise PermissionError("this process opens no network connections")
+
+    sys.addaudithook(refuse)
+
+
+class _Reading:
+    """The file that is being read."""
+
+    def __init__(self) -> None:
+        self._steps: Iterator[Frame] = iter(())
+
+    def answer(self, call: Frame) -> Frame:
+        """Open a file, or read the next part of it."""
+        # Standard output carries the answers, and a library may print.
+        with contextlib.redirect_stdout(sys.stderr):
+            try:
+                path = call.header.get("open")
+                if path is not None:
+                    self._steps = _steps(Path(str(path)))
+                return next(self._steps)
+            except RefusedFileError as refusal:
+                return Frame({"refused": refusal.why.value})
+            except (MemoryError, RecursionError):
+                return Frame({"refused": Refused.TOO_COMPLEX.value})
+            except FileNotFoundError:
+                return Frame({"refused": Refused.MISSING.value})
+            except OSError:
+                return Frame({"refused": Refused.UNREADABLE.value})
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError):
+                return Frame({"refused": Refused.DAMAGED.value})
+
+
+def _steps(path: Path) -> Iterator[Frame]:
+    """Read a file. Yield the progress, then the result."""
+    size = _size(path)
+    with path.open("rb") as file:
+        head = file.read(_HEAD)
+    if b"%PDF-" in head[:1024]:
+        yield from _pdf_steps(path)
+        return
+    if head.startswith(b"PK\x03\x04"):
+        kind, text = _package_text(path)
+    else:
+        _refuse_media(head)
+        with path.open("rb") as file:
+            text = decoded(file.read(MAX_BYTES))
+        kind = "text"
+        if _is_html(path, text):
+            kind, text = "html", html_text(text)
+    is_cut = len(text) > MAX_CHARS or (kind == "text" and size > MAX_BYTES)
+    yield _result(kind, tidied(text[:MAX_CHARS]), is_cut=is_cut)
+
+
+def _size(path: Path) -> int:
+    """Return the size of a regular file, and refuse everything else."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        raise RefusedFileError(Refused.LINK)
+    if stat.S_ISDIR(status.st_mode):
+        raise RefusedFileError(Refused.FOLDER)
+    if not stat.S_ISREG(status.st_mode):
+        raise RefusedFileError(Refused.NO_FILE)
+    if not status.st_size:
+        raise RefusedFileError(Refused.EMPTY)
+    if status.st_size > MAX_FILE_BYTES:
+        raise RefusedFileError(Refused.TOO_LARGE)
+    return status.st_size
+
+
+def _result(kind: str, text: str, *, is_cut: bool, num_pages: int | None = None) -> Frame:
+    if not text.strip():
+        raise RefusedFileError(Refused.EMPTY)
+    header = {"kind": kind, "num_pages": num_pages, "is_cut": is_cut}
+    return Frame(header, text.encode("utf-8", "replace"))
+
+
+def _pdf_steps(path: Path) -> Iterator[Frame]:
+    # The import takes 0.2 s, so only PDF documents pay for it.
+    from app.extraction.pdf import PdfPages  # noqa: PLC0415
+
+    pages = PdfPages(path)
+    texts: list[str] = []
+    num_chars = 0
+    reported = time.monotonic()
+    for number, text in enumerate(pages, start=1):
+        if num_chars + len(text) > MAX_CHARS:
+            break
+        num_chars += len(text)
+        texts.append(text)
+        if time.monotonic() - reported > _STEP_S:
+            yield Frame({"done": number, "total": pages.num_pages})
+            reported = time.monotonic()
+    if not pages.num_with_text:
+        raise RefusedFileError(Refused.SCANNED)
+    text = "\n\n".join(filter(None, texts))
+    is_cut = len(texts) < pages.num_pages
+    yield _result("pdf", text, is_cut=is_cut, num_pages=pages.num_pages)
+
+
+def _package_text(path: Path) -> tuple[str, str]:
+    """Return the kind and the text of a ZIP file."""
+    package = Package(path)
+    names = package.names
+    if "word/document.xml" in names:
+        return "docx", word_text(package)
+    if "META-INF/container.xml" in names:
+        return "epub", epub_text(package)
+    if any(name.startswith(("xl/", "ppt/")) or name == "content.xml" for name in names):
+        raise RefusedFileError(Refused.OFFICE)
+    raise RefusedFileError(Refused.ARCHIVE)
+
+
+def _refuse_media(head: bytes) -> None:
+    """Refuse files of kinds that contain no text, by their first bytes."""
+    is_binary, is_riff = b"\0" in head, head[:4] == b"RIFF"
+    if is_binary and (head.startswith(_IMAGES) or (is_riff and head[8:12] == b"WEBP")):
+        raise RefusedFileError(Refused.IMAGE)
+    if head[4:8] == b"ftyp":
+        is_image = head[8:12] in (b"heic", b"heix", b"mif1", b"avif", b"msf1")
+        raise RefusedFileError(Refused.IMAGE if is_image else Refused.SOUND)
+    if is_binary and (is_riff or head.startswith(_SOUNDS)):
+        raise RefusedFileError(Refused.SOUND)
+    if head.startswith(_ARCHIVES):
+        raise RefusedFileError(Refused.ARCHIVE)
+    if head.startswith(b"\xd0\xcf\x11\xe0"):
+        raise RefusedFileError(Refused.OLD_OFFICE)
+    if head.startswith(b"{\\rtf"):
+        raise RefusedFileError(Refused.RICH_TEXT)
+
+
+def _is_html(path: Path, text: str) -> bool:
+    start = text[:200].lstrip().lower()
+    is_page = start.startswith(("<!doctype html", "<html"))
+    return is_page or path.suffix.lower() in (".html", ".htm", ".xhtml")

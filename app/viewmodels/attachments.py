@@ -1,0 +1,133 @@
+"""The chips of attached files, and the notes about them. No Qt, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from app.conversation.attachments import Attachment
+from app.viewmodels import figures
+from app.words import attachments as words, units
+from engine.events import TokensCounted
+from engine.types import ModelFacts
+
+# Tokens of the context that must stay free for the question and its answer. Of a short context, a
+# sixteenth.
+_RESERVED = 512
+_RESERVED_SHARE = 16
+_CHARS_PER_TOKEN = 4  # estimate for files that are too long to be counted
+_MAX_ETA_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chip:
+    """A file in the composer, or in a message."""
+
+    name: str
+    kind: str
+    details: str = ""  # pages, tokens and how far it is read, separated by dots
+    tip: str = ""
+    share: float | None = None  # share that the model has read, None if unknown
+    is_opening: bool = False  # True while its text is extracted
+
+
+@dataclass(frozen=True, slots=True)
+class FileSize:
+    """The tokens of one attached file, and how many of them are cached or fed."""
+
+    num_tokens: int
+    num_read: int
+
+    @property
+    def share(self) -> float:
+        return self.num_read / self.num_tokens if self.num_tokens else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """The files of a draft are too long for the model."""
+
+    num_tokens: int  # length of the prompt
+    over: int  # tokens above the limit
+    is_estimate: bool
+
+
+def file_sizes(
+    files: Sequence[Attachment], counted: TokensCounted | None, read: int
+) -> list[FileSize] | None:
+    """Return the size of each file, or None if the engine has not counted these files.
+
+    Args:
+        files: the attachments of the draft.
+        counted: the size of the next prompt.
+        read: number of tokens at the start of the prompt that are cached or fed.
+    """
+    if counted is None or len(counted.part_ends) != len(files) + 1:
+        return None
+    ends = counted.part_ends
+    return [
+        FileSize(end - start, min(max(0, read - start), end - start))
+        for start, end in pairwise(ends)
+    ]
+
+
+def excess_of(
+    files: Sequence[Attachment], counted: TokensCounted | None, facts: ModelFacts, *, far: bool
+) -> Excess | None:
+    """Return by how much the next prompt is too long because of its files, or None if it fits.
+
+    far: True if the files are so long that they are not counted.
+    """
+    limit = facts.context_len - min(_RESERVED, facts.context_len // _RESERVED_SHARE)
+    if far:
+        num_tokens = sum(len(one.text) for one in files) // _CHARS_PER_TOKEN
+        return Excess(num_tokens, num_tokens - limit, is_estimate=True)
+    if not files or counted is None or counted.num_tokens <= limit:
+        return None
+    return Excess(counted.num_tokens, counted.num_tokens - limit, is_estimate=False)
+
+
+def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) -> str:
+    tokens = units.tokens(excess.num_tokens)
+    over = figures.count(excess.over)
+    if excess.is_estimate:
+        tokens, over = (
+            units.tokens(figures.about(excess.num_tokens)),
+            f"{figures.about(excess.over):,}",
+        )
+    if len(files) == 1:
+        return words.too_long(files[0].name, model_name=model_name, num_tokens=tokens, over=over)
+    return words.all_too_long(model_name=model_name, num_tokens=tokens, over=over)
+
+
+def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
+    """Return the chip of a file in the composer. counts: True if its size will be known soon."""
+    parts = [file.part or (words.num_pages(file.num_pages) if file.num_pages else "")]
+    if size is not None:
+        parts.append(units.tokens(size.num_tokens))
+        percent = int(100 * size.share)
+        parts.append(words.read(percent) if percent else "")
+    elif counts:
+        parts.append(words.COUNTING)
+    details = " · ".join(filter(None, parts))
+    return Chip(
+        name=file.name,
+        kind=file.kind,
+        details=details,
+        tip=f"{file.name}\n{details}",
+        share=None if size is None else size.share,
+    )
+
+
+def sent_chip(file: Attachment) -> Chip:
+    details = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
+    return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
+
+
+def seconds_left(*, done: int, total: int, spent_s: float) -> int | None:
+    """Return the expected seconds until `total`, or None if they cannot be estimated yet."""
+    if done <= 0 or spent_s <= 0:
+        return None
+    left = (total - done) * spent_s / done
+    return max(1, round(left)) if left <= _MAX_ETA_S else None

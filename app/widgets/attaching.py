@@ -1,0 +1,130 @@
+"""The chat pane's part for attached files: chips, offers, opening and dropping. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import QMimeData, QObject, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QWidget
+
+from app.controllers.core import Core
+from app.conversation.attachments import Attachment
+from app.conversation.tree import NodeId
+from app.widgets.composer import Composer
+from app.widgets.dialogs import ask_for_files
+from app.widgets.long_files import LongFiles
+from app.words import attachments as words
+from engine.types import ConversationId
+
+
+class Attaching(QObject):
+    """The connection of the composer's files to their controller."""
+
+    said = Signal(str)  # argument: a sentence for the user
+
+    def __init__(self, core: Core, composer: Composer, offer: LongFiles, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._core = core
+        self._files = core.attachments
+        self._composer = composer
+        self._offer = offer
+        self._window = parent
+        self._files.changed.connect(self._on_changed)
+        self._files.said.connect(self.said)
+        composer.files.removed.connect(self._remove)
+        composer.files.moved.connect(self._move)
+        composer.files.opened.connect(self._open_draft_file)
+        composer.files_added.connect(self.attach)
+        composer.attach_button.clicked.connect(self.choose)
+        offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
+        offer.pages_requested.connect(self._use_pages)
+        offer.model_requested.connect(self._use_model)
+
+    def choose(self) -> None:
+        """Ask for files, and attach them."""
+        ask_for_files(self._window, self.attach)
+
+    def attach(self, paths: Iterable[Path]) -> None:
+        self._files.attach(self._shown, tuple(paths))
+        self._composer.edit.setFocus()
+
+    def drop(self, mime: QMimeData) -> None:
+        """Attach dropped files, and load dropped models. A dropped web address is refused."""
+        paths = local_paths(mime)
+        if paths:
+            self._core.open_files(paths)
+            self._composer.edit.setFocus()
+        else:
+            self.said.emit(words.MESSAGE_LINK)
+
+    def refresh(self) -> None:
+        """Show the files of the conversation on show."""
+        files = self._files
+        self._composer.show_files(files.chips)
+        card = files.fitting_model
+        self._offer.show_offer(
+            files.excess_note,
+            has_pages=files.has_pages,
+            model_name="" if card is None else card.name,
+        )
+
+    def may_send(self) -> bool:
+        """Return True if the files can be sent. Otherwise say why not."""
+        if self._files.is_opening(self._shown):
+            self.said.emit(words.WAIT)
+            return False
+        if self._files.excess is not None:
+            self.said.emit(self._files.excess_note)
+            return False
+        return True
+
+    def open_sent_file(self, key: str, place: int) -> None:
+        """Open a file of a sent message in its own app."""
+        node = self._core.desk.get(self._shown).nodes[NodeId(key)]
+        self._open(node.attachments[place])
+
+    @property
+    def _shown(self) -> ConversationId:
+        return self._core.library.current
+
+    def _on_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self.refresh()
+
+    def _remove(self, place: int) -> None:
+        self._files.remove(self._shown, place)
+
+    def _move(self, place: int, to: int) -> None:
+        self._files.move(self._shown, place, to)
+
+    def _open_draft_file(self, place: int) -> None:
+        files = self._core.desk.get(self._shown).draft_attachments
+        if place < len(files):
+            self._open(files[place])
+
+    def _open(self, file: Attachment) -> None:
+        path = Path(file.source) if file.source else None
+        if path is None or not path.is_file():
+            self.said.emit(words.source_gone(file.name))
+        else:
+            QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+    def _use_pages(self, numbers: tuple[int, ...]) -> None:
+        if not self._files.use_pages(self._shown, numbers):
+            self.said.emit(words.BAD_PAGES)
+
+    def _use_model(self) -> None:
+        card = self._files.fitting_model
+        if card is not None:
+            self._core.models.choose(card.path)
+
+
+def has_droppable(mime: QMimeData) -> bool:
+    """Return True for files, and for a web address, which is refused with a sentence."""
+    return mime.hasUrls()
+
+
+def local_paths(mime: QMimeData) -> tuple[Path, ...]:
+    return tuple(Path(url.toLocalFile()) for url in mime.urls() if url.isLocalFile())

@@ -1,0 +1,251 @@
+"""The chips of attached files above the text of the composer. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFontMetricsF,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QScrollArea, QWidget
+from typing_extensions import override
+
+from app.theme.icons import Icon
+from app.theme.palette import Theme
+from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.viewmodels.attachments import Chip
+from app.widgets.icon_button import IconButton
+from app.widgets.menu import Menu, pop_up
+from app.words import attachments as words
+
+_WIDTH, _HEIGHT = 224, 44
+_ICON = 18
+_MAX_ROWS = 3
+
+
+class FileChip(QAbstractButton):
+    """An attached file: icon, name, details, and a bar with the share that the model has read.
+
+    Return opens the file, Delete removes it, Alt+Left and Alt+Right move it.
+    """
+
+    removed = Signal(int)  # argument: place of the chip
+    opened = Signal(int)
+    moved = Signal(int, int)  # arguments: place of the chip, new place
+    dropped = Signal(int, QPoint)  # arguments: place of the chip, position in the parent
+
+    def __init__(self, theme: Theme, place: int, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.place = place
+        self.chip = Chip(name="", kind="")
+        self._pressed_at: QPoint | None = None
+        self._is_dragged = False
+        self.setFixedSize(_WIDTH, _HEIGHT)
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
+        self.close_button = IconButton(theme, Icon.CLOSE, words.REMOVE, self)
+        self.close_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        inset = (_HEIGHT - Size.CONTROL) // 2
+        self.close_button.move(_WIDTH - Size.CONTROL - inset + Space.XS, inset)
+        self.close_button.clicked.connect(lambda: self.removed.emit(self.place))
+        self.clicked.connect(lambda: self.opened.emit(self.place))
+        theme.changed.connect(self.update)
+
+    def show_chip(self, chip: Chip) -> None:
+        if chip == self.chip:
+            return
+        self.chip = chip
+        self.setToolTip(chip.tip)
+        self.setAccessibleName(f"{chip.name}, {chip.details}" if chip.details else chip.name)
+        self.update()
+
+    @override
+    def paintEvent(self, e: QPaintEvent) -> None:
+        colors, chip = self._theme.colors, self.chip
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        box = QRectF(self.rect()).adjusted(1, 1, -1, -1)
+        focused = self.hasFocus()
+        painter.setPen(
+            QPen(QColor(colors.accent if focused else colors.border), 2 if focused else 1)
+        )
+        painter.setBrush(QColor(colors.hover if self.underMouse() else colors.canvas))
+        painter.drawRoundedRect(box, Radius.CODE, Radius.CODE)
+        icon = QRectF(Space.M, (_HEIGHT - _ICON) / 2, _ICON, _ICON)
+        self._theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
+        left = icon.right() + Space.S
+        width = self.close_button.x() - left
+        self._paint_line(painter, Type.UI, colors.text, QRectF(left, 5, width, 18), chip.name)
+        details = QRectF(left, 22, width, 16)
+        self._paint_line(painter, Type.SMALL, colors.secondary, details, chip.details)
+        if chip.share is not None and chip.share < 1:
+            self._paint_bar(painter, box, chip.share)
+
+    def _paint_line(
+        self, painter: QPainter, style: TextStyle, color: str, rect: QRectF, text: str
+    ) -> None:
+        font = self.font()
+        font.setPixelSize(style.size)
+        painter.setFont(font)
+        painter.setPen(QColor(color))
+        shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, rect.width())
+        painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
+
+    def _paint_bar(self, painter: QPainter, box: QRectF, share: float) -> None:
+        colors = self._theme.colors
+        line = QRectF(box.left() + Space.M, box.bottom() - 4, box.width() - 2 * Space.M, 2)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(colors.border))
+        painter.drawRoundedRect(line, 1, 1)
+        line.setWidth(line.width() * share)
+        painter.setBrush(QColor(colors.accent))
+        painter.drawRoundedRect(line, 1, 1)
+
+    @override
+    def keyPressEvent(self, e: QKeyEvent) -> None:
+        steps = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        if e.key() in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
+            self.removed.emit(self.place)
+        elif e.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self.opened.emit(self.place)
+        elif e.modifiers() & Qt.KeyboardModifier.AltModifier and e.key() in steps:
+            self.moved.emit(self.place, self.place + steps[Qt.Key(e.key())])
+        else:
+            super().keyPressEvent(e)
+
+    @override
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        menu, place = Menu(self), self.place
+        if not self.chip.is_opening:
+            menu.addAction(words.OPEN, lambda: self.opened.emit(place))
+            menu.addAction(words.MOVE_LEFT, lambda: self.moved.emit(place, place - 1))
+            menu.addAction(words.MOVE_RIGHT, lambda: self.moved.emit(place, place + 1))
+        menu.addAction(words.REMOVE, lambda: self.removed.emit(place))
+        pop_up(menu, event.globalPos())
+
+    @override
+    def mousePressEvent(self, e: QMouseEvent) -> None:
+        super().mousePressEvent(e)
+        self._pressed_at, self._is_dragged = e.position().toPoint(), False
+
+    @override
+    def mouseMoveEvent(self, e: QMouseEvent) -> None:
+        super().mouseMoveEvent(e)
+        if self._pressed_at is None or self.chip.is_opening:
+            return
+        moved = e.position().toPoint() - self._pressed_at
+        if moved.manhattanLength() >= QApplication.startDragDistance():
+            self._is_dragged = True
+            self.raise_()
+        if self._is_dragged:
+            self.move(self.pos() + moved)
+
+    @override
+    def mouseReleaseEvent(self, e: QMouseEvent) -> None:
+        was_dragged, self._pressed_at = self._is_dragged, None
+        self._is_dragged = False
+        if was_dragged:
+            self.setDown(False)
+            self.dropped.emit(self.place, self.geometry().center())
+        else:
+            super().mouseReleaseEvent(e)
+
+
+class FileChips(QScrollArea):
+    """The chips of a draft, in rows. More than a few rows scroll. Hidden without files."""
+
+    removed = Signal(int)  # argument: place of a chip
+    opened = Signal(int)
+    moved = Signal(int, int)  # arguments: place of a chip, new place
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._chips: list[FileChip] = []
+        self._inner = QWidget(self)
+        self.setWidget(self._inner)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setAccessibleName(words.ATTACHED)
+        self.hide()
+
+    @property
+    def chips(self) -> list[FileChip]:
+        return self._chips
+
+    def show_chips(self, chips: Sequence[Chip]) -> None:
+        """Show these chips. A chip widget stays if only its content changes."""
+        count = len(self._chips)
+        for place in range(count, len(chips)):
+            self._chips.append(self._make(place))
+        for widget in self._chips[len(chips) :]:
+            widget.hide()
+            widget.deleteLater()
+        del self._chips[len(chips) :]
+        for widget, chip in zip(self._chips, chips, strict=True):
+            widget.show_chip(chip)
+        self.setVisible(bool(chips))
+        if len(chips) != count:
+            self._place()
+
+    def _make(self, place: int) -> FileChip:
+        chip = FileChip(self._theme, place, self._inner)
+        chip.removed.connect(self._on_removed)
+        chip.opened.connect(self.opened)
+        chip.moved.connect(self._on_moved)
+        chip.dropped.connect(self._on_dropped)
+        chip.show()
+        return chip
+
+    def _on_removed(self, place: int) -> None:
+        had_focus = self._chips[place].hasFocus()
+        self.removed.emit(place)
+        if had_focus and self._chips:
+            self._chips[min(place, len(self._chips) - 1)].setFocus()
+
+    def _on_moved(self, place: int, to: int) -> None:
+        had_focus = self._chips[place].hasFocus()
+        self.moved.emit(place, to)
+        if had_focus and 0 <= to < len(self._chips):
+            self._chips[to].setFocus()
+
+    def _on_dropped(self, place: int, at: QPoint) -> None:
+        rects = [self._rect(i) for i in range(len(self._chips))]
+        near = min(range(len(rects)), key=lambda i: (rects[i].center() - at).manhattanLength())
+        self._place()
+        self.moved.emit(place, near)
+
+    def _rect(self, place: int) -> QRect:
+        column = max(1, (self.width() + Space.S) // (_WIDTH + Space.S))
+        row, at = divmod(place, column)
+        return QRect(at * (_WIDTH + Space.S), row * (_HEIGHT + Space.S), _WIDTH, _HEIGHT)
+
+    def _place(self) -> None:
+        if not self._chips:
+            return
+        for place, chip in enumerate(self._chips):
+            chip.move(self._rect(place).topLeft())
+        height = self._rect(len(self._chips) - 1).bottom() + 1
+        self._inner.resize(self.viewport().width(), height)
+        most = _MAX_ROWS * (_HEIGHT + Space.S)
+        self.setFixedHeight(min(height, most))
+
+    @override
+    def sizeHint(self) -> QSize:
+        return QSize(_WIDTH, self.height())
+
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        super().resizeEvent(arg__1)
+        self._place()

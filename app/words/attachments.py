@@ -1,0 +1,141 @@
+"""Texts about files that are attached to a message."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+UNNAMED: Final = "Untitled"
+ATTACH: Final = "Attach Files…"
+ATTACH_TITLE: Final = "Attach Files"
+ATTACHED: Final = "Attached files"
+COUNTING: Final = "Counting…"
+OPENING: Final = "Opening…"
+REMOVE: Final = "Remove"
+OPEN: Final = "Open"
+MOVE_LEFT: Final = "Move Left"
+MOVE_RIGHT: Final = "Move Right"
+DROP_HERE: Final = "Drop to attach"
+FIRST_PART: Final = "Use First Part"
+CHOOSE_PAGES: Final = "Choose Pages…"
+PAGES_LABEL: Final = "Pages, for example 1-20, 35:"
+WAIT: Final = "Wait until the files are opened, then send."
+MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then attach it."
+NO_ATTACHMENT: Final = "The file could not be attached."
+NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
+BAD_PAGES: Final = "The file has none of these pages."
+SOURCE_GONE: Final = "is not at its place any more. Its text stays attached."
+
+
+class Refused(StrEnum):
+    """The reasons why a file is not attached."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    FOLDER = "folder"
+    LINK = "link"
+    NO_FILE = "no_file"
+    EMPTY = "empty"
+    BINARY = "binary"
+    ENCODING = "encoding"
+    IMAGE = "image"
+    SOUND = "sound"
+    ARCHIVE = "archive"
+    OFFICE = "office"
+    OLD_OFFICE = "old_office"
+    RICH_TEXT = "rich_text"
+    DAMAGED = "damaged"
+    ENCRYPTED = "encrypted"
+    SCANNED = "scanned"
+    TOO_LARGE = "too_large"
+    TOO_COMPLEX = "too_complex"
+    STOPPED = "stopped"
+
+
+# Sentences that begin with the name of the file.
+_SENTENCES: Final = {
+    Refused.MISSING: "does not exist any more.",
+    Refused.UNREADABLE: "can’t be read. Check its permissions.",
+    Refused.FOLDER: "is a folder. Attach the files in it.",
+    Refused.LINK: "is a link. Attach the file that it points to.",
+    Refused.NO_FILE: "is not a file.",
+    Refused.EMPTY: "contains no text.",
+    Refused.BINARY: "contains no text that can be read.",
+    Refused.ENCODING: "has an unknown text encoding. Save it as UTF-8, then attach it.",
+    Refused.IMAGE: "is an image. Models here read text only: describe it, or paste its text.",
+    Refused.SOUND: "is a recording. Models here read text only: attach its transcript.",
+    Refused.ARCHIVE: "is an archive. Unpack it, then attach the files in it.",
+    Refused.OFFICE: "is of a kind that can’t be read yet. Save it as PDF, CSV or text.",
+    Refused.OLD_OFFICE: "is an old or protected Office file. Save it as .docx or PDF without a password.",
+    Refused.RICH_TEXT: "is rich text. Save it as .docx or as plain text.",
+    Refused.DAMAGED: "is damaged. Try to open it in its own app and save it again.",
+    Refused.ENCRYPTED: "is protected by a password. Save a copy without it.",
+    Refused.SCANNED: "contains pictures of pages, not text. Run text recognition on it first.",
+    Refused.TOO_LARGE: "is too large. Attach a part of it.",
+    Refused.TOO_COMPLEX: "takes too much time or memory to read. Save it as plain text.",
+    Refused.STOPPED: "was not attached.",
+}
+
+
+def refused(name: str, why: Refused) -> str:
+    return f"“{name}” {_SENTENCES[why]}"
+
+
+def many_refused(first: str, others: int) -> str:
+    """Return a note about several refused files. first: the sentence about the first one."""
+    more = "1 other file was" if others == 1 else f"{others:,} other files were"
+    return f"{first} {more} not attached either." if others else first
+
+
+def too_many(number: int, limit: int) -> str:
+    return f"{number:,} files are too many: a message can have {limit}."
+
+
+def already(name: str) -> str:
+    return f"“{name}” is already attached."
+
+
+def cut_at(name: str, num_chars: int) -> str:
+    return f"“{name}” is very long: its first {num_chars:,} characters were attached."
+
+
+def attached(name: str, part: str) -> str:
+    return f"[{name}, {part}]" if part else f"[{name}]"
+
+
+def pages_part(ranges: str) -> str:
+    return f"Page {ranges}" if ranges.isdigit() else f"Pages {ranges}"
+
+
+def first_share(percent: int) -> str:
+    return f"First {percent} %"
+
+
+def num_pages(number: int) -> str:
+    return "1 page" if number == 1 else f"{number:,} pages"
+
+
+def reading(name: str, *, percent: int, seconds: int | None) -> str:
+    left = "" if seconds is None else f", {seconds:,} s left"
+    return f"Reading {name}, {percent} %{left}"
+
+
+def read(percent: int) -> str:
+    """Return the share of a file that the model has read, for its chip."""
+    return "read" if percent >= 100 else f"{percent} % read"
+
+
+def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:
+    return f"“{name}” is too long for {model_name}: {num_tokens}, {over} too many."
+
+
+def all_too_long(*, model_name: str, num_tokens: str, over: str) -> str:
+    return f"The files are too long for {model_name}: {num_tokens}, {over} too many."
+
+
+def use_model(name: str) -> str:
+    return f"Use {name}"
+
+
+def source_gone(name: str) -> str:
+    return f"“{name}” {SOURCE_GONE}"

@@ -1,0 +1,171 @@
+"""Files attached in the window: chips, sending, removing, dropping."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QWidget
+
+from app.widgets.commands import CommandId
+from app.words import attachments as words
+from tests.fakes.stage import Stage
+
+Key = Qt.Key
+
+
+def urls(*paths: Path) -> QMimeData:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile(str(path)) for path in paths])
+    return mime
+
+
+def drag_over(widget: QWidget, mime: QMimeData) -> QDragEnterEvent:
+    event = QDragEnterEvent(
+        widget.rect().center(),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    QApplication.sendEvent(widget, event)
+    return event
+
+
+def drop_on(widget: QWidget, mime: QMimeData) -> None:
+    drag_over(widget, mime)
+    event = QDropEvent(
+        QPointF(widget.rect().center()),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    QApplication.sendEvent(widget, event)
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.txt"
+    path.write_text("The meeting is on Monday.", encoding="utf-8")
+    return path
+
+
+def names(stage: Stage) -> list[str]:
+    return [chip.chip.name for chip in stage.composer.files.chips]
+
+
+def attach(stage: Stage, *paths: Path) -> None:
+    drop_on(stage.window, urls(*paths))
+    stage.wait_until(lambda: not stage.rig.core.attachments.is_opening(stage.rig.library.current))
+    stage.settle()
+
+
+def test_dropped_file_becomes_a_chip_and_stands_before_the_question(
+    stage: Stage, notes: Path
+) -> None:
+    attach(stage, notes)
+    assert names(stage) == ["notes.txt"]
+
+    stage.send("When is it?")
+
+    message = stage.engine.submitted[-1].messages[-1]
+    assert message.content.startswith("File: notes.txt\n```\nThe meeting is on Monday.\n```\n\n")
+    assert message.content.endswith("When is it?")
+    assert message.part_ends == (message.content.index("When"),)
+    assert names(stage) == []
+    assert stage.items[0].text == "When is it?"
+    assert [chip.name for chip in stage.items[0].files] == ["notes.txt"]
+
+
+def test_draft_with_files_survives_a_visit_to_another_chat(stage: Stage, notes: Path) -> None:
+    stage.chat("Hello", "Hi")
+    attach(stage, notes)
+    stage.run(CommandId.NEW_CHAT)
+    assert names(stage) == []
+
+    stage.click_row("Hello")
+
+    assert names(stage) == ["notes.txt"]
+
+
+def test_outline_shows_while_files_are_over_the_window(stage: Stage, notes: Path) -> None:
+    outline = stage.window.outline
+    assert drag_over(stage.window, urls(notes)).isAccepted()
+    assert outline.isVisible()
+
+    QApplication.sendEvent(stage.window, QDragLeaveEvent())
+
+    assert not outline.isVisible()
+
+
+def test_pasted_file_is_attached(stage: Stage, notes: Path) -> None:
+    QGuiApplication.clipboard().setMimeData(urls(notes))
+    stage.run(CommandId.PASTE)
+    stage.wait_until(lambda: names(stage) == ["notes.txt"])
+
+
+def test_removed_file_comes_back_with_undo(stage: Stage, notes: Path) -> None:
+    attach(stage, notes)
+    QTest.mouseClick(stage.composer.files.chips[0].close_button, Qt.MouseButton.LeftButton)
+    assert names(stage) == []
+
+    stage.rig.core.undo.undo_newest()
+
+    assert names(stage) == ["notes.txt"]
+
+
+def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.md"
+    other.write_text("# Other", encoding="utf-8")
+    attach(stage, notes, other)
+    first = stage.composer.files.chips[0]
+    first.setFocus()
+    QTest.keyClick(first, Key.Key_Right, Qt.KeyboardModifier.AltModifier)
+    assert names(stage) == ["other.md", "notes.txt"]
+
+    QTest.keyClick(stage.composer.files.chips[1], Key.Key_Delete)
+
+    assert names(stage) == ["other.md"]
+
+
+def test_refused_files_are_named_in_one_sentence(stage: Stage, notes: Path, tmp_path: Path) -> None:
+    image = tmp_path / "photo.png"
+    image.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\r")
+    attach(stage, image, tmp_path, notes)
+
+    assert names(stage) == ["notes.txt"]
+    assert stage.window.toast.text.startswith("“photo.png” is an image.")
+    assert "1 other file was not attached" in stage.window.toast.text
+
+
+def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:
+    drop_on(stage.window, urls(*(Path(f"/nowhere/{n}") for n in range(20_000))))
+
+    assert stage.window.toast.text == words.too_many(20_000, 50)
+    assert names(stage) == []
+
+
+def test_queued_message_keeps_its_files(stage: Stage, notes: Path) -> None:
+    stage.send("One")
+    attach(stage, notes)
+    stage.send("Two")
+    assert names(stage) == []
+
+    stage.answer("1")
+
+    message = stage.engine.submitted[-1].messages[-1]
+    assert message.content.startswith("File: notes.txt")
+    assert message.content.endswith("Two")
+
+
+def test_file_alone_can_be_sent_and_its_question_edited(stage: Stage, notes: Path) -> None:
+    attach(stage, notes)
+    QTest.keyClick(stage.composer.edit, Key.Key_Return)
+    stage.settle()
+
+    assert stage.engine.submitted[-1].messages[-1].content.startswith("File: notes.txt")
+    assert stage.rig.core.desk.get(stage.rig.library.current).title == "notes.txt"
