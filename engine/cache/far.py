@@ -75,6 +75,11 @@ class FarCaches(ABC):
     def nbytes(self) -> int:
         """Number of bytes of the K/V buffers of all other stages together."""
 
+    @property
+    @abstractmethod
+    def has_state(self) -> bool:
+        """True if a layer of another stage has auxiliary state."""
+
     @abstractmethod
     def cut(self, num_tokens: int) -> None:
         """Remove the tokens after num_tokens."""

@@ -134,7 +134,7 @@ def roomy(num_tokens: int) -> int:
 
     The capacity is an eighth more than num_tokens, rounded up to a multiple of STEP.
     """
-    return _round_up(num_tokens + num_tokens // 8)
+    return round_up(num_tokens + num_tokens // 8)
 
 
 def max_roomy(capacity: int) -> int:
@@ -168,9 +168,7 @@ def growth(leaves: Leaves, num_tokens: int) -> int:
     return needed
 
 
-def append_slices(
-    leaves: Leaves, parts: Sequence[KvPart], num_tokens: int, room: int
-) -> int:
+def append_slices(leaves: Leaves, parts: Sequence[KvPart], num_tokens: int, room: int) -> int:
     """Append slices of K/V to the leaves. Each leaf then holds num_tokens tokens.
 
     A buffer with enough capacity is written in place. Any other buffer is concatenated with the
@@ -190,7 +188,7 @@ def append_slices(
         if capacity(leaf) >= num_tokens:
             _write((leaf.keys, leaf.values), leaf.offset, added)
         else:
-            _grow(leaf, added, num_tokens, _round_up(max(room, num_tokens)))
+            _grow(leaf, added, num_tokens, round_up(max(room, num_tokens)))
         leaf.offset = num_tokens
     evaluate(leaves.buffers)
     appended = sum(tree_bytes(part.leaves) for part in parts)
@@ -223,7 +221,8 @@ def _slice(tree: object, start: int, end: int) -> object:
     return map_arrays(lambda x: owned(x[..., start:end, :]), tree)
 
 
-def _round_up(num_tokens: int) -> int:
+def round_up(num_tokens: int) -> int:
+    """Return num_tokens, rounded up to a multiple of STEP."""
     return -(-num_tokens // STEP) * STEP
 
 

@@ -56,7 +56,7 @@ def capture(
     """
     states = tuple(_detached(leaf) for leaf in leaves.aux)
     kept_logits = None if logits is None else owned(logits)
-    far = tuple(caches.capture() for caches in leaves.far)
+    far = tuple(caches.capture() for caches in leaves.far if caches.has_state)
     return Snapshot(num_tokens, kind, states, kept_logits, far)
 
 
@@ -64,7 +64,7 @@ def restore(leaves: Leaves, snapshot: Snapshot) -> None:
     """Restore captured state into the leaves. The snapshot stays valid for later restores."""
     for leaf, state in zip(leaves.aux, snapshot.states, strict=True):
         leaf.state = map_arrays(_copy if leaf.writes_in_place else _same, state)
-    for caches, state in zip(leaves.far, snapshot.far, strict=True):
+    for caches, state in zip(leaves.far, snapshot.far, strict=False):
         caches.restore(state)
 
 

@@ -226,6 +226,11 @@ class MergedRows:
         self._rows = rows
         self._pass = _Pass(0, [])  # the newest pass; its length includes padding
 
+    @property
+    def states(self) -> list[object]:
+        """The merged recurrent states."""
+        return [states.merged.cache for states in self._states]
+
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # The positions of the new tokens are equal in all layers. Compute them once per pass.
         self._positions.offset = self._find_offset()

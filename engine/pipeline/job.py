@@ -90,6 +90,9 @@ class StageHost(Protocol):
     def await_wake(self) -> bool:
         """Block a resting follower, without use of the processor, until rank 0 wakes it.
 
+        A follower rests once it is ready. Each call of wake_others lets one call return, also if
+        wake_others is called first.
+
         Returns:
             False if the follower must end instead.
         """

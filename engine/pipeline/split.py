@@ -70,7 +70,11 @@ class PartOfModel(ModelAdapter):
         return super().new_caches()
 
     def pass_through(
-        self, input_ids: mx.array, caches: Sequence[object], received: Sequence[mx.array]
+        self,
+        input_ids: mx.array,
+        caches: Sequence[object],
+        received: Sequence[mx.array],
+        num_tokens: int | mx.array,
     ) -> tuple[mx.array, tuple[mx.array, ...]]:
         """Run the own layers. Lazy.
 
@@ -78,13 +82,14 @@ class PartOfModel(ModelAdapter):
             input_ids: token ids of shape (B, L).
             caches: caches of the own layers.
             received: what the stage before sent. Empty for the first stage.
+            num_tokens: number of tokens of each row before the pass.
 
         Returns:
             The logits, which are of use on the last stage only, and what the next stage receives.
         """
         self._hand.received = received
         try:
-            logits = self.run_whole(input_ids, self._with_places(caches))
+            logits = self.run_whole(input_ids, self._with_places(caches, num_tokens))
             return logits, self._hand.sent
         finally:
             self._hand.received, self._hand.sent = (), ()
@@ -103,10 +108,7 @@ class PartOfModel(ModelAdapter):
             for shape, dtype in zip(crossing.shapes, crossing.dtypes, strict=True)
         ]
 
-    def _with_places(self, caches: Sequence[object]) -> list[object]:
-        num_tokens = next(
-            (n for leaf in leaves_of(caches) if isinstance(n := _offset(leaf), int)), 0
-        )
+    def _with_places(self, caches: Sequence[object], num_tokens: int | mx.array) -> list[object]:
         every: list[object] = []
         for shown, foreign in zip(self._shown, self._foreign, strict=True):
             if shown is None:
@@ -178,12 +180,8 @@ def _kind(cache: object) -> tuple[object, ...]:
     return type(cache), getattr(cache, "max_size", None), getattr(cache, "chunk_size", None)
 
 
-def _offset(leaf: object) -> object:
-    return getattr(leaf, "offset", None)
-
-
-def _stand_at(cache: object, num_tokens: int) -> None:
+def _stand_at(cache: object, num_tokens: int | mx.array) -> None:
     """Let an empty cache of a skipped layer state a number of tokens."""
     for leaf in leaves_of([cache]):
-        if isinstance(vars(leaf).get("offset"), int):
+        if "offset" in vars(leaf):
             vars(leaf)["offset"] = num_tokens

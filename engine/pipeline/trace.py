@@ -13,7 +13,7 @@ layer stays the same object in the same place, so the model's own code finds in 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -76,10 +76,10 @@ class LayerTrace:
 
 def layers_of(model: nn.Module) -> list[nn.Module]:
     """Return the layers of a model, in the order in which they run."""
-    layers = getattr(model, "layers", None)
+    layers: Any = getattr(model, "layers", None)
     if not isinstance(layers, (list, tuple)) or not layers:
         raise UnsplittableError("its layers are not in one list")
-    found = cast("list[Any]", list(layers))
+    found = list(cast("list[Any]", layers))
     if not all(isinstance(layer, nn.Module) for layer in found):
         raise UnsplittableError("some of its layers are missing")
     if len({id(layer) for layer in found}) != len(found):
@@ -107,7 +107,7 @@ class _Calls:
 
 
 @contextmanager
-def _watched(layers: Sequence[nn.Module]) -> Iterator[_Calls]:
+def _watched(layers: Sequence[nn.Module]) -> Generator[_Calls]:
     calls = _Calls()
     kinds = [type(layer) for layer in layers]
 
