@@ -81,6 +81,7 @@ from engine.memory import (
     wire_weights,
 )
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
+from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
 from engine.pulse import Pulse
 from engine.runner.history import History
@@ -99,6 +100,7 @@ def run_core(
     commands: SimpleQueue[Command],
     emit: Callable[[Event], None],
     pulse: Pulse,
+    opener: ModelOpener = WHOLE,
 ) -> None:
     """Run the engine loop until a Shutdown command. The engine thread calls this function.
 
@@ -107,11 +109,12 @@ def run_core(
         commands: the queue that Engine.send fills from other threads.
         emit: called with each event, on the engine thread. It must neither block nor raise.
         pulse: tells another thread how long the current piece of work has lasted.
+        opener: the way in which models are loaded.
     """
     if config.on_cpu:
         mx.set_default_device(mx.Device(mx.cpu))
     try:
-        EngineCore(config, commands, emit, pulse).run()
+        EngineCore(config, commands, emit, pulse, opener).run()
     finally:
         # MLX streams belong to a thread. A thread that ends without clearing its streams makes the
         # process abort at exit.
@@ -130,8 +133,10 @@ class EngineCore:
         commands: SimpleQueue[Command],
         emit: Callable[[Event], None],
         pulse: Pulse,
+        opener: ModelOpener = WHOLE,
     ) -> None:
         self._config = config
+        self._opener = opener
         self._commands = commands
         self._emit = emit
         self._pulse = pulse
@@ -260,8 +265,11 @@ class EngineCore:
             # Wake up even while idle: other programs may need the cache's memory, or the model's.
             wakes = self._watch is not None or self._unload_after_s is not None
             timeout = self._config.memory_check_s if wakes else None
-            if wait:
+            if wait and self._commands.empty():
                 self._pulse.rest()
+                rest_in_s = self._opener.rest()
+                if rest_in_s is not None:
+                    timeout = min(rest_in_s, timeout or rest_in_s)
             return self._commands.get(block=wait, timeout=timeout)
         except Empty:
             return None
@@ -405,7 +413,7 @@ class EngineCore:
         path, kv_bits = Path(command.path), command.kv_bits or self._config.kv_bits
         limit_memory(self._config)
         try:
-            namespace = namespace_of(path, kv_bits)
+            namespace = namespace_of(path, kv_bits, self._opener)
             if namespace != self._namespace:
                 self._drop_cache()
             # Set this before _serve, which may create a cache and then raise an error.
@@ -415,6 +423,7 @@ class EngineCore:
                 lambda done, total: self._report_loading(path, done, total),
                 kv_bits=kv_bits,
                 context_len=command.context_len,
+                opener=self._opener,
             )
             self._serve(model)
         except LoadAbandonedError:
@@ -438,7 +447,10 @@ class EngineCore:
         if self.cache is None:
             self.cache = self._make_cache(model)
         drafter = make_drafter(model, self._history)
-        self._disk_space.open(self.cache, model.layout, model.adapter.new_caches, self._namespace)
+        if not model.others:
+            self._disk_space.open(
+                self.cache, model.layout, model.adapter.new_caches, self._namespace
+            )
         runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
         runner.disk = self.disk
         self._serving = Serving(
@@ -452,7 +464,7 @@ class EngineCore:
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
         """Create an empty prefix cache for a model. Pin the pinned conversations in it."""
-        budget = cache_budget(self._config, model.facts.weight_bytes)
+        budget = cache_budget(self._config, model.own_weight_bytes)
         if self._config.cache_budget_bytes is None:
             self._watch = MemoryWatch(self._config, budget)
         cache = PrefixCache(
@@ -460,6 +472,7 @@ class EngineCore:
             budget_bytes=budget,
             max_hot=self._config.max_hot,
             on_fault=self._mark_faulted,
+            far_budgets=[stage.budget_bytes for stage in model.others],
         )
         for conversation_id in self._pinned:
             cache.pin(conversation_id, pinned=True)

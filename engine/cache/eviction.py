@@ -6,11 +6,15 @@ the parked caches, and reports the changed nodes to the policy.
 
 Counting all held bytes visits every node. Therefore each count records the free room in the budget.
 All bytes are counted again only when requests have added more bytes than this room.
+
+If the model is divided into stages, each stage has a budget of its own. The stage with the least free
+room decides. The sizes of victims count the bytes of all stages, so evicting continues until every
+stage has room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from engine.cache.holdings import Holdings
@@ -45,12 +49,14 @@ class Eviction:
         budget_bytes: int,
         max_hot: int,
         policy: Policy,
+        far_budgets: Sequence[int] = (),
     ) -> None:
         self._holdings = holdings
         self._lending = lending
         self._max_hot = max_hot
         self._policy = policy
         self.budget_bytes = budget_bytes
+        self._far_budgets = far_budgets  # budgets of the other stages, rank 1 first
         # Called with a node before its logits, its snapshot or the whole node are evicted to make
         # room. It must not raise.
         self.save: Callable[[KvNode], None] | None = None
@@ -76,13 +82,46 @@ class Eviction:
 
     def keep_to_budget(self, to_come: int = 0) -> None:
         """Count all held bytes. Evict until at least to_come bytes of the budget are free."""
-        held = self._holdings.ledger().total_bytes - self._held_twice()
-        room = self.budget_bytes - held - to_come
+        room, missing = self._find_room(to_come)
         if room < 0:
             # Free more than is needed, so that _free is called less often. Each call ranks the
             # whole tree, and ranking a large tree takes longer than evicting part of it.
-            room += self._free(self.budget_bytes // _SLACK_SHARE - room)
+            freed = self._free(self.total_budget // _SLACK_SHARE + missing)
+            room += freed
+            while self._far_budgets and freed:
+                # The victims' bytes lie on all stages, and in other shares than estimated.
+                room, missing = self._find_room(to_come)
+                freed = self._free(missing) if room < 0 else 0
         self._room = room
+
+    @property
+    def total_budget(self) -> int:
+        """Highest number of bytes of all stages together."""
+        return self.budget_bytes + sum(self._far_budgets)
+
+    def is_within(self) -> bool:
+        """Return True if no stage holds more bytes than its budget."""
+        rows = self._holdings.ledger().rows(self._holdings.layout)
+        return all(held <= budget for held, budget in zip(rows, self._budgets, strict=True))
+
+    @property
+    def _budgets(self) -> tuple[int, ...]:
+        return self.budget_bytes, *self._far_budgets
+
+    def _find_room(self, to_come: int) -> tuple[int, int]:
+        """Return the least free room of a stage, and how many bytes to evict for it.
+
+        The first number is negative if a stage lacks room. The second one counts the bytes of all
+        stages: evicting frees only a part of them on the stage that lacks room.
+
+        to_come: bytes of K/V that will be added to all stages together.
+        """
+        ledger, layout = self._holdings.ledger(), self._holdings.layout
+        rows = ledger.rows(layout, kv_less=self._held_twice() - to_come)
+        rooms = [budget - held for held, budget in zip(rows, self._budgets, strict=True)]
+        room = min(rooms)
+        held = max(1, rows[rooms.index(room)])
+        return room, max(0, -room) * sum(rows) // held
 
     def _free(self, num_bytes: int) -> int:
         """Evict until num_bytes are freed or nothing is left. Return the number of bytes freed."""
@@ -205,7 +244,7 @@ class Eviction:
     def _drop_logits(self, node: KvNode) -> int:
         assert node.snapshot is not None
         freed = node.snapshot.nbytes
-        node.snapshot = replace(node.snapshot, logits=None) if node.snapshot.states else None
+        node.snapshot = replace(node.snapshot, logits=None) if node.snapshot.has_state else None
         return freed - (node.snapshot.nbytes if node.snapshot else 0)
 
     def _drop_snapshot(self, node: KvNode) -> int:

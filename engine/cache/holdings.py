@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import mlx.core as mx
 
 from engine.cache.hot import HotCache, KvNode, KvTree, lender
+from engine.cache.layout import Layout
 from engine.cache.radix import RadixTree
 from engine.cache.snapshot import Snapshot
 from engine.types import CacheStatistics, ConversationId
@@ -19,7 +20,7 @@ from engine.types import CacheStatistics, ConversationId
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Memory held by the prefix cache, in bytes.
+    """Memory held by the prefix cache, in bytes of all stages together.
 
     If a node references K/V in a live cache, this K/V is counted in hot_bytes, not in kv_bytes.
     """
@@ -27,10 +28,27 @@ class Ledger:
     kv_bytes: int  # bytes of the K/V arrays that nodes own
     snapshot_bytes: int  # bytes of the snapshots of nodes and of leases
     hot_bytes: int  # bytes of K/V buffers of parked and leased caches, including unused capacity
+    # Bytes of snapshots in each stage but the first, rank 1 first. Empty on one machine.
+    far_snapshot_bytes: tuple[int, ...] = ()
 
     @property
     def total_bytes(self) -> int:
         return self.kv_bytes + self.snapshot_bytes + self.hot_bytes
+
+    def rows(self, layout: Layout, *, kv_less: int = 0) -> tuple[int, ...]:
+        """Return the bytes of each stage, rank 0 first. On one machine this is the total.
+
+        Args:
+            layout: the layout of the model. K/V of the same tokens have the same share in all sums.
+            kv_less: bytes of K/V of all stages to leave out.
+        """
+        kv_bytes = self.kv_bytes + self.hot_bytes - kv_less
+        per_token = max(1, layout.kv_bytes_per_token)
+        far = [
+            kv_bytes * stage.kv_bytes_per_token // per_token + snapshots
+            for stage, snapshots in zip(layout.stages[1:], self.far_snapshot_bytes, strict=True)
+        ]
+        return (self.total_bytes - kv_less - sum(far), *far)
 
 
 @dataclass(slots=True, eq=False)
@@ -71,8 +89,7 @@ class Counters:
 class Holdings:
     """The stored data of a prefix cache, and the rules that decide which nodes are useful."""
 
-    needs_snapshot: bool  # True if K/V alone cannot restore the model's state
-    kv_bytes_per_token: int
+    layout: Layout
     tree: KvTree = field(default_factory=RadixTree)
     # Live caches that no request uses, at most one per conversation.
     parked: dict[ConversationId, HotCache] = field(default_factory=dict[ConversationId, HotCache])
@@ -81,6 +98,15 @@ class Holdings:
     pinned: set[ConversationId] = field(default_factory=set[ConversationId])
     clock: int = 0  # number of turns published so far; last_used fields store this number
     counters: Counters = field(default_factory=Counters)
+
+    @property
+    def needs_snapshot(self) -> bool:
+        """True if K/V alone cannot restore the model's state."""
+        return self.layout.needs_snapshot
+
+    @property
+    def kv_bytes_per_token(self) -> int:
+        return self.layout.kv_bytes_per_token
 
     def add_lease(self, lease: Lease) -> None:
         """Register a lease, and lock the nodes that it was restored from."""
@@ -95,17 +121,21 @@ class Holdings:
 
     def ledger(self) -> Ledger:
         """Count the held bytes node by node. A running total could drift from the true sum."""
-        kv_bytes = snapshot_bytes = 0
+        kv_bytes = 0
+        snapshots = [snapshot for lease in self.leases for snapshot in lease.snapshots]
         for node in self.tree.nodes():
             kv_bytes += node.span.nbytes
             if node.snapshot is not None:
-                snapshot_bytes += node.snapshot.nbytes
+                snapshots.append(node.snapshot)
         hot = [*self.parked.values(), *(lease.hot for lease in self.leases)]
-        pending = [snapshot for lease in self.leases for snapshot in lease.snapshots]
+        far = [0] * len(self.layout.stages[1:])
+        for state in (state for snapshot in snapshots for state in snapshot.far):
+            far = [held + added for held, added in zip(far, state.stage_bytes, strict=True)]
         return Ledger(
             kv_bytes=kv_bytes,
-            snapshot_bytes=snapshot_bytes + sum(snapshot.nbytes for snapshot in pending),
+            snapshot_bytes=sum(snapshot.nbytes for snapshot in snapshots),
             hot_bytes=sum(cache.nbytes for cache in hot),
+            far_snapshot_bytes=tuple(far),
         )
 
     def statistics(self, budget_bytes: int) -> CacheStatistics:

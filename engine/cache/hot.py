@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 
 from engine.cache import kv
 from engine.cache.feeding import Feed, add_feeds, add_pass, clip
-from engine.cache.kv import KvArrays
+from engine.cache.kv import KvArrays, KvPart
 from engine.cache.layout import Leaves
 from engine.cache.points import PointKind
 from engine.cache.radix import RadixNode, RadixTree, TokenRun
 from engine.cache.snapshot import Snapshot, capture, restore
-from engine.cache.trees import tree_bytes
 from engine.types import ConversationId
 
 
@@ -39,7 +38,7 @@ class HotCache:
 
     def __post_init__(self) -> None:
         self.leaves = Leaves.of(self.caches)
-        self._empty = capture(self.leaves.aux, 0, PointKind.TAIL)
+        self._empty = capture(self.leaves, 0, PointKind.TAIL)
 
     @property
     def num_tokens(self) -> int:
@@ -47,8 +46,8 @@ class HotCache:
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes of the K/V buffers, including unused capacity."""
-        return sum(tree_bytes((leaf.keys, leaf.values)) for leaf in self.leaves.kv)
+        """Number of bytes of the K/V buffers in all stages, including unused capacity."""
+        return kv.buffer_bytes(self.leaves)
 
     @property
     def run(self) -> TokenRun:
@@ -71,20 +70,20 @@ class HotCache:
 
     def cut(self, num_tokens: int) -> None:
         """Remove the tokens after num_tokens and their K/V. The auxiliary state stays as it is."""
-        kv.cut(self.leaves.kv, num_tokens)
+        kv.cut(self.leaves, num_tokens)
         del self.token_ids[num_tokens:]
         self.feeds[:] = clip(self.feeds, 0, num_tokens)
 
     def set_state(self, snapshot: Snapshot | None) -> None:
         """Restore the auxiliary state from a snapshot. None restores the state before any token."""
-        restore(self.leaves.aux, (snapshot or self._empty).states)
+        restore(self.leaves, snapshot or self._empty)
 
     def is_consistent(self) -> bool:
         """Return True if every K/V leaf holds exactly the committed tokens."""
         return all(
             leaf.offset == self.num_tokens and kv.capacity(leaf) >= self.num_tokens
             for leaf in self.leaves.kv
-        )
+        ) and all(caches.num_tokens == self.num_tokens for caches in self.leaves.far)
 
     def is_restored(self, num_tokens: int, snapshot: Snapshot | None) -> bool:
         """Return True if the caches and a snapshot hold the state after exactly num_tokens tokens.
@@ -124,13 +123,13 @@ class LentSpan:
         middle = self.start + at
         return LentSpan(self.hot, self.start, middle), LentSpan(self.hot, middle, self.end)
 
-    def range(self, start: int, end: int) -> tuple[object, ...]:
+    def range(self, start: int, end: int) -> KvPart:
         """Return lazy slices of the tokens [start, end). Positions count from this span's start."""
-        return kv.read_range(self.hot.leaves.kv, self.start + start, self.start + end)
+        return kv.read_range(self.hot.leaves, self.start + start, self.start + end)
 
     def copied(self) -> KvArrays:
         """Return the K/V of this span, copied into new arrays."""
-        return kv.copy_range(self.hot.leaves.kv, self.start, self.end)
+        return kv.copy_range(self.hot.leaves, self.start, self.end)
 
 
 KvSpan = KvArrays | LentSpan

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, cast, runtime_checkable
 
+from engine.cache.far import FarCaches
+
 
 @runtime_checkable
 class CacheList(Protocol):
@@ -116,11 +118,14 @@ def is_kv(leaf: object) -> TypeGuard[KvLeaf]:
 
 
 def leaves_of(caches: Sequence[object]) -> Iterator[object]:
-    """Yield the leaf caches in order. Open each CacheList, and skip layers without a cache."""
+    """Yield the leaf caches in order. Open each CacheList, and skip layers without a cache.
+
+    The caches of other stages (far.py) have no leaves here.
+    """
     for cache in caches:
         if isinstance(cache, CacheList):
             yield from leaves_of(cache.caches)
-        elif cache is not None:
+        elif cache is not None and not isinstance(cache, FarCaches):
             yield cache
 
 
@@ -149,6 +154,8 @@ class Leaves:
 
     kv: tuple[KvLeaf, ...]
     aux: tuple[AuxLeaf, ...]
+    # The same conversation's caches in the other stages: one object, or none on one machine.
+    far: tuple[FarCaches, ...] = ()
 
     @classmethod
     def of(cls, caches: Sequence[object]) -> Leaves:
@@ -157,6 +164,7 @@ class Leaves:
         return cls(
             kv=tuple(leaf for leaf in leaves if is_kv(leaf)),
             aux=tuple(AuxLeaf(leaf) for leaf in leaves if not is_kv(leaf)),
+            far=tuple(cache for cache in caches if isinstance(cache, FarCaches)),
         )
 
     @property
@@ -175,13 +183,26 @@ class Layout:
     """Number of leaf caches of each kind in a model, and the bytes per token and per snapshot.
 
     PrefixCache and RequestMemory estimate memory with these numbers. snapshot_bytes counts rotating
-    windows as full.
+    windows as full. If the model is divided into stages, they count all stages together.
     """
 
     num_kv: int  # number of leaves with attention K/V
     num_aux: int  # number of leaves with auxiliary state
     kv_bytes_per_token: int
     snapshot_bytes: int
+    # The layouts of the single stages, rank 0 first. Empty for a model in one process.
+    stages: tuple[Layout, ...] = ()
+
+    @classmethod
+    def of_stages(cls, stages: Sequence[Layout]) -> Layout:
+        """Return the layout of a model whose stages have these layouts, rank 0 first."""
+        return cls(
+            num_kv=sum(stage.num_kv for stage in stages),
+            num_aux=sum(stage.num_aux for stage in stages),
+            kv_bytes_per_token=sum(stage.kv_bytes_per_token for stage in stages),
+            snapshot_bytes=sum(stage.snapshot_bytes for stage in stages),
+            stages=tuple(stages),
+        )
 
     @property
     def needs_snapshot(self) -> bool:

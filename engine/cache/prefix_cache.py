@@ -78,6 +78,7 @@ class PrefixCache:
         max_hot: int,
         policy: Policy = CoverageRanking,
         on_fault: OnFault | None = None,
+        far_budgets: Sequence[int] = (),
     ) -> None:
         """Create an empty cache for one model.
 
@@ -87,9 +88,11 @@ class PrefixCache:
             max_hot: highest number of parked caches.
             policy: the order of eviction.
             on_fault: called for each faulty stored state that is found and removed.
+            far_budgets: highest number of bytes that each other stage may hold, rank 1 first.
+                budget_bytes then limits the stage of this process. Empty on one machine.
         """
         self._layout = layout
-        self._holdings = Holdings(layout.needs_snapshot, layout.kv_bytes_per_token)
+        self._holdings = Holdings(layout)
         self._lending = Lending(self._holdings)
         self._restorer = Restorer(self._holdings, self._lending)
         self._quarantine = Quarantine(self._holdings, self._lending, on_fault)
@@ -99,6 +102,7 @@ class PrefixCache:
             budget_bytes=budget_bytes,
             max_hot=max_hot,
             policy=policy,
+            far_budgets=far_budgets,
         )
 
     @property
@@ -167,7 +171,7 @@ class PrefixCache:
             kind: the reason why the snapshot is kept.
             logits: logits (V,) after the last committed token. Given only at the end of a prompt.
         """
-        snapshot = capture(lease.hot.leaves.aux, lease.hot.num_tokens, kind, logits)
+        snapshot = capture(lease.hot.leaves, lease.hot.num_tokens, kind, logits)
         lease.snapshots.append(snapshot)
         if not lease.side:
             self._eviction.make_room(snapshot.nbytes)
@@ -181,7 +185,7 @@ class PrefixCache:
         """
         if num_tokens <= lease.reserved:
             return
-        leaves = lease.hot.leaves.kv
+        leaves = lease.hot.leaves
         growth = kv.growth(leaves, num_tokens)
         if growth and not lease.side:
             self._eviction.make_room(0, to_come=growth)
@@ -249,7 +253,7 @@ class PrefixCache:
         """
         hot = lease.hot
         num_tokens = min(lease.restored, hot.num_tokens)
-        if not num_tokens or any(leaf.offset < num_tokens for leaf in hot.leaves.kv):
+        if not num_tokens or not kv.holds(hot.leaves, num_tokens):
             return False
         # attempt returns None if _cut_to succeeds, or else a Failure.
         if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
@@ -335,7 +339,7 @@ class PrefixCache:
 
     def statistics(self) -> CacheStatistics:
         """Return the held bytes, the budget and the counters, for the app and for MemoryWatch."""
-        return self._holdings.statistics(self._eviction.budget_bytes)
+        return self._holdings.statistics(self._eviction.total_budget)
 
     def nodes(self) -> Iterator[KvNode]:
         """Return an iterator over all nodes of the tree, parents before children."""
@@ -366,8 +370,7 @@ class PrefixCache:
             assert hot.is_consistent()
         if not self._holdings.leases:
             assert all(node.lock_count == 0 and node.users for node in self._holdings.tree.nodes())
-            within = self._holdings.ledger().total_bytes <= self._eviction.budget_bytes
-            assert within or self._eviction.is_exhausted()
+            assert self._eviction.is_within() or self._eviction.is_exhausted()
 
     # Audits (checking/audit.py): start_audit first, then end_audit, or abandon if the audit stops
 
@@ -416,7 +419,7 @@ class PrefixCache:
 
     def make_room(self, num_bytes: int) -> bool:
         """Evict until num_bytes fit into the budget. Return False if they can't fit."""
-        if num_bytes > self._eviction.budget_bytes:
+        if num_bytes > self._eviction.total_budget:
             return False
         self._eviction.keep_to_budget(num_bytes)
         return True
@@ -469,13 +472,13 @@ class PrefixCache:
         if hot is not None:
             match = self._restorer.match(conversation_id, token_ids)
             abandoned = max(0, self._usable_end(hot) - common_end(match.run, hot.run))
-            capacity = min(map(kv.capacity, hot.leaves.kv), default=0)
+            capacity = kv.least_capacity(hot.leaves)
         grown = kv.roomy(len(token_ids)) - capacity if len(token_ids) > capacity else 0
         needed = (grown + abandoned) * self._layout.kv_bytes_per_token
         needed += num_points * self._layout.snapshot_bytes
         own = hot.nbytes if hot is not None else 0
         kept = own if displaces else self._holdings.ledger().total_bytes
-        return needed <= self._eviction.budget_bytes - kept
+        return needed <= self._eviction.total_budget - kept
 
     def _usable_end(self, hot: HotCache) -> int:
         """Return the number of a parked cache's tokens that the tree keeps if the cache is emptied.

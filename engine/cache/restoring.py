@@ -138,7 +138,7 @@ class Restorer:
         acquire then evicts until the buffers fit into the budget. 0 if the hot cache already has
         buffers.
         """
-        is_new = not hot.num_tokens and all(leaf.keys is None for leaf in hot.leaves.kv)
+        is_new = not hot.num_tokens and not hot.nbytes
         return kv.roomy(room) * self._holdings.kv_bytes_per_token if is_new else 0
 
     def _fill(self, hot: HotCache, match: Match, room: int) -> None:
@@ -146,10 +146,10 @@ class Restorer:
         start, end = hot.num_tokens, match.restored
         if start == end:
             return
-        parts: list[tuple[object, ...]] = []  # lazy slices of K/V, in the order of the tokens
+        parts: list[kv.KvPart] = []  # lazy slices of K/V, in the order of the tokens
         for node in reversed(list(ancestry(match.node))):
             first, last = max(start, node.start), min(end, node.end)
             if first < last:
                 parts.append(node.span.range(first - node.start, last - node.start))
-        self._holdings.counters.copied_bytes += kv.append_slices(hot.leaves.kv, parts, end, room)
+        self._holdings.counters.copied_bytes += kv.append_slices(hot.leaves, parts, end, room)
         hot.adopt(path_run(match.node).part(start, end))

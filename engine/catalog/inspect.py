@@ -30,22 +30,24 @@ _MAX_COUNT: Final = 1024
 _NO_WEIGHTS: Final = Weights(size_bytes=0, num_parameters=0)
 
 
-def read_card(path: Path, source: ModelSource) -> ModelCard:
+def read_card(path: Path, source: ModelSource, *, needs_all: bool = True) -> ModelCard:
     """Return the model card of a folder that should contain a chat model.
 
     If the folder contains something else, the model card's `problem` gives the reason.
+
+    needs_all: False if weight files may be missing, because another machine has them.
     """
-    card = find_card(path, source)
+    card = find_card(path, source, needs_all=needs_all)
     if card is not None:
         return card
     error = ModelFolderError("It is not a chat model.", advice="Choose another model.")
     return _make_card(path, source, ModelConfig(), _NO_WEIGHTS, error.problem)
 
 
-def find_card(path: Path, source: ModelSource) -> ModelCard | None:
+def find_card(path: Path, source: ModelSource, *, needs_all: bool = True) -> ModelCard | None:
     """Return the model card of a folder, or None if the folder certainly contains no chat model."""
     try:
-        return _inspect(path, source)
+        return _inspect(path, source, needs_all=needs_all)
     except ModelFolderError as error:
         problem = error.problem
     except OSError as error:
@@ -75,7 +77,7 @@ def check_config(text: str) -> Problem | None:
     return None
 
 
-def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
+def _inspect(path: Path, source: ModelSource, *, needs_all: bool) -> ModelCard | None:
     if not path.is_dir():
         raise ModelFolderError(f"There is no folder {path}.")
     _require_text(path)
@@ -84,7 +86,7 @@ def _inspect(path: Path, source: ModelSource) -> ModelCard | None:
     module = installed_architectures().module(config.model_type, config.classes)
     if module is None and not config.claims_to_chat:
         return None
-    weights = inspect_weights(path, config.group_size)
+    weights = inspect_weights(path, config.group_size, needs_all=needs_all)
     return _make_card(path, source, config, weights, _find_problem(path, config, weights, module))
 
 

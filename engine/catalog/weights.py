@@ -53,12 +53,13 @@ class _Header:
     end: int  # end of the last tensor, in bytes after the header
 
 
-def inspect_weights(folder: Path, group_size: int) -> Weights:
+def inspect_weights(folder: Path, group_size: int, *, needs_all: bool = True) -> Weights:
     """Check that all weight files exist and are as long as their headers state.
 
     Args:
         folder: the model folder.
         group_size: number of quantised weights that share one scale.
+        needs_all: False if weight files may be missing.
     """
     try:
         names = _file_names(folder)
@@ -66,7 +67,7 @@ def inspect_weights(folder: Path, group_size: int) -> Weights:
         return Weights(size_bytes=0, num_parameters=0, fault=error.problem.cause)
     num_values, size_bytes, faults = dict[str, int](), 0, list[str]()
     missing = [name for name in names if not (folder / name).is_file()]
-    if missing:
+    if missing and needs_all:
         faults.append(
             f"{len(missing)} of {len(names)} weight files are missing, for example {missing[0]}: "
             "the download is not complete."

@@ -100,7 +100,7 @@ def _first_wrong(node: KvNode, fresh: Leaves, logits: mx.array | None) -> KvNode
     """
     for ancestor in reversed(list(ancestry(node))):
         stored = ancestor.span.range(0, ancestor.span.num_tokens)
-        if _differ(stored, kv.read_range(fresh.kv, ancestor.start, ancestor.end)):
+        if _differ(stored, kv.read_range(fresh, ancestor.start, ancestor.end)):
             return ancestor
     snapshot = node.snapshot
     if snapshot is None:

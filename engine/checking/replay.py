@@ -56,7 +56,7 @@ def replay(
         token_ids = (*run.token_ids[feed.start : kept_end], *rest)
         if rewinding is None:
             logits = _feed(adapter, caches, token_ids)
-            kv.cut(Leaves.of(caches).kv, kept_end)
+            kv.cut(Leaves.of(caches), kept_end)
         else:
             group = RowByRow([caches])
             logits = group.forward(adapter, [mx.array(token_ids)])[0]

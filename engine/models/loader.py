@@ -25,14 +25,11 @@ from pathlib import Path
 from typing import Any, cast
 
 import mlx.core as mx
-from mlx import nn
-from mlx.utils import tree_flatten
 from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
 from mlx_lm.utils import load_config
 from transformers import PreTrainedConfig
 
 from engine.cache.layout import Layout
-from engine.cache.trees import evaluate
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
@@ -46,14 +43,13 @@ from engine.errors import (
     is_out_of_memory,
 )
 from engine.models.adapter import ModelAdapter
-from engine.models.attention import attend_in_pieces
 from engine.models.draft_probe import can_merge_drafts, find_rewinding
-from engine.models.float32 import as_float32
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
-from engine.models.mtp_files import build_model, head_files
-from engine.models.probe import StateError, can_merge, find_quantisation, probe
+from engine.models.mtp_files import head_files
+from engine.models.opening import WHOLE, ModelOpener, StageMemory
+from engine.models.probe import StateError, can_merge, probe
 from engine.models.renderer import FunctionRenderer
-from engine.models.rewinding import Rewinding, record_recurrences
+from engine.models.rewinding import Rewinding
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
@@ -61,8 +57,6 @@ log = logging.getLogger(__name__)
 
 # Context length in tokens of a model that states no limit, such as a purely recurrent model.
 _NO_LIMIT = 1 << 20
-# Number of bytes of weights that are loaded between two progress reports.
-_GROUP_BYTES = 64 << 20
 _ANOTHER_MODEL = "Choose another model, or look for a newer Rejoinder."
 
 
@@ -86,6 +80,12 @@ class LoadedModel:
     rewinding: Rewinding | None
     # True if one forward pass can verify drafts of several conversations.
     can_merge_drafts: bool
+    others: tuple[StageMemory, ...] = ()  # see OpenedModel
+
+    @property
+    def own_weight_bytes(self) -> int:
+        """Bytes of weights in this process."""
+        return self.facts.weight_bytes - sum(stage.weight_bytes for stage in self.others)
 
     @property
     def spared_ids(self) -> tuple[int, ...]:
@@ -101,6 +101,7 @@ def load_model(
     *,
     kv_bits: int | None = None,
     context_len: int | None = None,
+    opener: ModelOpener = WHOLE,
 ) -> LoadedModel:
     """Load the model folder at path.
 
@@ -111,6 +112,7 @@ def load_model(
         kv_bits: bits per attention K/V value, in layers that can be quantised. None: unquantised.
         context_len: highest number of tokens in prompt and reply together. None, or a number above
             the model's own limit: the model's own limit.
+        opener: the way in which the weights are loaded.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -118,11 +120,11 @@ def load_model(
         TokenizerError, TemplateError: the tokenizer or the chat template exceeds a limit.
         LoadAbandonedError: as raised by progress.
     """
-    card = _usable_card(path)
+    card = usable_card(path, needs_all=opener.needs_all)
     if context_len is not None:
         card = replace(card, context_len=min(context_len, card.context_len or _NO_LIMIT))
     try:
-        return _load(card, progress, kv_bits)
+        return _load(card, progress, kv_bits, opener)
     except (EngineError, LoadAbandonedError):
         raise
     except StateError as error:
@@ -137,31 +139,32 @@ def load_model(
 
 
 def _load(
-    card: ModelCard, progress: Callable[[int, int], None], kv_bits: int | None
+    card: ModelCard,
+    progress: Callable[[int, int], None],
+    kv_bits: int | None,
+    opener: ModelOpener,
 ) -> LoadedModel:
     path = card.path
     with ThreadPoolExecutor(max_workers=1) as worker:
         # The worker process reads the tokenizer first, while this thread reads the weights.
         rehearsal = worker.submit(_rehearse_tokenizer, path)
-        built = build_model(path)
-        model = built.model
-        if mx.default_device() == mx.Device(mx.cpu):
-            model = as_float32(model)
-        _evaluate(model, progress)
-        attend_in_pieces()
-        record_recurrences()
-        adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
+        opened = opener.open(path, progress, kv_bits)
+        adapter = opened.adapter
         layout = probe(adapter)
         rehearsal.result()
-    wrapper = _load_tokenizer(path, built.config)
+    if opened.others:
+        layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
+    wrapper = _load_tokenizer(path, opened.config)
     prompts = _prompts(path, wrapper)
     facts = replace(
         _facts(card, wrapper, prompts, layout, adapter),
         has_head=adapter.has_head,
-        head_fault=built.head_fault,
+        head_fault=opened.head_fault,
+        weight_bytes=adapter.weight_bytes + sum(stage.weight_bytes for stage in opened.others),
     )
-    merges = can_merge(adapter)
-    rewinding = find_rewinding(adapter)
+    merges = all(stage.can_merge for stage in opened.others) and can_merge(adapter)
+    # Drafts are verified by passes that are partly undone, which other stages do not.
+    rewinding = None if opened.others else find_rewinding(adapter)
     log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(
         adapter=adapter,
@@ -173,6 +176,7 @@ def _load(
         can_undo=can_undo(adapter.new_caches()),
         rewinding=rewinding,
         can_merge_drafts=merges and rewinding is not None and can_merge_drafts(adapter, rewinding),
+        others=opened.others,
     )
 
 
@@ -210,28 +214,6 @@ def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
-
-
-def _evaluate(model: nn.Module, progress: Callable[[int, int], None]) -> None:
-    """Read the lazy weights into memory in groups. Report the progress after each group.
-
-    If `progress` raises an exception, the loading ends.
-    """
-    parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
-    total = sum(array.nbytes for _, array in parameters)
-    loaded = pending = 0
-    group: list[mx.array] = []
-    progress(0, total)
-    for _, array in parameters:
-        group.append(array)
-        pending += array.nbytes
-        if pending >= _GROUP_BYTES:
-            evaluate(group)
-            loaded, pending = loaded + pending, 0
-            group.clear()
-            progress(loaded, total)
-    evaluate(group)
-    progress(total, total)
 
 
 def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
@@ -312,7 +294,7 @@ def _default_sampling(path: Path) -> SamplingParams:
     )
 
 
-def namespace_of(path: Path, kv_bits: int | None) -> str:
+def namespace_of(path: Path, kv_bits: int | None, opener: ModelOpener = WHOLE) -> str:
     """Return a hash of everything that cached state depends on.
 
     Cached state may be used again only if the hash is the same. The hash covers the model's files,
@@ -322,13 +304,13 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
     """
-    _usable_card(path)
+    usable_card(path, needs_all=opener.needs_all)
     try:
         config = json.dumps(load_config(path), sort_keys=True, default=str)
     except Exception as error:  # a broken generation_config.json
         raise _load_error(path, error) from error
     parts = [str(path.resolve()), config]
-    parts += [str(mx.default_device()), f"K/V bits: {kv_bits}"]
+    parts += [str(mx.default_device()), f"K/V bits: {kv_bits}", opener.namespace]
     for file in sorted({*path.glob("*.safetensors"), *head_files(path)}):
         status = file.stat()
         parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
@@ -336,8 +318,9 @@ def namespace_of(path: Path, kv_bits: int | None) -> str:
     return _digest("\n".join(parts))
 
 
-def _usable_card(path: Path) -> ModelCard:
-    card = read_card(path, ModelSource.FOLDER)
+def usable_card(path: Path, *, needs_all: bool = True) -> ModelCard:
+    """Return the model card of a folder. Raise ModelFolderError if it cannot be loaded."""
+    card = read_card(path, ModelSource.FOLDER, needs_all=needs_all)
     if card.problem is not None:
         raise ModelFolderError.of(card.problem)
     return card

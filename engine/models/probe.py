@@ -69,7 +69,7 @@ def _require_causal(adapter: ModelAdapter, caches: list[object]) -> None:
     half = len(_FIRST) // 2
     others = adapter.new_caches()
     _feed(adapter, others, (*_FIRST[:half], *reversed(_FIRST[half:])))
-    ours, theirs = (kv.read_range(Leaves.of(c).kv, 0, half) for c in (caches, others))
+    ours, theirs = (kv.read_range(Leaves.of(c), 0, half) for c in (caches, others))
     for array, other in zip(arrays_in(ours), arrays_in(theirs), strict=True):
         _require_same(array, other, "K/V of the same tokens")
 
@@ -88,17 +88,17 @@ def _put_back(adapter: ModelAdapter, caches: list[object]) -> Layout:
     """
     num_tokens, leaves = len(_FIRST), Leaves.of(caches)
     layout = measure_layout(caches, num_tokens, tree_bytes)
-    states = capture(leaves.aux, num_tokens, PointKind.TAIL).states
-    evaluate(states)
+    snapshot = capture(leaves, num_tokens, PointKind.TAIL)
+    evaluate(snapshot.states)
     at_once = _feed(adapter, caches, _NEXT)
 
-    kv.cut(leaves.kv, num_tokens)
-    restore(leaves.aux, states)
-    copied = kv.copy_range(leaves.kv, 0, num_tokens)
+    kv.cut(leaves, num_tokens)
+    restore(leaves, snapshot)
+    copied = kv.copy_range(leaves, 0, num_tokens)
     others = adapter.new_caches()
     leaves = Leaves.of(others)
-    kv.append_slices(leaves.kv, [copied.leaves], num_tokens, num_tokens)
-    restore(leaves.aux, states)
+    kv.append_slices(leaves, [copied.range(0, num_tokens)], num_tokens, num_tokens)
+    restore(leaves, snapshot)
     _require_same(at_once, _feed(adapter, others, _NEXT), "logits after the same state")
     return layout
 

@@ -35,6 +35,7 @@ import mlx.core as mx
 from mlx_lm.models.cache import ArraysCache, CacheList
 from typing_extensions import override
 
+from engine.cache.far import FarCaches, FarGroup
 from engine.cache.layout import Leaves, is_kv
 from engine.cache.trees import map_arrays, owned
 from engine.cleanup import undo_on_error
@@ -196,11 +197,13 @@ class _Before:
 def can_undo(caches: Sequence[object]) -> bool:
     """Return True if the newest token can be removed from the caches.
 
-    This is possible only if no layer overwrites its recurrent state or window in place. The loader
+    This is possible only if no layer overwrites its recurrent state or window in place, and if no
+    other stage takes part (far.py): its passes are not undone. The loader
     calls this function once per model and stores the result in LoadedModel.can_undo. If the result
     is False, the decoder uses no look-ahead.
     """
-    return not any(leaf.writes_in_place for leaf in Leaves.of(caches).aux)
+    leaves = Leaves.of(caches)
+    return not leaves.far and not any(leaf.writes_in_place for leaf in leaves.aux)
 
 
 class MergedRows:
@@ -217,10 +220,16 @@ class MergedRows:
         self._num_rows = len(rows)
         self._attentions: list[_RowAttention] = []
         self._states: list[_MergedStates] = []
+        self._far: list[FarGroup] = []  # the same rows in the other stages, if there are any
         self._positions = _Positions()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
         self._rows = rows
         self._pass = _Pass(0, [])  # the newest pass; its length includes padding
+
+    @property
+    def states(self) -> list[object]:
+        """The merged recurrent states."""
+        return [states.merged.cache for states in self._states]
 
     def forward(self, adapter: ModelAdapter, token_ids: Sequence[mx.array]) -> list[mx.array]:
         # The positions of the new tokens are equal in all layers. Compute them once per pass.
@@ -265,6 +274,8 @@ class MergedRows:
             self._step_back(row)
         for states in self._states:
             states.split(row, undoing=undoing)
+        for group in self._far:
+            group.hand_back(row)
 
     def _put_back(self) -> None:
         for states in self._states:
@@ -298,6 +309,9 @@ class MergedRows:
         first = leaves[0]
         if first is None:
             return None
+        if isinstance(first, FarCaches):
+            self._far.append(first.merged(leaves))
+            return self._far[-1]
         if isinstance(first, CacheList):
             parts = zip(*(layer.caches for layer in leaves), strict=True)
             return CacheList(*map(self._merged, parts))

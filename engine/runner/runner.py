@@ -75,9 +75,12 @@ class Runner:
         self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
         self._make_source = make_source
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
-        self._memory = RequestMemory(
-            model.layout, config, spare_bytes(config, model.facts.weight_bytes)
-        )
+        # The memory of each stage. On one machine there is one.
+        own = model.layout.stages[0] if model.layout.stages else model.layout
+        self._memories = [
+            RequestMemory(own, config, spare_bytes(config, model.own_weight_bytes)),
+            *(RequestMemory(stage.layout, config, stage.spare_bytes) for stage in model.others),
+        ]
 
     def start(
         self, request: Request, submitted: float, *, beside: Iterable[Sequence] = ()
@@ -252,9 +255,12 @@ class Runner:
         """
         prompt_len = len(prompt.token_ids)
         room = room_for(prompt_len, request)
-        self._memory.check_fits(prompt_len, room)
+        for memory in self._memories:
+            memory.check_fits(prompt_len, room)
         others = [sequence.room for sequence in beside]
-        return not others or self._memory.fits_beside(prompt_len, room, others)
+        return not others or all(
+            memory.fits_beside(prompt_len, room, others) for memory in self._memories
+        )
 
     def _check_context(self, prompt: Prompt, request: Request) -> None:
         """Raise an error if a prompt leaves no room for a reply in the model's context."""
@@ -360,7 +366,7 @@ class Runner:
         limits = [
             request.max_tokens,
             self._model.facts.context_len - prompt_len,
-            self._memory.max_tokens - prompt_len,
+            min(memory.max_tokens for memory in self._memories) - prompt_len,
         ]
         if request.stop_after is not None:
             limits.append(request.stop_after)

@@ -106,7 +106,7 @@ def plant_one_ahead(client: InlineClient) -> None:
         caches = model.adapter.new_caches()
         model.adapter.forward([*_path_ids(node), 40], caches)
         leaves = Leaves.of(caches)
-        _put_states(node, capture(leaves.aux, node.end, node.snapshot.kind).states)
+        _put_states(node, capture(leaves, node.end, node.snapshot.kind).states)
 
 
 def plant_other_chat(client: InlineClient) -> None:
@@ -168,7 +168,7 @@ def _put_other_kv(client: InlineClient) -> None:
     assert hot is not None
     assert other is not None
     num_tokens = min(hot.num_tokens, other.num_tokens)
-    foreign = copy_range(other.leaves.kv, 0, num_tokens)
+    foreign = copy_range(other.leaves, 0, num_tokens)
     for leaf, pair in zip(hot.leaves.kv, foreign.leaves, strict=True):
         for own, array in zip(arrays_in((leaf.keys, leaf.values)), arrays_in(pair), strict=True):
             own[..., :num_tokens, :] = array

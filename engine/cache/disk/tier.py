@@ -316,7 +316,7 @@ class DiskTier:
         part = run.part(start, start + length)
         key = self._key(RecordKind.KV, place.entry.address if place else "", part)
         span = holder.span.range(start - holder.start, start - holder.start + length)
-        return self._writer.write(key, span, PointKind.TAIL, node.users)
+        return self._writer.write(key, span.leaves, PointKind.TAIL, node.users)
 
     def _save_point(self, snapshot: Snapshot, place: Place, users: set[ConversationId]) -> bool:
         parent, run = place.entry.address, TokenRun((), (), snapshot.num_tokens)

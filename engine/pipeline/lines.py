@@ -1,0 +1,72 @@
+"""Connections of stages: mlx.distributed between processes, and a direct call within one process."""
+
+# mlx.core.distributed has few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, cast
+
+import mlx.core as mx
+
+from engine.cache.trees import evaluate
+from engine.pipeline.follower import Follower
+from engine.pipeline.messages import Encoded, Message
+
+
+class GroupLine:
+    """The connection to the neighbours in a group of mlx.distributed.
+
+    What is sent must be evaluated before, and what is received is evaluated at once: a transfer in one
+    graph with computation would let a GPU wait, and macOS ends work that waits for long. Transfers are
+    evaluated one by one, because those of one evaluation arrive in any order.
+    """
+
+    def __init__(self, group: Any) -> None:
+        self._group = group
+        self._next = (group.rank() - 1) % group.size()
+        self._previous = (group.rank() + 1) % group.size()
+
+    def send(self, message: Message) -> None:
+        data = message.encoded()
+        self._send(mx.array([len(data)], mx.int32))
+        self._send(mx.array(cast("Any", memoryview(data))))
+        for array in message.arrays:
+            self._send(mx.contiguous(array, stream=mx.cpu))
+
+    def receive(self) -> Message:
+        num_bytes: Any = self._receive((1,), mx.int32).item()
+        data = bytes(memoryview(cast("Any", self._receive((num_bytes,), mx.uint8))))
+        encoded = Encoded.of(data)
+        arrays = tuple(self._receive(shape, dtype) for shape, dtype in encoded.forms)
+        message = encoded.message
+        return Message(message.commands, message.token_ids, message.reports, arrays)
+
+    def _send(self, array: mx.array) -> None:
+        evaluate(array)
+        evaluate(mx.distributed.send(array, self._next, group=self._group, stream=mx.cpu))
+
+    def _receive(self, shape: tuple[int, ...], dtype: mx.Dtype) -> mx.array:
+        array = mx.distributed.recv(shape, dtype, self._previous, group=self._group, stream=mx.cpu)
+        evaluate(array)
+        return array
+
+
+class DirectLine:
+    """Rank 0's connection to followers in the same process. They work when a message is received."""
+
+    def __init__(self, followers: Sequence[Follower]) -> None:
+        """Connect followers, rank 1 first."""
+        self.followers = followers
+        self._messages: deque[Message] = deque()
+
+    def send(self, message: Message) -> None:
+        self._messages.append(message)
+
+    def receive(self) -> Message:
+        message = self._messages.popleft()
+        for follower in reversed(self.followers):
+            message = follower.handle(message)
+        return message

@@ -1,0 +1,150 @@
+"""Rank 0's end of the line: commands are collected, ride with the next pass, and answers come back.
+
+A command costs no message of its own. So a follower frees and copies arrays only when the next message
+arrives. `flush` sends what has collected without a pass: before a rest, and to count bytes.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+from weakref import WeakValueDictionary
+
+import mlx.core as mx
+
+from engine.errors import EngineError
+from engine.pipeline.messages import Command, Line, Message, Op
+
+# Seconds without a message after which the followers rest.
+_REST_AFTER_S: Final = 2.0
+# Number of commands after which a message is sent without a pass, so that freed arrays do not
+# stay for long.
+_MAX_COMMANDS: Final = 512
+
+
+class StageLostError(EngineError):
+    """The error after another stage was lost. No pass is possible any more."""
+
+    title = "A part of the model is gone."
+    advice = "Start the model again."
+
+
+class ReportedBytes:
+    """The bytes that a captured state takes in each follower. An estimate until they report it."""
+
+    def __init__(self, estimate: Sequence[int]) -> None:
+        self.stage_bytes: list[int] = list(estimate)
+
+
+class Relay:
+    """The commands to the followers, and their answers. Engine thread only."""
+
+    def __init__(
+        self,
+        line: Line,
+        *,
+        wake: Callable[[], None] = lambda: None,
+        passed: Callable[[int], None] = lambda _: None,
+        resting: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Create the end of a line whose followers rest.
+
+        Args:
+            line: the connection to the followers.
+            wake: function that wakes all followers.
+            passed: function that is called with the number of passes after each pass.
+            resting: function that is called when the followers have begun to rest.
+        """
+        self._line = line
+        self._wake = wake
+        self._passed = passed
+        self._resting = resting
+        self._commands: list[Command] = []
+        self._num_numbers = 0
+        self._num_passes = 0
+        self._is_resting = True
+        self._is_lost = False
+        self._last_message = time.monotonic()
+        # Captured states whose bytes are not reported yet, by number.
+        self._unreported: WeakValueDictionary[int, ReportedBytes] = WeakValueDictionary()
+
+    def new_number(self) -> int:
+        self._num_numbers += 1
+        return self._num_numbers
+
+    def add(self, op: Op, *items: Any) -> None:
+        """Let all followers carry out a command before the next pass."""
+        self._commands.append([op, *items])
+
+    def expect_bytes(self, number: int, state: ReportedBytes) -> None:
+        """Set the bytes of a state once the followers report them."""
+        self._unreported[number] = state
+
+    def run_pass(self, target: int, input_ids: mx.array) -> tuple[mx.array, ...]:
+        """Let all followers feed token ids (B, L), and return what rank 0's first layer takes."""
+        self.add(Op.FEED, target)
+        token_ids: Any = input_ids.tolist()
+        arrays = self._exchange(token_ids).arrays
+        self._num_passes += 1
+        self._passed(self._num_passes)
+        return arrays
+
+    def ask(self, op: Op) -> dict[int, dict[str, Any]]:
+        """Return the followers' answers to a command without a pass, by rank."""
+        self.add(op)
+        return self._exchange().reports
+
+    def flush(self) -> None:
+        """Let the followers carry out what has collected."""
+        if self._commands and not self._is_lost:
+            self._exchange()
+
+    def rest(self) -> float | None:
+        """Let the followers rest if there was no message for a while.
+
+        Returns:
+            The seconds until they may rest. None if they rest.
+        """
+        if self._is_resting or self._is_lost:
+            return None
+        left = self._last_message + _REST_AFTER_S - time.monotonic()
+        if left > 0:
+            return left
+        self.ask(Op.REST)
+        self._is_resting = True
+        self._resting()
+        return None
+
+    def end(self) -> None:
+        """End the followers."""
+        if not self._is_lost:
+            self.ask(Op.END)
+            self._is_lost = True
+
+    def _exchange(self, token_ids: Sequence[Sequence[int]] = ()) -> Message:
+        if self._is_lost:
+            raise StageLostError("The connection to another stage was lost.")
+        if self._is_resting:
+            self._wake()
+            self._is_resting = False
+        commands, self._commands = self._commands, []
+        try:
+            self._line.send(Message(commands, token_ids))
+            answer = self._line.receive()
+        except Exception as error:
+            # After its first error, mlx.distributed may hang for good.
+            self._is_lost = True
+            raise StageLostError("The connection to another stage was lost.") from error
+        self._last_message = time.monotonic()
+        self._note_bytes(answer.reports)
+        return answer
+
+    def _note_bytes(self, reports: dict[int, dict[str, Any]]) -> None:
+        for rank, report in reports.items():
+            for number, num_bytes in report.get("states", ()):
+                state = self._unreported.get(number)
+                if state is not None:
+                    state.stage_bytes[rank - 1] = num_bytes
+        if reports:
+            self._unreported.clear()

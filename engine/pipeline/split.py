@@ -1,0 +1,187 @@
+"""A part of a model: the model's own forward pass, in which the layers of other stages are skipped.
+
+A skipped layer returns what it is given. The first own layer takes what was received from the stage
+before, the last own layer's result is kept for the next stage. All that lies before and behind (the
+embedding, the norm, the head, skipped layers) is not evaluated, so its weights are never read.
+
+The model gets a list with all its caches, because it makes masks and positions from some of them.
+In the place of a skipped layer's cache, it gets a cache of the same kind that this stage has, or a
+placeholder with the same number of tokens.
+"""
+
+# mlx.nn has few type annotations.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mlx.core as mx
+from mlx import nn
+from typing_extensions import override
+
+from engine.cache.layout import CacheList, leaves_of
+from engine.models.adapter import ModelAdapter
+from engine.pipeline.paths import Path, array_paths, with_arrays
+from engine.pipeline.trace import LayerTrace, Slot, layers_of, replace_call
+
+
+@dataclass(slots=True)
+class _Hand:
+    """The arrays that one pass of a stage receives and sends."""
+
+    received: Sequence[mx.array] = ()
+    sent: tuple[mx.array, ...] = ()
+
+
+class PartOfModel(ModelAdapter):
+    """The layers [start, end) of a model, with caches of these layers only.
+
+    Creating it changes the layers of the model: the model cannot be used whole afterwards.
+    """
+
+    def __init__(self, model: nn.Module, trace: LayerTrace, start: int, end: int) -> None:
+        super().__init__(model)
+        trace.require([cut for cut in (start, end) if 0 < cut < trace.num_layers])
+        self.start, self.end, self.num_layers = start, end, trace.num_layers
+        self._hand = _Hand()
+        self._trace = trace
+        self._skip_foreign_layers(model)
+        # Positions in the model's list of the caches of own layers.
+        self._own = [i for i, users in enumerate(trace.users) if start <= min(users) < end]
+        self._foreign = self._all_caches()
+        # For each place of the model's list: number of the own cache to show, or None.
+        self._shown = _shown(self._foreign, self._own)
+
+    @property
+    def is_last(self) -> bool:
+        """True if the stage has the norm and the head, and gives logits."""
+        return self.end == self.num_layers
+
+    @override
+    def new_caches(self) -> list[object]:
+        """Return empty caches of the own layers for one conversation."""
+        every = self._all_caches()
+        return [every[place] for place in self._own]
+
+    def _all_caches(self) -> list[object]:
+        return super().new_caches()
+
+    def pass_through(
+        self,
+        input_ids: mx.array,
+        caches: Sequence[object],
+        received: Sequence[mx.array],
+        num_tokens: int | mx.array,
+    ) -> tuple[mx.array, tuple[mx.array, ...]]:
+        """Run the own layers. Lazy.
+
+        Args:
+            input_ids: token ids of shape (B, L).
+            caches: caches of the own layers.
+            received: what the stage before sent. Empty for the first stage.
+            num_tokens: number of tokens of each row before the pass.
+
+        Returns:
+            The logits, which are of use on the last stage only, and what the next stage receives.
+        """
+        self._hand.received = received
+        try:
+            logits = self.run_whole(input_ids, self._with_places(caches, num_tokens))
+            return logits, self._hand.sent
+        finally:
+            self._hand.received, self._hand.sent = (), ()
+
+    def run_whole(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        """Call the model with a cache in every place of its list."""
+        return self._model(input_ids, cache=caches)
+
+    def stand_in(self, num_tokens: int) -> list[mx.array]:
+        """Return zeros in the form of what this stage receives for one row of num_tokens tokens."""
+        if not self.start:
+            return []
+        crossing = self._trace.crossings[self.start]
+        return [
+            mx.zeros((shape[0], num_tokens, *shape[2:]), dtype)
+            for shape, dtype in zip(crossing.shapes, crossing.dtypes, strict=True)
+        ]
+
+    def _with_places(self, caches: Sequence[object], num_tokens: int | mx.array) -> list[object]:
+        every: list[object] = []
+        for shown, foreign in zip(self._shown, self._foreign, strict=True):
+            if shown is None:
+                _stand_at(foreign, num_tokens)
+            every.append(foreign if shown is None else caches[shown])
+        return every
+
+    def _skip_foreign_layers(self, model: nn.Module) -> None:
+        for index, layer in enumerate(layers_of(model)):
+            if not self.start <= index < self.end:
+                replace_call(layer, _skipping(self._trace.results[index]))
+            elif index in (self.start, self.end - 1):
+                replace_call(layer, self._at_edge(index))
+
+    def _at_edge(self, index: int) -> Callable[..., Any]:
+        """Return the call of the first or the last own layer (or of one that is both)."""
+        taken = self._trace.crossings[self.start].taken if index == self.start else ()
+        is_last = index == self.end - 1 and self.end < self.num_layers
+        given = self._trace.crossings[self.end].given if is_last else ()
+        hand, is_first = self._hand, index == self.start and self.start > 0
+
+        def call(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            if is_first:
+                arrays = dict(zip(taken, hand.received, strict=True))
+                args, kwargs = with_arrays((args, kwargs), arrays)
+            result = own(*args, **kwargs)
+            if is_last:
+                arrays = dict(array_paths(result))
+                hand.sent = tuple(arrays[path] for path in given)
+            return result
+
+        return call
+
+
+def _skipping(result: Any) -> Callable[..., Any]:
+    """Return the call of a layer that is skipped: it gives back its arguments."""
+
+    def call(own: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 — the layer is skipped
+        arrays = dict(array_paths((args, kwargs)))
+        return _filled(result, arrays)
+
+    return call
+
+
+def _filled(tree: Any, arrays: Mapping[Path, mx.array]) -> Any:
+    if isinstance(tree, Slot):
+        found = arrays.get(tree.source) if tree.source is not None else None
+        return mx.zeros(tree.shape, tree.dtype) if found is None else found
+    if isinstance(tree, list):
+        return [_filled(item, arrays) for item in tree]
+    if isinstance(tree, tuple):
+        return tuple(_filled(item, arrays) for item in tree)
+    if type(tree) is dict:
+        return {key: _filled(item, arrays) for key, item in tree.items()}
+    return tree
+
+
+def _shown(every: Sequence[object], own: Sequence[int]) -> list[int | None]:
+    """Return for each cache of a model the number of the own cache of the same kind, if any."""
+    by_kind = {_kind(every[place]): number for number, place in reversed(list(enumerate(own)))}
+    numbers = {place: number for number, place in enumerate(own)}
+    return [numbers.get(place, by_kind.get(_kind(cache))) for place, cache in enumerate(every)]
+
+
+def _kind(cache: object) -> tuple[object, ...]:
+    """Return what distinguishes caches that give different masks."""
+    if isinstance(cache, CacheList):
+        return tuple(_kind(inner) for inner in cache.caches)
+    return type(cache), getattr(cache, "max_size", None), getattr(cache, "chunk_size", None)
+
+
+def _stand_at(cache: object, num_tokens: int | mx.array) -> None:
+    """Let an empty cache of a skipped layer state a number of tokens."""
+    for leaf in leaves_of([cache]):
+        if "offset" in vars(leaf):
+            vars(leaf)["offset"] = num_tokens
