@@ -38,6 +38,7 @@ from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.search import SearchController
+from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
 from app.controllers.turns import Turns
@@ -45,6 +46,8 @@ from app.controllers.undo import UndoList
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from engine.hosts.checking import check_hosts
+from engine.hosts.hostfile import Hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +63,8 @@ class Seams:
     database: Path  # file that open_store opens
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
+    hosts: Hosts | None = None  # hosts of the command line that hold the model together
+    check_hosts: CheckHosts = check_hosts
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
@@ -80,6 +85,9 @@ class Core(QObject):
         self.desk = Desk(self.store)
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
+        )
+        self.several = SeveralMacs(
+            self.bridge, self.models, self.preferences, seams.check_hosts, seams.hosts
         )
         queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
@@ -138,6 +146,7 @@ class Core(QObject):
             self.search,
             self.imports,
             self.backups,
+            self.several,
         ):
             source.failed.connect(self.failed)
 
@@ -150,6 +159,7 @@ class Core(QObject):
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""
+        self.several.restore()
         self.bridge.start()
         self.models.start()
         self.backups.start()
@@ -166,6 +176,7 @@ class Core(QObject):
     def close(self) -> None:
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
+        self.several.close()
         self.opening.close()
         self.copies.close()
         self.hub.close()

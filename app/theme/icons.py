@@ -54,6 +54,7 @@ class Icon(StrEnum):
     FILTER = "filter"
     ATTACH = "attach"
     FILE = "file"
+    MACS = "macs"
 
 
 def app_icon() -> QIcon:

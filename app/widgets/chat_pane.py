@@ -38,7 +38,7 @@ from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
-from app.words import commands, composer as words
+from app.words import commands, composer as words, several
 from engine.errors import ContextFullError, TextTooLongError
 from engine.types import ConversationId, Problem
 
@@ -239,7 +239,8 @@ class ChatPane(QWidget):
         self.composer.setEnabled(False)
 
     def _on_model_lost(self, problem: Problem) -> None:
-        self.notice.offer(problem, commands.LOAD_AGAIN, self._core.models.load_again)
+        word = several.START_AGAIN if self._core.several.is_on else commands.LOAD_AGAIN
+        self.notice.offer(problem, word, self._core.models.load_again)
 
     def _on_status_changed(self) -> None:
         """Hide the notice when a model is loaded: it was about the model that was in use before.
@@ -352,7 +353,10 @@ class ChatPane(QWidget):
 
     def _refresh_caption(self) -> None:
         files, is_few = self._core.attachments, len(self._core.library.summaries) <= PRIVACY_CHATS
-        privacy = PRIVACY if is_few and self.model_note.isHidden() else ""
+        is_shared = self._core.models.num_machines > 1
+        privacy = words.PRIVATE_ON_MACS if is_shared else PRIVACY
+        if not is_few or not self.model_note.isHidden():
+            privacy = ""
         too_long = "" if files.excess_note else self._reading_note
         self.composer.set_caption(files.reading_note or too_long or privacy)
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.exchange.importing import Unreadable
-from app.words import attachments, commands, dialogs as words, exchange, window
+from app.words import attachments, commands, dialogs as words, exchange, several, window
 from engine.types import Problem
 
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
@@ -37,6 +37,19 @@ def ask_for_files(parent: QWidget, on_chosen: Callable[[Sequence[Path]], object]
         on_chosen(tuple(map(Path, files)))
 
     dialog.filesSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_for_hosts(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
+    dialog = QFileDialog(parent, several.HOSTS_FILE)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.setNameFilter(several.HOSTS_FILES)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(file: str) -> None:
+        on_chosen(Path(file))
+
+    dialog.fileSelected.connect(on_selected)
     dialog.open()
 
 
