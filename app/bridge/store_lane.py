@@ -73,6 +73,15 @@ class StoreLane(QObject):
         """
         self._lane.run(lambda: self._worker.release(conversation_id))
 
+    def move(
+        self,
+        move: Callable[[], None],
+        on_result: Callable[[None], None],
+        on_error: Callable[[Problem], None],
+    ) -> None:
+        """Close the store, call `move`, and open the store again, also if `move` fails."""
+        self._queue(lambda: self._worker.move(move), on_result, on_error)
+
     def close(self) -> None:
         """Finish the queued calls, close the store and join the thread. Idempotent."""
         self._lane.run(self._worker.close)
@@ -151,6 +160,13 @@ class _StoreWorker:
 
     def release(self, conversation_id: ConversationId) -> None:
         self._saved.pop(conversation_id, None)
+
+    def move(self, move: Callable[[], None]) -> None:
+        self.close()
+        try:
+            move()
+        finally:
+            self.open()
 
     def close(self) -> None:
         if self._store is not None:

@@ -20,6 +20,7 @@ from app.bridge.tasks import TaskLane
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
+from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
 from app.controllers.exports import Exports
 from app.controllers.history import VisitHistory
@@ -41,6 +42,7 @@ from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from app.store.place import DataPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class Seams:
     origin: Origin  # source of clock times, random ids and seeds
     settings: Settings  # settings as they were loaded at the start
     settings_path: Path
-    database: Path  # file that open_store opens
+    place: DataPlace  # place of the database that open_store opens
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
@@ -95,7 +97,11 @@ class Core(QObject):
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat)
         self.imports = Imports(self.store, self.desk, self.library)
-        self.backups = Backups(seams.database, self.store, self.turns, self.imports, seams.origin)
+        self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
+        self.data_folder = DataFolder(
+            seams.place, self.store, self.turns, self.imports, self.backups
+        )
+        self._place = seams.place
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
@@ -120,6 +126,7 @@ class Core(QObject):
             self.search,
             self.imports,
             self.backups,
+            self.data_folder,
         ):
             source.failed.connect(self.failed)
 
@@ -144,6 +151,7 @@ class Core(QObject):
         self.exports.close()
         self.imports.close()
         self.backups.close()
+        self.data_folder.cancel()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
@@ -154,3 +162,4 @@ class Core(QObject):
         self.preferences.flush()
         self._lane.stop()
         self.store.close()
+        self._place.release()
