@@ -121,6 +121,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         settings=settings,
         settings_path=paths.settings,
         place=place,
+        logs_dir=paths.logs_dir,
         state_dir=paths.state_dir,
         model=options.model,
         debug=options.debug,

@@ -40,7 +40,7 @@ class StoreLane(QObject):
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._is_lost = False  # True if the store could not be opened
+        self.is_lost = False  # True if the store could not be opened
 
     def open(self) -> None:
         """Queue the opening of the store. Later calls run after it."""
@@ -97,7 +97,7 @@ class StoreLane(QObject):
 
         def unless_lost(problem: Problem) -> None:
             # `unavailable` has already reported that the store cannot be opened
-            if not self._is_lost:
+            if not self.is_lost:
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)
@@ -122,7 +122,7 @@ class StoreLane(QObject):
             self.rescued.emit(opened.problem)
 
     def _on_unavailable(self, problem: Problem) -> None:
-        self._is_lost = True
+        self.is_lost = True
         self.unavailable.emit(problem)
 
 

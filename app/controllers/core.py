@@ -22,6 +22,7 @@ from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
+from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
@@ -56,6 +57,7 @@ class Seams:
     settings: Settings  # settings as they were loaded at the start
     settings_path: Path
     place: DataPlace  # place of the database that open_store opens
+    logs_dir: Path
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
@@ -110,6 +112,15 @@ class Core(QObject):
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.diagnostics = Diagnostics(
+            self._lane,
+            self.store,
+            self.exports,
+            self.models,
+            self.preferences,
+            self.storage,
+            seams.logs_dir,
+        )
         self.store.purged.connect(self.storage.forget)
         self.prompt_sizes = PromptSizes(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
@@ -127,6 +138,7 @@ class Core(QObject):
             self.imports,
             self.backups,
             self.data_folder,
+            self.diagnostics,
         ):
             source.failed.connect(self.failed)
 

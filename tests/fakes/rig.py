@@ -221,6 +221,7 @@ def make_core(
             settings=settings,
             settings_path=paths.settings,
             place=place,
+            logs_dir=paths.logs_dir,
             state_dir=paths.state_dir,
             model=model,
             debug=debug,
