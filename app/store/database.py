@@ -75,6 +75,11 @@ class Database:
         self._is_damaged = True
         self._note.set_damaged()
 
+    @property
+    def num_changes(self) -> int:
+        """The number of rows that this connection has changed."""
+        return self._connection.total_changes
+
     def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """Return all rows of a query."""
         with self._errors_in_words():

@@ -75,7 +75,7 @@ class DataPlace:
                 raise DatabaseFileError(words.place_missing(self.folder))
             self._lock = self._lock or _locked(self.folder)
         if self._incomplete is not None:
-            _remove_copy(self._incomplete)
+            self._remove_copy(self._incomplete)
             self._incomplete = None
             self._write()
         return open_store(self.database, now=now, busy_timeout_s=busy_timeout_s)
@@ -107,7 +107,7 @@ class DataPlace:
                 self._copy_all(folder, progress, is_stopped)
                 self._use(folder)
             except BaseException:
-                _remove_copy(folder)
+                self._remove_copy(folder)
                 self._write()
                 if lock is not None:
                     lock.release()
@@ -128,15 +128,27 @@ class DataPlace:
                 for file in _files(folder):
                     file.unlink(missing_ok=True)
                 ConditionNote(folder / DATABASE).remove()
-                if folder != self._home:
-                    (folder / LOCK).unlink(missing_ok=True)
-                for emptied in (folder / FOLDER, folder):
-                    with contextlib.suppress(OSError):  # not empty, or not there
-                        emptied.rmdir()
+                self._remove_rest(folder)
         except OSError as error:
             raise DatabaseFileError(words.cannot_delete(error.filename, error.strerror)) from error
         self.old = ()
         self._write()
+
+    def _remove_rest(self, folder: Path) -> None:
+        """Remove the lock file and the folders that became empty. `home` keeps its own."""
+        if folder != self._home:
+            (folder / LOCK).unlink(missing_ok=True)
+        for emptied in (folder / FOLDER, folder):
+            with contextlib.suppress(OSError):  # not empty, or not there
+                emptied.rmdir()
+
+    def _remove_copy(self, folder: Path) -> None:
+        """Remove an incomplete copy. The folder had no database before the move."""
+        parts = (*folder.glob(f"*{_PART}"), *folder.glob(f"{FOLDER}/*{_PART}"))
+        with contextlib.suppress(OSError):
+            for file in (*_files(folder), *parts):
+                file.unlink(missing_ok=True)
+            self._remove_rest(folder)
 
     def _copy_all(self, folder: Path, progress: Progress, is_stopped: Callable[[], bool]) -> None:
         files = list(_files(self.folder))
@@ -211,14 +223,6 @@ def _files(folder: Path) -> Iterator[Path]:
     for file in (Path(f"{database}-wal"), database):
         if file.exists():
             yield file
-
-
-def _remove_copy(folder: Path) -> None:
-    """Remove an incomplete copy. The folder had no database before the move."""
-    parts = (*folder.glob(f"*{_PART}"), *folder.glob(f"{FOLDER}/*{_PART}"))
-    for file in (*_files(folder), *parts):
-        with contextlib.suppress(OSError):
-            file.unlink()
 
 
 def _copy(source: Path, target: Path, advance: Callable[[int], None]) -> None:

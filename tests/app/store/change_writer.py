@@ -16,6 +16,7 @@ from threading import Event
 from app.store.backups import make_backup
 from app.store.conversations import ConversationStore
 from app.store.place import DataPlace
+from app.words.problems import DATA_FOLDER_NAME
 from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter
 
@@ -82,9 +83,15 @@ class Changes:
         now = NOON + self._rng.randrange(1000) * DAY_S
         self._report("- backup", lambda: make_backup(self._place.database, now=now, stop=Event()))
 
+    @property
+    def _own_folders(self) -> tuple[Path, Path]:
+        """The folder of the database, and the folder that was chosen for it."""
+        folder = self._place.folder
+        return folder, folder.parent if folder.name == DATA_FOLDER_NAME else folder
+
     def _move(self) -> None:
         places = [self._home, self._home / "one", self._home / "two"]
-        target = self._rng.choice([one for one in places if one != self._place.folder])
+        target = self._rng.choice([one for one in places if one not in self._own_folders])
 
         def move() -> None:
             self._store.close()
