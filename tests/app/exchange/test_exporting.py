@@ -34,6 +34,10 @@ def answered(answer: str) -> str:
 @given(conv=conversations())
 @settings(max_examples=100)
 def test_exported_json_of_a_random_tree_is_imported_equal(conv: Conversation) -> None:
+    check_round_trip(conv)
+
+
+def check_round_trip(conv: Conversation) -> None:
     conv.check_invariants()
 
     assert from_value(json.loads(to_json(conv))) == without_deleted(conv)
