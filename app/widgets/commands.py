@@ -42,6 +42,7 @@ class CommandId(StrEnum):
     FIND_NEXT = "find-next"
     FIND_PREVIOUS = "find-previous"
     SEARCH = "search"
+    SWITCHER = "switcher"
     SIDEBAR = "sidebar"
     ARCHIVED = "archived"
     BY_ACTIVITY = "by-activity"
@@ -132,6 +133,7 @@ COMMANDS = (
     MenuCommand(
         id=CommandId.NEW_FOLDER, text=words.NEW_FOLDER, menu=MenuName.FILE, keys="Ctrl+Shift+N"
     ),
+    MenuCommand(id=CommandId.SWITCHER, text=words.SWITCHER, menu=MenuName.FILE, keys="Ctrl+K"),
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
     MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),

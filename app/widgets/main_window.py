@@ -55,6 +55,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
+from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, hub, window as words
@@ -94,6 +95,7 @@ class MainWindow(QMainWindow):
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
+        self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
@@ -223,6 +225,7 @@ class MainWindow(QMainWindow):
             CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SEARCH: self._search,
+            CommandId.SWITCHER: lambda: self.switching.open(),  # noqa: PLW0108 (created later)
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),

@@ -33,6 +33,7 @@ FIND: Final = "Find in Chat…"
 FIND_NEXT: Final = "Find Next"
 FIND_PREVIOUS: Final = "Find Previous"
 SEARCH: Final = "Search All Chats…"
+SWITCHER: Final = "Go To…"  # command that opens the quick switcher
 
 SORT: Final = "Sort Chats By"
 BY_ACTIVITY: Final = "Recent Activity"

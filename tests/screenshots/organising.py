@@ -80,6 +80,14 @@ def archived(fill: Fill, stage: Stage) -> None:
     stage.wait(SHORT_MS)
 
 
+def switcher(fill: Fill, stage: Stage) -> None:
+    folders(fill, stage)
+    stage.run(CommandId.SWITCHER)
+    QTest.keyClicks(stage.window.switching.popup.field, "de")
+    QTest.keyClick(stage.window.switching.popup.field, Qt.Key.Key_Down)
+    stage.wait(SHORT_MS)
+
+
 def folder_sheet(fill: Fill, stage: Stage) -> None:
     folders(fill, stage)
     folder = next(one for one in stage.core.folders.folders if one.name == "Engine")

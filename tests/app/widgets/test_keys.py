@@ -177,6 +177,7 @@ CASES = {
     CommandId.PIN: KeyCase(talked, lambda stage: stage.rows[:1] == ["PINNED"]),
     CommandId.ARCHIVE: KeyCase(talked, lambda stage: stage.rows == []),
     CommandId.DUPLICATE: KeyCase(talked, lambda stage: "A fox? (copy)" in stage.rows),
+    CommandId.SWITCHER: KeyCase(nothing, lambda stage: stage.window.switching.popup.isVisible()),
     CommandId.CLOSE: KeyCase(nothing, lambda stage: not stage.window.isVisible()),
     CommandId.SETTINGS: KeyCase(nothing, shows_settings),
     CommandId.QUIT: KeyCase(answering, asks),
