@@ -97,7 +97,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
-        self.search = SearchController(self.store, self.desk, self.library, self.chat)
+        self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
         self.imports = Imports(self.store, self.desk, self.library)
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)

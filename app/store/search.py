@@ -42,6 +42,8 @@ class SearchFilter:
     since: float | None = None  # Unix seconds, inclusive
     until: float | None = None  # Unix seconds, exclusive
     model_name: str | None = None  # only replies of this model
+    folder_id: str | None = None  # only conversations in this folder
+    archived: bool | None = None  # only archived conversations, or only the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +110,15 @@ class MessageSearch:
         only = only or SearchFilter()
         rows = self._database.rows(
             statements.SEARCH_FIND,
-            (" AND ".join(map(_fts_term, terms)), only.since, only.until, only.model_name, limit),
+            (
+                " AND ".join(map(_fts_term, terms)),
+                only.since,
+                only.until,
+                only.model_name,
+                limit,
+                only.folder_id,
+                only.archived,
+            ),
         )
         gone = self._below_deleted({str(row[0]) for row in rows})
         pattern = match_pattern(terms)
@@ -135,11 +145,13 @@ class MessageSearch:
             for key, hits in groups.items()
         )
 
-    def find_anywhere(self, words: str) -> tuple[ConversationHits, ...]:
+    def find_anywhere(
+        self, words: str, only: SearchFilter | None = None
+    ) -> tuple[ConversationHits, ...]:
         """Return the conversations with these words in the title, then those with them in a message."""
-        by_text = self.find(words)
+        by_text = self.find(words, only)
         known = {found.conversation_id for found in by_text}
-        by_title = self.find_titles(words)
+        by_title = self.find_titles(words, only)
         titled = {found.conversation_id for found in by_title}
         return (
             *(found for found in by_text if found.conversation_id in titled),
@@ -147,11 +159,18 @@ class MessageSearch:
             *(found for found in by_text if found.conversation_id not in titled),
         )
 
-    def find_titles(self, words: str, *, limit: int = FIRST_TITLES) -> tuple[ConversationHits, ...]:
-        """Return the newest conversations whose titles contain all words, without their messages."""
+    def find_titles(
+        self, words: str, only: SearchFilter | None = None, *, limit: int = FIRST_TITLES
+    ) -> tuple[ConversationHits, ...]:
+        """Return the newest conversations whose titles contain all words, without their messages.
+
+        A title has no model: with a condition on the model, only messages are found.
+        """
         patterns = [match_pattern((term,)) for term in query_terms(words)]
-        if not patterns:
+        only = only or SearchFilter()
+        if not patterns or only.model_name is not None:
             return ()
+        conditions = (only.since, only.until, only.folder_id, only.archived)
         found = (
             ConversationHits(
                 conversation_id=ConversationId(str(conversation_id)),
@@ -159,7 +178,9 @@ class MessageSearch:
                 updated_at=_number(updated_at),
                 hits=(),
             )
-            for conversation_id, title, updated_at in self._database.rows(statements.SEARCH_TITLES)
+            for conversation_id, title, updated_at in self._database.rows(
+                statements.SEARCH_TITLES, conditions
+            )
             if all(pattern.search(fold(str(title))[0]) for pattern in patterns)
         )
         return tuple(islice(found, limit))

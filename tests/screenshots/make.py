@@ -582,6 +582,7 @@ SCENES = {
     "several-menu": WindowScene(partial(organising.several_menu, two_versions)),
     "archived": WindowScene(partial(organising.archived, two_versions)),
     "switcher": WindowScene(partial(organising.switcher, two_versions), ("normal", "small")),
+    "filtered": WindowScene(partial(organising.filtered, two_versions)),
     "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
