@@ -204,7 +204,7 @@ class Sidebar(QWidget):
         library = self._library
         state = ListState(
             now=self._origin.now(),
-            activity=library.activity,
+            activity=library.activities,
             unseen=library.unseen,
             closed=self._organiser.closed_folders,
         )
