@@ -29,6 +29,8 @@ class CommandId(StrEnum):
     IMPORT = "import"
     EXPORT = "export"
     EXPORT_ALL = "export-all"
+    SAVE_PDF = "save-pdf"
+    PRINT = "print"
     SETTINGS = "settings"
     CLOSE = "close"
     QUIT = "quit"
@@ -137,6 +139,8 @@ COMMANDS = (
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
     MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
+    MenuCommand(id=CommandId.SAVE_PDF, text=words.SAVE_PDF, menu=MenuName.FILE),
+    MenuCommand(id=CommandId.PRINT, text=words.PRINT, menu=MenuName.FILE, keys=Keys.Print),
     MenuCommand(
         id=CommandId.SETTINGS,
         text=words.SETTINGS,
