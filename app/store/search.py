@@ -45,6 +45,8 @@ class SearchFilter:
     since: float | None = None  # Unix seconds, inclusive
     until: float | None = None  # Unix seconds, exclusive
     model_name: str | None = None  # only replies of this model
+    folder_id: str | None = None  # only conversations in this folder
+    archived: bool | None = None  # only archived conversations, or only the others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +124,15 @@ class MessageSearch:
         only = only or SearchFilter()
         rows = self._database.rows(
             statements.SEARCH_FIND,
-            (" AND ".join(map(_fts_term, terms)), only.since, only.until, only.model_name, limit),
+            (
+                " AND ".join(map(_fts_term, terms)),
+                only.since,
+                only.until,
+                only.model_name,
+                limit,
+                only.folder_id,
+                only.archived,
+            ),
         )
         found = [(*row[:6], "", *row[6:]) for row in rows]
         found = [*found, *self._find_attached(terms, only, limit)]
@@ -161,14 +171,24 @@ class MessageSearch:
         query = " AND ".join(map(_fts_term, terms))
         return self._database.rows(
             statements.SEARCH_ATTACHMENTS,
-            (query, only.since, only.until, only.model_name, limit),
+            (
+                query,
+                only.since,
+                only.until,
+                only.model_name,
+                limit,
+                only.folder_id,
+                only.archived,
+            ),
         )
 
-    def find_anywhere(self, words: str) -> tuple[ConversationHits, ...]:
+    def find_anywhere(
+        self, words: str, only: SearchFilter | None = None
+    ) -> tuple[ConversationHits, ...]:
         """Return the conversations with these words in the title, then those with them in a message."""
-        by_text = self.find(words)
+        by_text = self.find(words, only)
         known = {found.conversation_id for found in by_text}
-        by_title = self.find_titles(words)
+        by_title = self.find_titles(words, only)
         titled = {found.conversation_id for found in by_title}
         return (
             *(found for found in by_text if found.conversation_id in titled),
@@ -176,11 +196,18 @@ class MessageSearch:
             *(found for found in by_text if found.conversation_id not in titled),
         )
 
-    def find_titles(self, words: str, *, limit: int = FIRST_TITLES) -> tuple[ConversationHits, ...]:
-        """Return the newest conversations whose titles contain all words, without their messages."""
+    def find_titles(
+        self, words: str, only: SearchFilter | None = None, *, limit: int = FIRST_TITLES
+    ) -> tuple[ConversationHits, ...]:
+        """Return the newest conversations whose titles contain all words, without their messages.
+
+        A title has no model: with a condition on the model, only messages are found.
+        """
         patterns = [match_pattern((term,)) for term in query_terms(words)]
-        if not patterns:
+        only = only or SearchFilter()
+        if not patterns or only.model_name is not None:
             return ()
+        conditions = (only.since, only.until, only.folder_id, only.archived)
         found = (
             ConversationHits(
                 conversation_id=one.conversation_id,
@@ -188,24 +215,25 @@ class MessageSearch:
                 updated_at=one.updated_at,
                 hits=(),
             )
-            for one in self._all_titles()
+            for one in self._titles_of(conditions)
             if all(pattern.search(one.folded) for pattern in patterns)
         )
         return tuple(islice(found, limit))
 
-    def _all_titles(self) -> list[_Title]:
-        """Return the titles, newest first. They are read again after a change of the database.
+    def _titles_of(self, conditions: tuple[Value, ...]) -> list[_Title]:
+        """Return the titles that fulfil the conditions of SEARCH_TITLES, newest first.
 
-        Reading and folding 20,000 titles takes 35 ms, and each letter of a search needs them.
+        They are read again after a change of the database. Reading and folding 20,000 titles takes
+        35 ms, and each letter of a search needs them.
         """
-        changes = self._database.num_changes
-        if changes != self._titles_at:
-            rows = self._database.rows(statements.SEARCH_TITLES)
+        state = (self._database.num_changes, conditions)
+        if state != self._titles_at:
+            rows = self._database.rows(statements.SEARCH_TITLES, conditions)
             self._titles = [
                 _Title(ConversationId(str(key)), str(title), _number(at), _folded(str(title)))
                 for key, title, at in rows
             ]
-            self._titles_at = changes
+            self._titles_at = state
         return self._titles
 
     def _pending(self) -> tuple[int, int]:

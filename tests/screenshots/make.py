@@ -642,6 +642,8 @@ SCENES = {
     "several-selected": WindowScene(partial(organising.several_selected, two_versions)),
     "several-menu": WindowScene(partial(organising.several_menu, two_versions)),
     "archived": WindowScene(partial(organising.archived, two_versions)),
+    "switcher": WindowScene(partial(organising.switcher, two_versions), ("normal", "small")),
+    "filtered": WindowScene(partial(organising.filtered, two_versions)),
     "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
@@ -692,6 +694,9 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
+        switcher = window.switching.popup
+        if switcher.isVisible():
+            _paste(picture, switcher, window.mapFromGlobal(switcher.pos()))
         for dialog in (
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),
