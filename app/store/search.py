@@ -93,7 +93,8 @@ class MessageSearch:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._titles: list[_Title] = []
-        self._titles_at = -1  # number of changes of the database when the titles were read
+        # Number of changes of the database when the titles were read, and their conditions.
+        self._titles_at: tuple[int, tuple[Value, ...]] = (-1, ())
 
     def index_slice(self) -> bool:
         """Index some messages of an earlier version. Return True if more messages are left."""
