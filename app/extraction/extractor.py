@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import cast
 
 from app.conversation.attachments import Attachment, make_attachment
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 from engine.worker.child import ChildEndedError, ChildProcess
 from engine.worker.frames import Frame
 

@@ -13,8 +13,7 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 from app.conversation.attachments import marked_page
 from app.extraction.plain import tidied
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 
 MAX_PAGES = 20_000
 _LIGATURES = str.maketrans(

@@ -20,8 +20,7 @@ from app.conversation.attachments import MAX_CHARS
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 

@@ -156,7 +156,7 @@ DELETE_MOVED_ATTACHMENTS = (
 # The messages with an attachment that matches. The same conditions as SEARCH_FIND.
 SEARCH_ATTACHMENTS = """
     SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,
-        messages.created_at, name, text, messages.message_number
+        messages.created_at, name, attachment_texts.text, messages.message_number
     FROM attachment_search
     CROSS JOIN attachment_texts ON attachment_texts.text_number = attachment_search.rowid
     CROSS JOIN attachments USING (digest)

@@ -52,7 +52,7 @@ def kept(person: Person) -> Kept:
 
 def _unsent(person: Person) -> str:
     """Join the queued message and the composer's text, as the app does when it restarts."""
-    return join_texts(person.core.chat.queued(person.current), person.edit.toPlainText())
+    return join_texts(person.core.chat.queued(person.current).text, person.edit.toPlainText())
 
 
 def _lasting(item: TranscriptItem) -> TranscriptItem:

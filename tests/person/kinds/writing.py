@@ -94,7 +94,7 @@ def queue_message(person: Person) -> bool:
         return _sent(person, text)
     person.entrust(text)
     assert person.edit.toPlainText() == ""
-    waits = person.core.chat.queued(person.current)
+    waits = person.core.chat.queued(person.current).text
     assert text in waits or text in person.texts
     return True
 
@@ -104,9 +104,9 @@ def withdraw(person: Person) -> bool:
     queued = person.pane.queued
     if not queued.isVisible() and not (queue_message(person) and queued.isVisible()):
         return False
-    text = person.core.chat.queued(person.current)
+    text = person.core.chat.queued(person.current).text
     QTest.mouseClick(queued.close_button, LEFT)
-    if person.core.chat.queued(person.current):
+    if person.core.chat.queued(person.current).text:
         return False
     assert text in person.edit.toPlainText() or text in person.texts
     person.settle()
