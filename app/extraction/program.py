@@ -146,7 +146,7 @@ def _pdf_steps(path: Path) -> Iterator[Frame]:
             yield Frame({"done": number, "total": pages.num_pages})
             reported = time.monotonic()
     if not pages.num_with_text:
-        raise RefusedFileError(Refused.SCANNED)
+        raise RefusedFileError(Refused.DAMAGED if pages.num_damaged else Refused.SCANNED)
     text = "\n\n".join(filter(None, texts))
     is_cut = len(texts) < pages.num_pages
     yield _result("pdf", text, is_cut=is_cut, num_pages=pages.num_pages)
