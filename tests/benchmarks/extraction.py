@@ -37,7 +37,7 @@ FORMATS = ("docx", "epub", "html")
 
 
 def run_program(*command: str) -> str:
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def write_pdf(markdown: Path, out: Path) -> None:
@@ -123,9 +123,7 @@ def measure_hostile() -> None:
             slowest = max(slowest, (path.name, time.perf_counter() - started), key=lambda x: x[1])
         left = len(set(Path(folder).iterdir()) - set(before))
     extractor.close()
-    print(
-        json.dumps({"files": len(paths), "slowest": slowest, "left_behind": left, **results})
-    )
+    print(json.dumps({"files": len(paths), "slowest": slowest, "left_behind": left, **results}))
 
 
 def main() -> None:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.person.kinds import answers, chats, messages, reading, setup, window, writing
+from tests.person.kinds import answers, attaching, chats, messages, reading, setup, window, writing
 from tests.person.kinds.registry import KINDS
 
-__all__ = ["KINDS", "answers", "chats", "messages", "reading", "setup", "window", "writing"]
+__all__ = [
+    "KINDS",
+    "answers",
+    "attaching",
+    "chats",
+    "messages",
+    "reading",
+    "setup",
+    "window",
+    "writing",
+]
