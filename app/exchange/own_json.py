@@ -237,7 +237,7 @@ def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
         make_attachment(
             file.name,
             one_line(file.kind, _MAX_KIND_LEN),
-            file.text,
+            clean_text(file.text),
             num_pages=file.num_pages,
             part=one_line(file.part, MAX_NAME_LEN),
         )
