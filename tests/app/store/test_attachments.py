@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sqlite3
 import stat
 from collections.abc import Iterator
 from contextlib import closing
@@ -19,7 +20,6 @@ from app.conversation.tree import (
     stop_reply,
 )
 from app.store.conversations import ConversationStore, open_store
-from app.store.database import Value
 from engine.types import ConversationId
 
 MANUAL = make_attachment(
@@ -46,8 +46,12 @@ def sent(conv: Conversation) -> Conversation:
     return stop_reply(turn.conversation, ids.reply, content="Answer", reasoning="")
 
 
-def texts(store: ConversationStore) -> list[tuple[Value, ...]]:
-    return store._database.rows("SELECT text FROM attachment_texts ORDER BY text")
+def texts(folder: Path) -> list[str]:
+    """Return the stored texts, in the order of the alphabet."""
+    with closing(sqlite3.connect(folder / "chats.db")) as connection:
+        return [
+            text for (text,) in connection.execute("SELECT text FROM attachment_texts ORDER BY 1")
+        ]
 
 
 def test_files_of_messages_and_drafts_are_loaded_as_saved(store: ConversationStore) -> None:
@@ -61,34 +65,40 @@ def test_files_of_messages_and_drafts_are_loaded_as_saved(store: ConversationSto
     assert store.load(before.conversation_id) == after
 
 
-def test_text_is_stored_once_and_is_gone_with_the_last_message(store: ConversationStore) -> None:
+def test_text_is_stored_once_and_is_gone_with_the_last_message(
+    store: ConversationStore, tmp_path: Path
+) -> None:
     one, two = sent(with_draft("A", MANUAL)), sent(with_draft("B", MANUAL, NOTES))
     store.create(one)
     store.create(two)
-    assert texts(store) == [("Ordinary notes.",), (MANUAL.text,)]
+    assert texts(tmp_path) == ["Ordinary notes.", MANUAL.text]
 
     for name in "AB":
         store.delete(ConversationId(name), now=5.0)
     store.purge(now=5.0 + DELETED_KEPT_S - 1)
-    assert len(texts(store)) == 2, "deleted chats can be restored for 30 days"
+    assert len(texts(tmp_path)) == 2, "deleted chats can be restored for 30 days"
     store.remove(ConversationId("B"))
-    assert texts(store) == [(MANUAL.text,)]
+    assert texts(tmp_path) == [MANUAL.text]
     store.purge(now=5.0 + DELETED_KEPT_S)
-    assert texts(store) == []
+    assert texts(tmp_path) == []
 
 
-def test_text_of_a_deleted_message_is_gone_after_30_days(store: ConversationStore) -> None:
+def test_text_of_a_deleted_message_is_gone_after_30_days(
+    store: ConversationStore, tmp_path: Path
+) -> None:
     conv = sent(with_draft("A", MANUAL))
     user = NodeId("Au")
     node = replace(conv.nodes[user], deleted_at=7.0)
     store.create(replace(conv, nodes={**conv.nodes, user: node}))
     store.purge(now=7.0 + DELETED_KEPT_S - 1)
-    assert len(texts(store)) == 1
+    assert len(texts(tmp_path)) == 1
     store.purge(now=7.0 + DELETED_KEPT_S)
-    assert texts(store) == []
+    assert texts(tmp_path) == []
 
 
-def test_changed_draft_keeps_no_text_of_removed_files(store: ConversationStore) -> None:
+def test_changed_draft_keeps_no_text_of_removed_files(
+    store: ConversationStore, tmp_path: Path
+) -> None:
     before = with_draft("A", MANUAL, NOTES)
     store.create(before)
     moved = set_draft_attachments(before, (NOTES, MANUAL))
@@ -97,7 +107,7 @@ def test_changed_draft_keeps_no_text_of_removed_files(store: ConversationStore) 
 
     store.save(set_draft_attachments(moved, ()), since=moved)
 
-    assert texts(store) == []
+    assert texts(tmp_path) == []
 
 
 def test_search_finds_the_text_of_files_with_their_names(store: ConversationStore) -> None:
