@@ -57,4 +57,15 @@ def _document_types() -> list[dict[str, object]]:
             "CFBundleTypeRole": "Viewer",
             "LSHandlerRank": "Alternate",
         },
+        {
+            "CFBundleTypeName": "Document to attach",
+            "LSItemContentTypes": [
+                "public.text",
+                "com.adobe.pdf",
+                "org.openxmlformats.wordprocessingml.document",
+                "org.idpf.epub-container",
+            ],
+            "CFBundleTypeRole": "Viewer",
+            "LSHandlerRank": "Alternate",
+        },
     ]
