@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-EXACT_TYPES: Final = frozenset(
-    """
+_NAMES: Final = """
     Klear afmoe apertus baichuan_m1 bailing_hybrid bailing_moe bailing_moe_linear bailing_moe_v3
     cohere cohere2 dbrx deepseek deepseek_v2 deepseek_v3 deepseek_v32 dots1 ernie4_5
     ernie4_5_moe exaone exaone4 exaone_moe falcon_h1 gear gemma gemma2 gemma3 gemma3_text glm
@@ -23,5 +22,5 @@ EXACT_TYPES: Final = frozenset(
     phixtral pixtral plamo plamo2 plamo3 prism_hadamard_qwen35 qwen qwen2 qwen2_moe qwen2_vl
     qwen3 qwen3_5 qwen3_5_moe qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe recurrent_gemma rwkv7
     seed_oss smollm3 solar_open spark2_5 stablelm starcoder2 step3p5 talkie telechat3 youtu_llm
-    """.split()
-)
+"""
+EXACT_TYPES: Final = frozenset(_NAMES.split())
