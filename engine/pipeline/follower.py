@@ -119,7 +119,8 @@ class Follower:
         self._passing = _Passing(part)
         # All objects under rank 0's numbers. Public for tests.
         self.held: dict[int, _Row | _Group | KvArrays | Snapshot] = {}
-        self._captured: list[int] = []  # numbers of the states captured for the present message
+        # Numbers and bytes of the states captured for the present message.
+        self._captured: list[tuple[int, int]] = []
 
     @property
     def num_held(self) -> int:
@@ -141,8 +142,7 @@ class Follower:
             else:
                 report |= self._carry_out(command)
         if self._captured:
-            report["states"] = [[number, self.held[number].nbytes] for number in self._captured]
-            self._captured.clear()
+            report["states"], self._captured = self._captured, []
         reports = {**message.reports, self._rank: report} if report else message.reports
         if self._rank == 1:
             # Rank 0 gave the commands and the token ids.
@@ -208,10 +208,11 @@ class Follower:
 
     def _keep_state(self, op: str, row: _Row, number: int) -> None:
         if op == Op.CAPTURE:
-            self.held[number] = capture(row.leaves, row.num_tokens, PointKind.STRIDE)
-            self._captured.append(number)
+            snapshot = capture(row.leaves, row.num_tokens, PointKind.STRIDE)
             # The next pass may write into the arrays that the snapshot copies.
-            evaluate(cast("Snapshot", self.held[number]).states)
+            evaluate(snapshot.states)
+            self.held[number] = snapshot
+            self._captured.append((number, snapshot.nbytes))
         else:
             restore(row.leaves, cast("Snapshot", self.held[number]))
 

@@ -18,9 +18,6 @@ from engine.pipeline.messages import Command, Line, Message, Op
 
 # Seconds without a message after which the followers rest.
 _REST_AFTER_S: Final = 2.0
-# Number of commands after which a message is sent without a pass, so that freed arrays do not
-# stay for long.
-_MAX_COMMANDS: Final = 512
 
 
 class StageLostError(EngineError):

@@ -86,16 +86,17 @@ def script(*, thinking: bool) -> list[dict[str, Any]]:
     ]
 
 
-def played(client: InlineClient, folder: Path, steps: list[dict[str, Any]]) -> list[object]:
-    """Play a script with checks. Return what must not depend on the number of stages."""
-    player = ScriptPlayer(client, folder, check=True)
+def played(
+    client: InlineClient, folder: Path, steps: list[dict[str, Any]], *, check: bool
+) -> list[object]:
+    """Play a script. Return what must not depend on the number of stages."""
+    player = ScriptPlayer(client, folder, check=check)
     found: list[object] = []
     for step in steps:
         for report in player.play(parse_step(json.dumps(step))):
-            assert report.check is not None
-            assert report.check.replay_difference == 0
+            assert report.holds
             counts = (report.prompt_tokens, report.restored, report.read, report.replayed)
-            found.append((counts, report.redo, report.output_tokens, report.text, report.check))
+            found.append((counts, report.redo, report.output_tokens, report.text))
         cache_of(client).check_invariants()
     return found
 
@@ -113,13 +114,13 @@ def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
     template = Template.THINKING if name == "qwen3_5" else Template.KEEPING
     folder = tiny_model(name, template)
     steps = script(thinking=template is Template.THINKING)
-    wanted = played(plain(folder), folder, steps)
+    wanted = played(plain(folder), folder, steps, check=False)
     wanted_bits = drawn_from.copy()
     drawn_from.clear()
 
     client = StagedClient(folder, SPLITS[name], CONFIG)
 
-    assert played(client, folder, steps) == wanted
+    assert played(client, folder, steps, check=True) == wanted
     assert drawn_from == wanted_bits
     client.require_equal_ledgers()
 
