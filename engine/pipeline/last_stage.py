@@ -34,10 +34,18 @@ class StagedModel(OwnLayers):
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
         *own, others = caches
         assert isinstance(others, (StageCaches, StageGroup))
-        num_tokens = others.num_tokens
-        received = others.run_pass(input_ids)
+        received, num_tokens = others.run_pass(input_ids)
         logits, _ = self.pass_through(input_ids, own, received, num_tokens)
         return logits
+
+    @override
+    def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:
+        others = caches[-1]
+        assert isinstance(others, StageCaches)
+        if max(token_ids) >= self.vocab_size:
+            return False  # `forward` will refuse them
+        others.send_ahead(mx.array([token_ids], mx.int32))
+        return True
 
 
 class LastStage:
