@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
     python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
-                         [damage] [changes] [exchange]
+                         [damage] [changes] [exchange] [stages]
 
-Without a name all runs are made. The last nine names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last ten names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -25,6 +25,7 @@ changes    kills a process 100 times while it imports, deletes, backs up and mov
            that was reported must be there, and the running one wholly or not at all
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
+stages     harms one of two stages of a model 100 times, and starts them again
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from tests.architectures.configs.every import CONFIGS as ARCHITECTURES
 from tests.architectures.outcome import Verdict
 from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
+from tests.e2e.stage_faults import play_stage_faults
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -236,6 +238,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "damage": (damage_often, 300),
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),
+    "stages": (play_stage_faults, 100),
 }
 
 
