@@ -108,7 +108,7 @@ def pages_part(ranges: str) -> str:
 
 
 def first_share(percent: int) -> str:
-    return f"First {percent} %"
+    return f"First {percent}%"
 
 
 def num_pages(number: int) -> str:
@@ -117,12 +117,12 @@ def num_pages(number: int) -> str:
 
 def reading(name: str, *, percent: int, seconds: int | None) -> str:
     left = "" if seconds is None else f", {seconds:,} s left"
-    return f"Reading {name}, {percent} %{left}"
+    return f"Reading {name}, {percent}%{left}"
 
 
 def read(percent: int) -> str:
     """Return the share of a file that the model has read, for its chip."""
-    return "read" if percent >= 100 else f"{percent} % read"
+    return "read" if percent >= 100 else f"{percent}% read"
 
 
 def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:

@@ -95,7 +95,7 @@ def first_token(time: str) -> str:
 
 
 def drafts(tokens_per_pass: str, percent: int) -> str:
-    return f"{tokens_per_pass} tokens a pass, {percent} % of drafts kept"
+    return f"{tokens_per_pass} tokens a pass, {percent}% of drafts kept"
 
 
 def answer_finished(num_tokens: int | None) -> str:
