@@ -32,7 +32,7 @@ from app.controllers.origin import SystemOrigin
 from app.options import Options
 from app.paths import Paths
 from app.settings import Settings, load_settings
-from app.store.conversations import open_store
+from app.store.place import DataPlace
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets.application import Application
@@ -112,14 +112,16 @@ def open_window(
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
     config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    place = DataPlace(paths.data_dir)
     return Seams(
         make_engine=lambda on_event: SwitchedEngine(config, on_event),
-        open_store=lambda: open_store(paths.database, now=origin.now()),
+        open_store=lambda: place.open(now=origin.now()),
         catalog=LocalModels(paths),
         origin=origin,
         settings=settings,
         settings_path=paths.settings,
-        database=paths.database,
+        place=place,
+        logs_dir=paths.logs_dir,
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,

@@ -84,10 +84,12 @@ class EngineCommands(Protocol):
         is_draft: bool = False,
         thinking: bool | None = None,
         keep_thinking: bool = False,
+        fetch_only: bool = False,
     ) -> None:
         """Feed a conversation's next prompt to the model while the engine is idle.
 
-        If messages is empty, cancel an earlier read-ahead of this conversation instead.
+        If messages is empty, cancel an earlier read-ahead of this conversation instead. With
+        fetch_only, only read its state from disk.
         """
         self.send(
             ReadAhead(
@@ -96,6 +98,7 @@ class EngineCommands(Protocol):
                 is_draft=is_draft,
                 thinking=thinking,
                 keep_thinking=keep_thinking,
+                fetch_only=fetch_only,
             )
         )
 

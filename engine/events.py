@@ -107,6 +107,8 @@ class ReadAhead:
     is_draft: bool = False  # True if the last message is a draft that the user is still typing
     thinking: bool | None = None  # same meaning as Request.thinking
     keep_thinking: bool = False  # same meaning as Request.keep_thinking
+    # True: only read the prompt's state from disk into free memory. Nothing is fed or evicted.
+    fetch_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)

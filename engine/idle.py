@@ -108,6 +108,9 @@ class IdleQueue:
         if len(self._tasks) > _MAX_TASKS:
             del self._tasks[next(iter(self._tasks))]
 
+    def __contains__(self, conversation_id: ConversationId) -> bool:
+        return conversation_id in self._tasks
+
     def drop(self, conversation_id: ConversationId) -> None:
         self._tasks.pop(conversation_id, None)
 
@@ -212,6 +215,9 @@ class Idler:
             self.drop(task.conversation_id)
             return
         if task == self._task:
+            return
+        if task.fetch_only and self._has_task_of(task.conversation_id):
+            # That task fetches the state too.
             return
         if task.is_draft and self._on_battery():
             # On battery power, ignore drafts. A queued draft would replace the read-ahead after the
@@ -332,8 +338,14 @@ class Idler:
             self._has_worked |= job.kind is not IdleKind.AUDIT
             self._job = self._task = None
 
+    def _has_task_of(self, conversation_id: ConversationId) -> bool:
+        return self._is_working_for(conversation_id) or conversation_id in self._queue
+
+    def _is_working_for(self, conversation_id: ConversationId) -> bool:
+        return self._task is not None and self._task.conversation_id == conversation_id
+
     def _end_job_of(self, conversation_id: ConversationId) -> None:
-        if self._task is not None and self._task.conversation_id == conversation_id:
+        if self._is_working_for(conversation_id):
             self._end_job()
 
     def _end_job(self) -> None:

@@ -40,7 +40,7 @@ class StoreLane(QObject):
         super().__init__(parent)
         self._lane = TaskLane("store", self)
         self._worker = _StoreWorker(open_store)
-        self._is_lost = False  # True if the store could not be opened
+        self.is_lost = False  # True if the store could not be opened
 
     def open(self) -> None:
         """Queue the opening of the store. Later calls run after it."""
@@ -73,6 +73,15 @@ class StoreLane(QObject):
         """
         self._lane.run(lambda: self._worker.release(conversation_id))
 
+    def move(
+        self,
+        move: Callable[[], None],
+        on_result: Callable[[None], None],
+        on_error: Callable[[Problem], None],
+    ) -> None:
+        """Close the store, call `move`, and open the store again, also if `move` fails."""
+        self._queue(lambda: self._worker.move(move), on_result, on_error)
+
     def close(self) -> None:
         """Finish the queued calls, close the store and join the thread. Idempotent."""
         self._lane.run(self._worker.close)
@@ -88,7 +97,7 @@ class StoreLane(QObject):
 
         def unless_lost(problem: Problem) -> None:
             # `unavailable` has already reported that the store cannot be opened
-            if not self._is_lost:
+            if not self.is_lost:
                 report(problem)
 
         self._lane.run(call, on_result, unless_lost)
@@ -113,7 +122,7 @@ class StoreLane(QObject):
             self.rescued.emit(opened.problem)
 
     def _on_unavailable(self, problem: Problem) -> None:
-        self._is_lost = True
+        self.is_lost = True
         self.unavailable.emit(problem)
 
 
@@ -151,6 +160,13 @@ class _StoreWorker:
 
     def release(self, conversation_id: ConversationId) -> None:
         self._saved.pop(conversation_id, None)
+
+    def move(self, move: Callable[[], None]) -> None:
+        self.close()
+        try:
+            move()
+        finally:
+            self.open()
 
     def close(self) -> None:
         if self._store is not None:

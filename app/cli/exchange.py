@@ -9,7 +9,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from app.cli.client import ProblemError
@@ -18,9 +18,10 @@ from app.conversation.tree import Conversation, ConversationSummary
 from app.exchange.exporting import export
 from app.exchange.importing import Import, Unreadable
 from app.paths import Paths
-from app.store.conversations import ConversationStore, Merged, open_store
+from app.store.conversations import ConversationStore, Merged
 from app.store.errors import MessagesTakenError
 from app.store.lock import InstanceLock
+from app.store.place import DataPlace
 from app.store.search import ConversationHits
 from app.words import exchange as words
 from engine.types import Problem
@@ -103,8 +104,10 @@ def run_search(args: Namespace, paths: Paths) -> int:
 
 @contextmanager
 def _store(paths: Paths) -> Generator[ConversationStore]:
-    with InstanceLock(paths.data_dir):
-        opened = open_store(paths.database, now=time.time())
+    place = DataPlace(paths.data_dir)
+    with InstanceLock(paths.data_dir), ExitStack() as stack:
+        stack.callback(place.release)
+        opened = place.open(now=time.time())
         with closing(opened.store) as store:
             if opened.problem is not None:
                 print(opened.problem, file=sys.stderr)

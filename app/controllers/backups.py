@@ -20,6 +20,7 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.store.backups import StoppedError, make_backup
 from app.store.errors import DatabaseDamagedError
+from app.store.place import DataPlace
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
@@ -35,10 +36,10 @@ class Backups(QObject):
     _damage_found = Signal()  # emitted by the backup's thread
 
     def __init__(
-        self, database: Path, store: StoreLane, turns: Turns, imports: Imports, origin: Origin
+        self, place: DataPlace, store: StoreLane, turns: Turns, imports: Imports, origin: Origin
     ) -> None:
         super().__init__()
-        self._database = database
+        self._place = place
         self._store = store
         self._turns = turns
         self._imports = imports
@@ -46,6 +47,7 @@ class Backups(QObject):
         self._lane = TaskLane("backup", self)
         self._stop = Event()
         self.is_running = False
+        self._is_held = False
         self._has_failed = False  # True after a failure was shown, until a backup is made
         self._timer = QTimer(self, interval=LOOK_MS)
         self._damage_found.connect(self._note_damage)
@@ -58,12 +60,20 @@ class Backups(QObject):
 
     def look(self) -> None:
         """Make a backup if one is due and the app is idle."""
-        if self.is_running or self._is_busy:
+        if self.is_running or self._is_held or self._is_busy:
             return
         self.is_running = True
         self._stop.clear()
-        now = self._origin.now()
-        self._lane.run(lambda: self._make(now), self._on_made, self._on_failed)
+        database, now = self._place.database, self._origin.now()
+        self._lane.run(lambda: self._make(database, now), self._on_made, self._on_failed)
+
+    def hold(self) -> None:
+        """Stop the running copy, and begin none until resume()."""
+        self._is_held = True
+        self._stop.set()
+
+    def resume(self) -> None:
+        self._is_held = False
 
     def close(self) -> None:
         """Stop the running copy, and join the thread."""
@@ -75,10 +85,10 @@ class Backups(QObject):
     def _is_busy(self) -> bool:
         return self._turns.num_writing > 0 or self._imports.is_running
 
-    def _make(self, now: float) -> Path | None:
+    def _make(self, database: Path, now: float) -> Path | None:
         """Make a backup if one is due. Runs on the backup's thread."""
         try:
-            return make_backup(self._database, now=now, stop=self._stop)
+            return make_backup(database, now=now, stop=self._stop)
         except StoppedError:
             return None
         except DatabaseDamagedError:

@@ -21,7 +21,9 @@ from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.copies import Copies
+from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
+from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
@@ -46,6 +48,7 @@ from app.controllers.undo import UndoList
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from app.store.place import DataPlace
 from engine.hosts.checking import check_hosts
 from engine.hosts.hostfile import Hosts
 
@@ -60,7 +63,8 @@ class Seams:
     origin: Origin  # source of clock times, random ids and seeds
     settings: Settings  # settings as they were loaded at the start
     settings_path: Path
-    database: Path  # file that open_store opens
+    place: DataPlace  # place of the database that open_store opens
+    logs_dir: Path
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
@@ -111,7 +115,11 @@ class Core(QObject):
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat)
         self.imports = Imports(self.store, self.desk, self.library)
-        self.backups = Backups(seams.database, self.store, self.turns, self.imports, seams.origin)
+        self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
+        self.data_folder = DataFolder(
+            seams.place, self.store, self.turns, self.imports, self.backups
+        )
+        self._place = seams.place
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
@@ -128,6 +136,15 @@ class Core(QObject):
             seams.origin,
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.diagnostics = Diagnostics(
+            self._lane,
+            self.store,
+            self.exports,
+            self.models,
+            self.preferences,
+            self.storage,
+            seams.logs_dir,
+        )
         self.store.purged.connect(self.storage.forget)
         self.prompt_sizes = PromptSizes(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
@@ -147,6 +164,8 @@ class Core(QObject):
             self.imports,
             self.backups,
             self.several,
+            self.data_folder,
+            self.diagnostics,
         ):
             source.failed.connect(self.failed)
 
@@ -184,6 +203,7 @@ class Core(QObject):
         self.imports.close()
         self.backups.close()
         self.attachments.close()
+        self.data_folder.cancel()
         self.read_ahead.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
@@ -194,6 +214,7 @@ class Core(QObject):
         self.preferences.flush()
         self._lane.stop()
         self.store.close()
+        self._place.release()
 
 
 def _is_model(path: Path) -> bool:

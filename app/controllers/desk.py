@@ -55,6 +55,8 @@ class Desk(QObject):
     """The open conversations by id, least recently used first. Loads, saves and closes them."""
 
     changed = Signal(object)  # argument: ConversationId; its messages or its title may have changed
+    # argument: ConversationId that may be opened next; it is in memory now
+    expected = Signal(object)
     failed = Signal(object)  # argument: a Problem
 
     def __init__(self, store: StoreLane, parent: QObject | None = None) -> None:
@@ -105,6 +107,8 @@ class Desk(QObject):
         self._expected = conversation_id
         if conversation_id not in self._open:
             self._read(conversation_id)
+        else:
+            self.expected.emit(conversation_id)
 
     def load_again(self, conversation_id: ConversationId) -> None:
         """Load an open conversation again, because an import has added messages to it.
@@ -265,6 +269,8 @@ class Desk(QObject):
         for waiter in waiting:
             self.open(loaded.conversation_id, waiter.on_ready, waiter.on_error)
         self._trim()
+        if loaded.conversation_id == self._expected:
+            self.expected.emit(loaded.conversation_id)
 
     def _on_unreadable(self, conversation_id: ConversationId, problem: Problem) -> None:
         for waiter in self._reading.pop(conversation_id):

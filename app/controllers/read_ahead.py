@@ -8,7 +8,8 @@ The controller listens to the signals of the other controllers, and sends four k
                 conversations last. Pins stay in the engine when another model is loaded.
     ReadAhead   for the conversation on show: when it has been open for STAY_MS, STAY_MS after a
                 change of its messages or options, when a long draft is saved (LONG_DRAFT
-                characters or more), and after another model was loaded.
+                characters or more), and after another model was loaded. With fetch_only for a
+                conversation on which the pointer rests for POINTED_MS: only its state on disk is read.
     Forget      FORGET_MS after the user deleted a conversation, unless it has been restored, and at
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
@@ -42,6 +43,8 @@ from engine.types import ConversationId, ModelFacts
 
 # delay before reading ahead, so that a conversation shown only briefly is not read ahead
 STAY_MS = 400
+# delay before the state of a conversation under the pointer is read from disk
+POINTED_MS = 120
 # Delay after the deletion of a conversation before its cached state is dropped. Until then, a
 # restored conversation needs no new prefill.
 FORGET_MS = 60_000
@@ -83,6 +86,10 @@ class ReadAheadController(QObject):
         self._kept_ready: frozenset[ConversationId] = frozenset()
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
         self._stay.timeout.connect(self._send_next_turn)
+        self._pointed = QTimer(self, singleShot=True, interval=POINTED_MS)
+        self._pointed.timeout.connect(self._fetch_expected)
+        self._expected: ConversationId | None = None  # conversation under the pointer
+        desk.expected.connect(self._on_expected)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
         library.deleted.connect(self._on_deleted)
@@ -101,11 +108,34 @@ class ReadAheadController(QObject):
         """
         self._is_over = True
         self._stay.stop()
+        self._pointed.stop()
 
     def _on_shown(self) -> None:
         # library.current is always the id of a conversation in memory, which may be new and empty.
         self._engine.show(self._library.current)
         self._wait()
+
+    def _on_expected(self, conversation_id: ConversationId) -> None:
+        self._expected = conversation_id
+        if not self._is_over:
+            self._pointed.start()
+
+    def _fetch_expected(self) -> None:
+        """Let the engine read the state of the conversation under the pointer from disk."""
+        expected = self._expected
+        is_shown = expected == self._library.current
+        if expected is None or expected not in self._desk or self._facts is None or is_shown:
+            return
+        turn = next_turn(self._desk.get(expected), self._facts)
+        if turn.messages and self._turns.live_in(expected) is None:
+            self._engine.read_ahead(
+                expected,
+                turn.messages,
+                is_draft=turn.is_draft,
+                thinking=turn.thinking,
+                keep_thinking=turn.keep_thinking,
+                fetch_only=True,
+            )
 
     def _on_status_changed(self) -> None:
         facts = self._models.status.facts

@@ -68,6 +68,17 @@ class OpenedStore:
     purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """Numbers that describe the database, without any of its texts."""
+
+    file_bytes: int
+    num_chats: int  # deleted ones included
+    num_deleted: int
+    num_messages: int
+    num_unindexed: int  # messages that the search does not find yet
+
+
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
     """Open the database, mark interrupted replies as stopped, and purge old deletions.
 
@@ -123,6 +134,11 @@ def _check_tree(nodes: Iterable[MessageNode]) -> None:
         if roles[node.parent] is node.role:
             raise ValueError("two messages in a row have the same role")
         roles[node.node_id] = node.role
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
 
 
 class Merged(Enum):
@@ -274,6 +290,17 @@ class ConversationStore:
         """Return the conversations that are marked as deleted, the newest deletion first."""
         rows = self._database.rows(statements.SELECT_DELETED)
         return tuple(deleted_from(DeletedRow._make(row)) for row in rows)
+
+    def figures(self) -> StoreFigures:
+        """Return the numbers for the diagnostics file."""
+        ((size, chats, deleted, messages, unindexed),) = self._database.rows(statements.FIGURES)
+        return StoreFigures(
+            file_bytes=_integer(size),
+            num_chats=_integer(chats),
+            num_deleted=_integer(deleted),
+            num_messages=_integer(messages),
+            num_unindexed=_integer(unindexed),
+        )
 
     def load(self, conversation_id: ConversationId) -> Conversation:
         """Return a conversation with all its messages, even if it is marked as deleted.

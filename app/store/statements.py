@@ -82,6 +82,15 @@ INSERT_SHOWN = _insert("shown_versions", ShownRow._fields)
 SELECT_SHOWN = _select("shown_versions", ShownRow._fields, "WHERE conversation_id = ?")
 DELETE_SHOWN = "DELETE FROM shown_versions WHERE conversation_id = ?"
 
+FIGURES = """
+    SELECT
+        (SELECT page_count * page_size FROM pragma_page_count, pragma_page_size),
+        (SELECT count(*) FROM conversations),
+        (SELECT count(*) FROM conversations WHERE deleted_at IS NOT NULL),
+        (SELECT count(*) FROM messages),
+        (SELECT max(0, last - first + 1) FROM search_progress)
+"""
+
 SEARCH_PENDING = "SELECT first, last FROM search_progress"
 # The numbers of the last messages of a range, until a number of messages or a size is reached. The
 # newest message comes first, the last row is the first message of the slice.

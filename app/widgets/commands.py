@@ -85,6 +85,7 @@ class CommandId(StrEnum):
     FORWARD = "forward"
     ALL_TO_FRONT = "all-to-front"
     SHORTCUTS = "shortcuts"
+    DIAGNOSTICS = "diagnostics"
     ABOUT = "about"
 
 
@@ -391,6 +392,7 @@ COMMANDS = (
     MenuCommand(
         id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
     ),
+    MenuCommand(id=CommandId.DIAGNOSTICS, text=words.DIAGNOSTICS, menu=MenuName.HELP),
     MenuCommand(id=CommandId.ABOUT, text=words.ABOUT, menu=MenuName.HELP, role=Role.AboutRole),
 )
 

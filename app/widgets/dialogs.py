@@ -15,8 +15,10 @@ from engine.types import Problem
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
 
 
-def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
-    dialog = QFileDialog(parent, words.ADD_FOLDER)
+def ask_for_folder(
+    parent: QWidget, on_chosen: Callable[[Path], object], *, title: str = words.ADD_FOLDER
+) -> None:
+    dialog = QFileDialog(parent, title)
     dialog.setFileMode(QFileDialog.FileMode.Directory)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 

@@ -66,7 +66,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import commands, hub, window as words
+from app.words import commands, diagnostics, hub, window as words
 from engine.types import ConversationId, Problem
 
 APPEARANCES = {
@@ -272,6 +272,9 @@ class MainWindow(QMainWindow):
             CommandId.ALL_TO_FRONT: _raise_all,
             CommandId.SHORTCUTS: lambda: show_shortcuts(
                 self, return_sends=preferences.value.return_sends
+            ),
+            CommandId.DIAGNOSTICS: lambda: ask_where_to_save(
+                self, diagnostics.FILE_NAME, self._core.diagnostics.save
             ),
             CommandId.ABOUT: lambda: show_about(self),
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from app.theme.tokens import Size, Space
 from app.widgets.focus_order import set_tab_order
@@ -38,6 +38,16 @@ class SettingsPage(QWidget):
         side = top if fills else Qt.AlignmentFlag.AlignLeft | top
         self._grid.addWidget(control, row, 1, side)
         return label
+
+    def add_buttons(self, *buttons: QWidget) -> None:
+        """Add a row of buttons below the last control."""
+        self.controls.extend(buttons)
+        row = QHBoxLayout()
+        row.setSpacing(Space.S)
+        for button in buttons:
+            row.addWidget(button)
+        row.addStretch()
+        self._grid.addLayout(row, self._grid.rowCount(), 1)
 
     def add_note(self, words: str = "") -> QLabel:
         """Add a sentence below the last control, and return its label."""

@@ -55,7 +55,7 @@ class SettingsWindow(QWidget):
             actions[CommandId.GET_MODELS],
             self,
         )
-        self.storage = StoragePage(theme, core.preferences, core.storage, self)
+        self.storage = StoragePage(theme, core.preferences, core.storage, core.data_folder, self)
         self.several = SeveralPage(theme, core.several, self)
         self._build()
         theme.changed.connect(self._tint)

@@ -91,6 +91,7 @@ BACK: Final = "Back"
 FORWARD: Final = "Forward"
 ALL_TO_FRONT: Final = "Bring All to Front"
 KEYBOARD_SHORTCUTS: Final = "Keyboard Shortcuts"
+DIAGNOSTICS: Final = "Save Diagnostics…"
 ABOUT: Final = "About Rejoinder"
 
 

@@ -46,6 +46,11 @@ CONVERSATION_MISSING: Final = "This conversation no longer exists."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
+# Problems with the move of the data folder.
+DATA_FOLDER_NAME: Final = "Rejoinder Chats"  # folder that is made in a chosen folder with files
+MOVE_STOPPED: Final = "The move was stopped."
+COPY_DIFFERS: Final = "the copy differs from the original"
+
 # Notice after a crash of the last run.
 CRASHED: Final = "Rejoinder quit unexpectedly last time."
 CRASHED_KEPT: Final = "Your conversations were kept."
@@ -105,6 +110,22 @@ def cannot_use_folder(path: Path, why: str | None) -> str:
 
 def cannot_move_damaged(path: Path, why: str | None) -> str:
     return f"{path} is damaged and can’t be moved: {why}."
+
+
+def place_missing(folder: Path) -> str:
+    return f"The folder with your chats, {folder}, isn’t there or has no chats in it."
+
+
+def place_taken(folder: Path) -> str:
+    return f"{folder} already has chats in it. Choose another folder."
+
+
+def cannot_move(folder: Path, why: str | None) -> str:
+    return f"Your chats can’t be moved to {folder}: {why}."
+
+
+def cannot_delete(path: object, why: str | None) -> str:
+    return f"{path} can’t be deleted: {why}."
 
 
 def cannot_rescue(path: Path, why: str | None) -> str:

@@ -19,6 +19,32 @@ CLEAR: Final = "Clear"
 CLEAR_NAME: Final = "Clear the state of chats on disk"
 CLEAR_NOTE: Final = "Your chats stay. They are read once more when they continue."
 
+DATA_FOLDER: Final = "Data folder"
+DATA_NOTE: Final = "Your chats and their daily copies are here."
+MOVE: Final = "Move…"
+MOVE_TITLE: Final = "Move Data Folder"
+MOVING: Final = "Your chats are copied and verified. Then Rejoinder uses the new folder."
+BUSY: Final = "An answer or an import is running."
+BUSY_ADVICE: Final = "Move the data folder when it has ended."
+BACKUPS: Final = "Daily copies"
+NO_BACKUPS: Final = "None yet"
+DELETE_OLD: Final = "Delete Old Copy…"
+DELETE_OLD_TITLE: Final = "Delete Old Copy"
+DELETE_OLD_QUESTION: Final = "Delete the old copy of your chats?"
+DELETE: Final = "Delete"
+
+
+def old_copy(folders: str) -> str:
+    return f"The old copy is still in {folders}."
+
+
+def delete_old_note(folder: str) -> str:
+    return f"Your chats are in {folder}. Only the copy from before the move is deleted."
+
+
+def backups(count: int, size: str) -> str:
+    return f"{count} ({size})" if count else NO_BACKUPS
+
 
 def gigabytes(number: int) -> str:
     """Return the text of a choice of disk space; 0 stands for automatic."""

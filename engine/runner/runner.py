@@ -192,8 +192,8 @@ class Runner:
             displaces: True if less valuable cached state may be evicted to make room.
 
         Returns:
-            None if the known part is cached completely, or if it does not fit into the budget or
-            the context.
+            None if the known part is cached completely, if it does not fit into the budget or the
+            context, or if the task is only to fetch state from disk.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -202,8 +202,11 @@ class Runner:
         if len(prompt.token_ids) >= self._model.facts.context_len:
             return None
         name, token_ids = task.conversation_id, prompt.token_ids
-        if self.disk is not None and displaces:
+        has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
+        if self.disk is not None and has_room:
             self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
+        if task.fetch_only:
+            return None
         match = self._cache.match_ahead(name, token_ids)
         if match.restored == len(token_ids):
             return None

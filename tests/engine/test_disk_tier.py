@@ -11,6 +11,7 @@ from engine.cache.disk import writer
 from engine.events import (
     ClearDisk,
     Forget,
+    ReadAhead,
     ReportStatistics,
     RequestFinished,
     SetDisk,
@@ -321,3 +322,34 @@ def test_small_disk_and_memory_budgets_give_the_same_answers(
             assert _turns(client, 2, chat) == messages
     _close(client)
     assert sum(path.stat().st_size for path in _files(tmp_path)) <= total // 8
+
+
+@pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
+def test_state_is_fetched_ahead_into_free_memory(
+    open_tiny: OpenTiny, tmp_path: Path, kind: str
+) -> None:
+    messages = _two_runs(open_tiny, tmp_path, kind)
+    second = open_tiny(kind, disk_folder=tmp_path, idle_work=True)
+    second.send(
+        ReadAhead(conversation_id=ConversationId("A"), messages=tuple(messages), fetch_only=True)
+    )
+    second.run_until_idle()
+    assert second.core.disk is not None
+    assert second.core.disk.statistics().read_bytes > 0
+
+    plan = ask(second, *messages, user("more")).usage.plan
+    assert plan.restored > plan.read > 0 == plan.restored_disk
+    assert plan.replayed == 0
+    _close(second)
+
+
+def test_fetching_ahead_evicts_nothing(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    messages = _two_runs(open_tiny, tmp_path)
+    second = open_tiny("lfm2", disk_folder=tmp_path, idle_work=True, cache_bytes=1 << 16)
+    second.send(
+        ReadAhead(conversation_id=ConversationId("A"), messages=tuple(messages), fetch_only=True)
+    )
+    second.run_until_idle()
+    assert second.core.disk is not None
+    assert second.core.disk.statistics().read_bytes == 0
+    _close(second)

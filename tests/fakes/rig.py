@@ -22,7 +22,8 @@ from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.paths import make_paths
 from app.settings import Settings
-from app.store.conversations import ConversationStore, open_store
+from app.store.conversations import ConversationStore
+from app.store.place import DataPlace
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit
@@ -210,15 +211,17 @@ def make_core(
 ) -> Core:
     """Make the app's controllers on the database and the settings file of a data folder."""
     paths = make_paths(data_dir)
+    place = DataPlace(paths.data_dir)
     return Core(
         Seams(
             make_engine=make_engine,
-            open_store=lambda: open_store(paths.database, now=origin.now()),
+            open_store=lambda: place.open(now=origin.now()),
             catalog=catalog,
             origin=origin,
             settings=settings,
             settings_path=paths.settings,
-            database=paths.database,
+            place=place,
+            logs_dir=paths.logs_dir,
             state_dir=paths.state_dir,
             model=model,
             debug=debug,

@@ -23,6 +23,7 @@ LONG = "words " * LONG_DRAFT
 @pytest.fixture(autouse=True)
 def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(read_ahead, "STAY_MS", 0)
+    monkeypatch.setattr(read_ahead, "POINTED_MS", 0)
 
 
 @pytest.fixture
@@ -296,7 +297,7 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     qtbot.waitUntil(lambda: Pin(first, pinned=True) in again.engine.commands)
     assert first not in again.desk
     again.library.keep_ready(first, False)
-    qtbot.waitUntil(lambda: again.engine.commands[-1] == Pin(first, pinned=False))
+    qtbot.waitUntil(lambda: Pin(first, pinned=False) in again.engine.commands)
     last = restarted(make_rig, again)
     qtbot.waitUntil(lambda: bool(last.library.summaries))
     assert sent(last, Pin) == []
@@ -352,3 +353,14 @@ def test_close_sends_no_read_ahead(rig: Rig, qtbot: QtBot) -> None:
     rig.close()
     qtbot.wait(1)
     assert rig.engine.read_aheads == []
+
+
+def test_state_of_pointed_at_chat_is_fetched_and_nothing_fed(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    first = rig.library.current
+    rig.library.new_chat()
+    rig.library.expect(first)
+
+    ahead = read_aheads(rig, qtbot, 1)
+    assert (ahead.conversation_id, ahead.fetch_only) == (first, True)
+    assert [message.content for message in ahead.messages] == ["One", "1"]

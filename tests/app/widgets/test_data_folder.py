@@ -1,0 +1,92 @@
+"""The data folder in the settings: move it, and delete the old copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QFileDialog, QMessageBox
+
+from app.widgets.settings_storage import StoragePage
+from tests.app.conftest import MakeStage
+from tests.app.widgets.test_settings_storage import opened
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+LEFT = Qt.MouseButton.LeftButton
+
+
+def move(stage: Stage, page: StoragePage, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    QTest.mouseClick(page.move_button, LEFT)
+    dialog = page.window().findChildren(QFileDialog)[-1]
+    dialog.fileSelected.emit(str(folder))
+    dialog.close()
+    stage.wait_until(lambda: not stage.core.data_folder.is_moving)
+    stage.settle()
+
+
+def test_moved_chats_are_used_at_once_and_by_the_next_start(
+    make_stage: MakeStage, tmp_path: Path
+) -> None:
+    stage = make_stage()
+    stage.chat("Before", "Yes")
+    page = opened(stage)
+    assert page.folder.text() == str(tmp_path)
+    assert not page.delete_old.isVisible()
+    target = tmp_path / "other"
+
+    move(stage, page, target)
+
+    assert page.folder.text() == str(target)
+    assert page.old.text() == f"The old copy is still in {tmp_path}."
+    stage.chat("After", "Yes")
+    stage.close()
+    stage = make_stage()
+    stage.wait_until(lambda: "Before" in stage.rows)
+    stage.click_row("Before")
+    assert stage.core.data_folder.folder == target
+    stage.wait_until(lambda: stage.texts == ["Before", "Yes", "After", "Yes"])
+
+
+def test_old_copy_is_deleted_after_a_question(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("A question", "Yes")
+    page = opened(stage)
+    move(stage, page, tmp_path / "other")
+    QTest.mouseClick(page.delete_old, LEFT)
+    box = page.window().findChildren(QMessageBox)[-1]
+    assert (tmp_path / "conversations.db").exists()
+
+    next(button for button in box.buttons() if button.text() == "Delete").click()
+
+    stage.wait_until(lambda: not page.delete_old.isVisible())
+    assert not (tmp_path / "conversations.db").exists()
+
+
+def test_folder_is_not_moved_while_an_answer_is_written(stage: Stage, tmp_path: Path) -> None:
+    stage.send("A question")
+    stage.engine.write("An")
+    stage.settle()
+    page = opened(stage)
+
+    move(stage, page, tmp_path / "other")
+
+    assert stage.core.data_folder.folder == tmp_path
+    assert stage.window.toast.text.startswith("An answer or an import is running.")
+
+
+def test_failed_move_keeps_the_folder_and_the_chats(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.store.place._SPARE_BYTES", 1 << 62)
+    stage.chat("A question", "Yes")
+    page = opened(stage)
+
+    move(stage, page, tmp_path / "other")
+    stage.chat("Another", "Yes")
+
+    assert stage.core.data_folder.folder == tmp_path
+    assert stage.stored(lambda store: len(store.load(stage.current).nodes)) == 4
+    assert stage.window.toast.isVisible()
