@@ -24,7 +24,7 @@ MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then 
 NO_ATTACHMENT: Final = "The file could not be attached."
 NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
 BAD_PAGES: Final = "The file has none of these pages."
-SOURCE_GONE: Final = "is not at its place any more. Its text stays attached."
+SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
 
 class Refused(StrEnum):
@@ -54,7 +54,7 @@ class Refused(StrEnum):
 
 # Sentences that begin with the name of the file.
 _SENTENCES: Final = {
-    Refused.MISSING: "does not exist any more.",
+    Refused.MISSING: "no longer exists.",
     Refused.UNREADABLE: "can’t be read. Check its permissions.",
     Refused.FOLDER: "is a folder. Attach the files in it.",
     Refused.LINK: "is a link. Attach the file that it points to.",
@@ -65,11 +65,11 @@ _SENTENCES: Final = {
     Refused.IMAGE: "is an image. Models here read text only: describe it, or paste its text.",
     Refused.SOUND: "is a recording. Models here read text only: attach its transcript.",
     Refused.ARCHIVE: "is an archive. Unpack it, then attach the files in it.",
-    Refused.OFFICE: "is of a kind that can’t be read yet. Save it as PDF, CSV or text.",
+    Refused.OFFICE: "can’t be read in this format. Save it as PDF, CSV or plain text.",
     Refused.OLD_OFFICE: "is an old or protected Office file. Save it as .docx or PDF without a password.",
     Refused.RICH_TEXT: "is rich text. Save it as .docx or as plain text.",
-    Refused.DAMAGED: "is damaged. Try to open it in its own app and save it again.",
-    Refused.ENCRYPTED: "is protected by a password. Save a copy without it.",
+    Refused.DAMAGED: "is damaged. Open it in its own app and save it again.",
+    Refused.ENCRYPTED: "is password-protected. Save a copy without the password.",
     Refused.SCANNED: "contains pictures of pages, not text. Run text recognition on it first.",
     Refused.TOO_LARGE: "is too large. Attach a part of it.",
     Refused.TOO_COMPLEX: "takes too much time or memory to read. Save it as plain text.",
@@ -88,7 +88,7 @@ def many_refused(first: str, others: int) -> str:
 
 
 def too_many(number: int, limit: int) -> str:
-    return f"{number:,} files are too many: a message can have {limit}."
+    return f"{number:,} files are too many. A message can have up to {limit}."
 
 
 def already(name: str) -> str:
@@ -116,8 +116,8 @@ def num_pages(number: int) -> str:
 
 
 def reading(name: str, *, percent: int, seconds: int | None) -> str:
-    left = "" if seconds is None else f", {seconds:,} s left"
-    return f"Reading {name}, {percent}%{left}"
+    left = "" if seconds is None else f" · about {seconds:,} s left"
+    return f"Reading {name} · {percent}%{left}"
 
 
 def read(percent: int) -> str:
