@@ -106,7 +106,8 @@ QPushButton[kind="segment"]:checked {{
 }}
 QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
 QPushButton[kind="segment"]:checked:focus {{
-  color: {colors.text}; background: {colors.raised}; border: 2px solid {colors.accent};
+  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
+  padding: 0 {Space.M - 2}px;
 }}
 """
 

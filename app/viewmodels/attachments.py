@@ -103,19 +103,19 @@ def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) ->
 
 def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
     """Return the chip of a file in the composer. counts: True if its size will be known soon."""
-    parts = [file.part or (words.num_pages(file.num_pages) if file.num_pages else "")]
-    if size is not None:
-        parts.append(units.tokens(size.num_tokens))
-        percent = int(100 * size.share)
-        parts.append(words.read(percent) if percent else "")
-    elif counts:
-        parts.append(words.COUNTING)
-    details = " · ".join(filter(None, parts))
+    part = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
+    state = words.COUNTING if size is None and counts else ""
+    tokens = units.tokens(size.num_tokens) if size is not None else ""
+    if size is not None and (percent := int(100 * size.share)):
+        state = words.read(percent)
+    # A chip has room for two of them. The tooltip has all.
+    shown = (tokens, state) if tokens and state else (part, tokens, state)
+    details = " · ".join(filter(None, shown))
     return Chip(
         name=file.name,
         kind=file.kind,
         details=details,
-        tip=f"{file.name}\n{details}",
+        tip=f"{file.name}\n{' · '.join(filter(None, (part, tokens, state)))}",
         share=None if size is None else size.share,
     )
 

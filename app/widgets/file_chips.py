@@ -177,6 +177,8 @@ class FileChips(QScrollArea):
         self._inner = QWidget(self)
         self.setWidget(self._inner)
         self.setFrameShape(QFrame.Shape.NoFrame)
+        self.viewport().setAutoFillBackground(False)  # the composer's fill shows through
+        self._inner.setAutoFillBackground(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(words.ATTACHED)

@@ -23,12 +23,12 @@ MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then 
 NO_ATTACHMENT: Final = "The file could not be attached."
 NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
 BAD_PAGES: Final = "The file has none of these pages."
-SOURCE_GONE: Final = "is not at its place any more. Its text stays attached."
+SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
 
 # Sentences that begin with the name of the file. The keys are the values of extraction.Refused.
 _SENTENCES: Final = {
-    "missing": "does not exist any more.",
+    "missing": "no longer exists.",
     "unreadable": "can’t be read. Check its permissions.",
     "folder": "is a folder. Attach the files in it.",
     "link": "is a link. Attach the file that it points to.",
@@ -39,11 +39,11 @@ _SENTENCES: Final = {
     "image": "is an image. Models here read text only: describe it, or paste its text.",
     "sound": "is a recording. Models here read text only: attach its transcript.",
     "archive": "is an archive. Unpack it, then attach the files in it.",
-    "office": "is of a kind that can’t be read yet. Save it as PDF, CSV or text.",
+    "office": "can’t be read in this format. Save it as PDF, CSV or plain text.",
     "old_office": "is an old or protected Office file. Save it as .docx or PDF without a password.",
     "rich_text": "is rich text. Save it as .docx or as plain text.",
-    "damaged": "is damaged. Try to open it in its own app and save it again.",
-    "encrypted": "is protected by a password. Save a copy without it.",
+    "damaged": "is damaged. Open it in its own app and save it again.",
+    "encrypted": "is password-protected. Save a copy without the password.",
     "scanned": "contains pictures of pages, not text. Run text recognition on it first.",
     "too_large": "is too large. Attach a part of it.",
     "too_complex": "takes too much time or memory to read. Save it as plain text.",
@@ -62,7 +62,7 @@ def many_refused(first: str, others: int) -> str:
 
 
 def too_many(number: int, limit: int) -> str:
-    return f"{number:,} files are too many: a message can have {limit}."
+    return f"{number:,} files are too many. A message can have up to {limit}."
 
 
 def already(name: str) -> str:
@@ -82,7 +82,7 @@ def pages_part(ranges: str) -> str:
 
 
 def first_share(percent: int) -> str:
-    return f"First {percent} %"
+    return f"First {percent}%"
 
 
 def num_pages(number: int) -> str:
@@ -90,13 +90,13 @@ def num_pages(number: int) -> str:
 
 
 def reading(name: str, *, percent: int, seconds: int | None) -> str:
-    left = "" if seconds is None else f", {seconds:,} s left"
-    return f"Reading {name}, {percent} %{left}"
+    left = "" if seconds is None else f" · about {seconds:,} s left"
+    return f"Reading {name} · {percent}%{left}"
 
 
 def read(percent: int) -> str:
     """Return the share of a file that the model has read, for its chip."""
-    return "read" if percent >= 100 else f"{percent} % read"
+    return "read" if percent >= 100 else f"{percent}% read"
 
 
 def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:

@@ -49,7 +49,7 @@ def too_long(*, model_name: str, num_tokens: str, limit: str) -> str:
 
 
 def context_used(share: str) -> str:
-    return f"This chat fills {share} of context."
+    return f"This chat uses {share} of context."
 
 
 def use_model(name: str) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 TITLE: Final = "Recently Deleted"
-NOTE: Final = "Chats stay here for 30 days, then they are deleted for good."
+NOTE: Final = "Chats stay here for 30 days, then they are permanently deleted."
 RESTORE: Final = "Restore"
 DELETE_NOW: Final = "Delete Now…"
 DONE: Final = "Done"
 DELETE: Final = "Delete"  # button that confirms the deletion
 NO_UNDO: Final = (
-    "You can’t undo this. The daily backups keep a copy until seven newer ones have replaced them."
+    "You can’t undo this. A copy stays in the daily backups until newer ones replace them."
 )
 
 
@@ -25,4 +25,6 @@ def spoken(*, title: str, left: str) -> str:
 
 def question(*, title: str, count: int) -> str:
     """Return the question before chats are deleted for good. title: that of the only chat."""
-    return f"Delete “{title}” for good?" if count == 1 else f"Delete {count:,} chats for good?"
+    return (
+        f"Permanently delete “{title}”?" if count == 1 else f"Permanently delete {count:,} chats?"
+    )

@@ -71,7 +71,7 @@ def imported(added: int, grown: int, present: int) -> str:
 
 
 def importing(percent: int) -> str:
-    return f"Importing chats… {percent} %"
+    return f"Importing chats… {percent}%"
 
 
 def lines(items: Iterable[tuple[str, str]]) -> str:

@@ -6,7 +6,7 @@ import sys
 from typing import Final
 
 _MACHINE: Final = "this Mac" if sys.platform == "darwin" else "this computer"
-TIGHT: Final = "Tight: other apps will be slowed"
+TIGHT: Final = "Tight: other apps may slow down"
 IS_GGUF: Final = "This model is a GGUF file, which is not measured."
 IMPORT_FIRST: Final = "Open it in Rejoinder, which imports it."
 NO_WEIGHTS: Final = "This repository has no model in MLX format."

@@ -32,13 +32,10 @@ COLORS: Final = {
     "purple": "Purple",
 }
 PRESET: Final = "Preset"
-PRESET_OF_MODEL: Final = "As for the model"
+PRESET_OF_MODEL: Final = "The model’s default"
 SYSTEM_PROMPT: Final = "System prompt"
-SYSTEM_PROMPT_HINT: Final = "Instructions for the chats of this folder"
-FOR_NEW_CHATS: Final = (
-    "New chats in this folder begin with these. Chats that are in it already stay as they are, "
-    "so nothing is read again."
-)
+SYSTEM_PROMPT_HINT: Final = "Instructions for chats in this folder"
+FOR_NEW_CHATS: Final = "New chats in this folder start with these. Existing chats stay as they are."
 SAVE: Final = "Save"
 CREATE: Final = "Create"
 
@@ -77,7 +74,7 @@ def toast_archived(*, title: str, count: int) -> str:
 
 
 def toast_unarchived(*, title: str, count: int) -> str:
-    return f"Moved “{title}” to the chats" if count == 1 else f"Moved {chats(count)} to the chats"
+    return f"Unarchived “{title}”" if count == 1 else f"Unarchived {chats(count)}"
 
 
 def toast_moved(*, title: str, count: int, folder: str) -> str:

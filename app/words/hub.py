@@ -11,16 +11,16 @@ RECOMMENDED: Final = "Recommended"
 SEARCH: Final = "Search"
 LOCAL: Final = "On This Computer"
 DOWNLOADS: Final = "Downloads"
-SEARCH_FIELD: Final = "Words, a name such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
+SEARCH_FIELD: Final = "A name, such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
 LOCAL_NOTE: Final = (
     "Models in the caches of Hugging Face, LM Studio and Ollama, and in your own folders."
 )
 TO_TRASH: Final = "Its files go to the Trash."
-AT_ONCE: Final = "Its files are deleted at once, from the cache that other programs share."
+AT_ONCE: Final = "Its files are deleted immediately, from the cache that other apps share."
 NO_DOWNLOADS: Final = "Nothing is being downloaded."
 NO_LOCAL: Final = "There is no model here yet."
 SEARCHING: Final = "Searching…"
-ASKING: Final = "Asking…"
+ASKING: Final = "Loading details…"
 MEASURING: Final = "Measuring…"
 ON_THIS_MACHINE: Final = "On this computer"
 # Purpose and rank of a recommended model.
@@ -33,9 +33,9 @@ RANKS: Final[Mapping[tuple[str, str], str]] = {
     ("code", "fast"): "Fast, for code",
 }
 STATES: Final[Mapping[str, str]] = {
-    "queued": "Next in line",
+    "queued": "Waiting",
     "running": "Starting",
-    "waiting": "Tries again soon",
+    "waiting": "Retrying soon",
     "paused": "Paused",
     "failed": "Failed",
     "done": "Complete",
@@ -56,7 +56,7 @@ REMOVE_NOW: Final = "Remove"
 KEEP: Final = "Keep"
 
 # Problems with the access token and the address of a mirror.
-NOT_SET: Final = "This was not set."
+NOT_SET: Final = "This can’t be used."
 NO_ACCESS_WORD: Final = "A token is a single word, which usually begins with hf_."
 ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
 NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
@@ -71,7 +71,7 @@ ASKING_FAILED: Final = "Hugging Face gave no answer."
 ASK_AGAIN: Final = "Check the connection, then try again."
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
 
-_RESUMES: Final = "The download goes on where it stopped as soon as it can."
+_RESUMES: Final = "The download resumes as soon as it can."
 _TRY_LATER: Final = "Try again in a while. What has arrived is kept."
 
 # Cause and advice of each kind of failure (app.hub.failures.FailureKind).
@@ -83,8 +83,8 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "slow": ("Hugging Face did not answer in time.", _RESUMES),
     "cut": ("The connection ended before the file was complete.", _RESUMES),
-    "server": ("Hugging Face has a problem of its own.", _TRY_LATER),
-    "busy": ("Hugging Face asks to wait, because it had many requests.", _TRY_LATER),
+    "server": ("Hugging Face has a problem right now.", _TRY_LATER),
+    "busy": ("Hugging Face is busy.", _TRY_LATER),
     "token": (
         "Hugging Face does not accept the access token.",
         "Set another token in Settings, under Models.",
@@ -105,7 +105,7 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "disk_full": ("The disk is full.", "Free some space, then resume. What has arrived is kept."),
     "damaged": ("", "Try again later, or choose another model."),
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
-    "other": ("The request failed.", "Try again. The details say more."),
+    "other": ("The request failed.", "Try again. Details has more."),
 }
 
 
@@ -124,15 +124,15 @@ def copied(name: str, place: str) -> str:
 
 def search_note(host: str) -> str:
     return (
-        f"Search and Details ask {host}. Nothing else leaves this computer, and nothing is asked "
-        "before you press a button."
+        f"Search and Details contact {host}, and only when you click them. Nothing else leaves this "
+        "computer."
     )
 
 
 def recommended_note(host: str) -> str:
     return (
-        f"The first ones suit this computer’s memory. Download fetches one from {host} into the cache that "
-        "other programs share."
+        f"The first ones suit this computer’s memory. Models download from {host} to the cache that "
+        "other apps share."
     )
 
 

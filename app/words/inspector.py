@@ -64,7 +64,7 @@ def default_temperature(number: str) -> str:
 
 
 def back_to_default(number: str) -> str:
-    return f"Reset to the model’s {number}"
+    return f"Reset to default ({number})"
 
 
 def preset(name: str) -> str:

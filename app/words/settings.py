@@ -13,13 +13,15 @@ STORAGE: Final = "Storage"
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
-CONTRAST_NOTE: Final = "Stronger borders and darker secondary text"
+CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text"
 
 SEND_WITH: Final = "Send with"
-READ_AHEAD_NOTE: Final = "The open chat and long drafts are read before you send; not on battery"
+READ_AHEAD_NOTE: Final = (
+    "Reads the open chat and long drafts before you send. Off on battery power."
+)
 FASTER_ANSWERS: Final = "Faster Answers"
 FASTER_NOTE: Final = (
-    "Text that repeats the chat is checked several words at a time, with the same result"
+    "Predicts several words at a time where that is faster. The text stays the same."
 )
 PRESETS: Final = "Presets"
 NO_PRESETS: Final = "No presets yet. Save one from the inspector."
@@ -27,7 +29,7 @@ NO_PRESET: Final = "No preset"
 NEW_CHATS: Final = "New chats start with"
 
 UNLOAD_AFTER: Final = "Unload when idle"
-UNLOAD_NOTE: Final = "The next message loads the model again and reads the chat again."
+UNLOAD_NOTE: Final = "The next message loads the model again."
 ACCESS: Final = "Access token"
 ACCESS_NAME: Final = "Access token of Hugging Face"
 ACCESS_HINT: Final = "hf_…"
@@ -35,16 +37,14 @@ ACCESS_STORED: Final = "A token is stored"
 ACCESS_NOTE: Final = (
     "For gated and private models. It is stored where Hugging Face’s own programs look for it."
 )
-ACCESS_FROM_VARIABLE: Final = "The variable HF_TOKEN states the token, and goes before this one."
+ACCESS_FROM_VARIABLE: Final = "The variable HF_TOKEN is set and is used instead of this token."
 MIRROR: Final = "Mirror"
 MIRROR_NAME: Final = "Address of a mirror of Hugging Face"
 MIRROR_HINT: Final = "https://huggingface.co"
 MIRROR_NOTE: Final = "Searches, downloads and the access token go to this address instead."
-MIRROR_FROM_VARIABLE: Final = (
-    "The variable HF_ENDPOINT states the address, and goes before this one."
-)
+MIRROR_FROM_VARIABLE: Final = "The variable HF_ENDPOINT is set and is used instead of this address."
 FOLDERS: Final = "Model folders"
-OWN_PLACES: Final = "Models from Hugging Face and LM Studio appear automatically."
+OWN_PLACES: Final = "Models from Hugging Face, LM Studio and Ollama appear automatically."
 FOLDERS_NOTE: Final = "Rejoinder does not copy or change your files."
 NO_FOLDERS: Final = "None added"
 REMOVE: Final = "Remove"

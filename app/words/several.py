@@ -6,14 +6,14 @@ from typing import Final
 
 TITLE: Final = "Several Macs"
 PURPOSE: Final = (
-    "A model that is too large for one Mac can be divided over several. Each of them needs Rejoinder"
-    " and the model’s folder in the same place, and ssh without a password."
+    "A model that is too large for one Mac can be split across several. Each of them needs Rejoinder"
+    " and the model in the same folder, and SSH without a password."
 )
 HOSTS_FILE: Final = "Hosts file"
 NO_FILE: Final = "None chosen"
 CHOOSE: Final = "Choose…"
 HOSTS_FILES: Final = "Hosts files (*.json);;All files (*)"
-FILE_NOTE: Final = "mlx.distributed_config makes this file. This Mac must be its first host."
+FILE_NOTE: Final = "Create this file with mlx.distributed_config. This Mac must be its first host."
 MACS: Final = "Macs"
 NO_MACS: Final = "Choose a hosts file first"
 CHECK: Final = "Check"
@@ -26,7 +26,7 @@ START_NAME: Final = "Start the model on several Macs"
 STOP: Final = "Stop"
 STOP_NAME: Final = "Stop, and run the model on this Mac only"
 LIMITS_NOTE: Final = (
-    "On several Macs, chats are not kept on disk, and answers are written without drafts. The link"
+    "On several Macs, chats are not kept on disk and Faster Answers is off. The link"
     " between the Macs is not encrypted: connect them with a cable."
 )
 START_AGAIN: Final = "Start Again"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-STARTING: Final = "Starting the engine · a few seconds, once per start"
-CHECKING: Final = "Checking stored state"
+STARTING: Final = "Starting the engine · takes a few seconds"
+CHECKING: Final = "Checking saved state"
 
 
 def loading(*, name: str, percent: str, share: str) -> str:

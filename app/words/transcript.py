@@ -30,13 +30,13 @@ EDIT_ANSWER_FIELD: Final = "Edit answer"
 SEND_VERSION: Final = "Send as New Version"
 SEND_NOTE: Final = "The model answers again"
 SAVE_VERSION: Final = "Save as New Version"
-SAVE_NOTE: Final = "The chat goes on from this text"
+SAVE_NOTE: Final = "The chat continues from this text"
 
 # Buttons in the header of a code block.
 COPY_CODE: Final = "Copy code"
 WRAP: Final = "Wrap"
 WRAP_TIP: Final = "Wrap long lines"
-UNWRAP_TIP: Final = "Show long lines in one"
+UNWRAP_TIP: Final = "Don’t wrap long lines"
 SAVE: Final = "Save…"
 SAVE_TIP: Final = "Save as a file"
 TEXT_FILE: Final = "text.txt"  # suggested file name for plain text
@@ -48,7 +48,7 @@ THOUGHT: Final = "Thought"
 # Reasons why an answer ends early.
 STOPPED: Final = "Stopped"
 INTERRUPTED: Final = "Interrupted"
-NO_ROOM: Final = "There was no room for more"
+NO_ROOM: Final = "The context is full"
 
 # Texts for screen readers.
 MESSAGES: Final = "Messages"
@@ -95,7 +95,7 @@ def first_token(time: str) -> str:
 
 
 def drafts(tokens_per_pass: str, percent: int) -> str:
-    return f"{tokens_per_pass} tokens a pass, {percent} % of drafts kept"
+    return f"{tokens_per_pass} tokens a pass, {percent}% of drafts kept"
 
 
 def answer_finished(num_tokens: int | None) -> str:

@@ -58,6 +58,7 @@ from tests.screenshots import organising
 
 DAY = 24 * 3600.0
 SHORT_MS = 60
+SETTLE_STEPS = 8  # waits before each picture, of SHORT_MS each
 MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relative to the chat pane
 # A virtual screen, so large that every popup fits on it.
 SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}
@@ -753,6 +754,8 @@ def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[S
 def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
     """Return a picture of the window in one scene, together with its open popups."""
     with staged(scene, appearance, size) as stage:
+        for _ in range(SETTLE_STEPS):  # layouts, colours of code
+            stage.wait(SHORT_MS)
         window = stage.window
         picture = window.grab()
         if window.picker.isVisible():

@@ -41,7 +41,7 @@ def test_long_idle_work_is_shown_with_its_progress(rig: Rig, qtbot: QtBot) -> No
     assert notes == [
         "Reading ahead · 0 of 1,840 tokens",
         "Reading ahead · 512 of 1,840 tokens",
-        "Checking stored state",
+        "Checking saved state",
         "",
     ]
 

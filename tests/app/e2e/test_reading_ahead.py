@@ -109,7 +109,7 @@ def test_idle_work_is_shown_below_the_model(stage: Stage) -> None:
     assert stage.edit.hasFocus()
     assert (stage.pane.view.geometry(), stage.window.sidebar.list.geometry()) == before
     stage.engine.work_idly(0, 0, IdleKind.AUDIT)
-    stage.wait_until(lambda: footer_words(stage)[1] == "Checking stored state")
+    stage.wait_until(lambda: footer_words(stage)[1] == "Checking saved state")
     stage.engine.stop_idle_work()
     stage.wait_until(lambda: footer_words(stage)[1] == "Ready")
 

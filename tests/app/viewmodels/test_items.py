@@ -191,7 +191,7 @@ def test_slow_answer_has_a_rate_from_its_second_token() -> None:
     [
         (FinishReason.CANCELLED, 512, "Stopped"),
         (FinishReason.LENGTH, 212, "Reached the limit of 212 tokens"),
-        (FinishReason.LENGTH, 512, "There was no room for more"),
+        (FinishReason.LENGTH, 512, "The context is full"),
         (FinishReason.STOP, 212, ""),
     ],
 )

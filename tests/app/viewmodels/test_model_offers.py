@@ -23,10 +23,10 @@ QUEUED = Download(repo_id="owner/Next-4bit")
         ((Download(repo_id="a/b", state=DownloadState.PAUSED),), ""),
         ((RUNNING,), "Downloading Qwen3.5-9B-MLX-4bit · 42% · 2 min left"),
         ((QUEUED, RUNNING), "Downloading Qwen3.5-9B-MLX-4bit · 42% · 2 min left · 1 more"),
-        ((QUEUED,), "Downloading Next-4bit · Next in line"),
+        ((QUEUED,), "Downloading Next-4bit · Waiting"),
         (
             (Download(repo_id="a/b", state=DownloadState.WAITING),),
-            "Downloading b · Tries again soon",
+            "Downloading b · Retrying soon",
         ),
         ((Download(repo_id="a/b", state=DownloadState.RUNNING),), "Downloading b · Starting"),
     ],

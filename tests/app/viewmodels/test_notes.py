@@ -73,7 +73,7 @@ def test_context_share_counts_the_last_prompt_and_its_answer() -> None:
     found = context_share(conversation, ready)
     assert found is not None
     share, tip = found
-    assert tip == f"This chat fills {round(share * 32_768)} of 32,768 tokens of context."
+    assert tip == f"This chat uses {round(share * 32_768)} of 32,768 tokens of context."
     other = replace(ready, facts=replace(FACTS, path="/models/b"))
     assert context_share(conversation, other) is None
 

@@ -114,7 +114,7 @@ def planned(
         ),
         (
             Importing(),
-            StateLine(StateKind.WAITING, "Starting the engine · a few seconds, once per start"),
+            StateLine(StateKind.WAITING, "Starting the engine · takes a few seconds"),
         ),
         (Preparing("Looking for models"), StateLine(StateKind.WAITING, "Looking for models")),
     ],

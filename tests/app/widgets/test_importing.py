@@ -91,7 +91,7 @@ def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -
     file = file_of(tmp_path, *chats)
     stage.run(CommandId.IMPORT)
     stage.window.findChildren(QFileDialog)[-1].filesSelected.emit([str(file)])
-    assert stage.window.toast.text == "Importing chats… 0 %"
+    assert stage.window.toast.text == "Importing chats… 0%"
     (cancel,) = stage.window.toast.findChildren(QPushButton)
     QTest.mouseClick(cancel, Qt.MouseButton.LeftButton)
     stage.wait_until(lambda: "imported" in stage.window.toast.text)

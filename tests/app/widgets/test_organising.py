@@ -88,7 +88,7 @@ def test_archived_chat_leaves_the_list_and_is_in_the_archive(stage: Stage) -> No
     assert stage.window.commands[CommandId.ARCHIVED].isChecked()
     click(stage, "Two")
     assert stage.texts == ["Two", "Yes."]
-    choose(stage, "Move Out of Archive")
+    choose(stage, "Unarchive")
     assert stage.rows == ["TODAY", "Two", "One"], "an empty archive is left"
 
 
