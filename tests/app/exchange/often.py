@@ -20,7 +20,11 @@ def exchange_often(folder: Path, number: int) -> bool:
     num_trees = 0
 
     @given(conv=conversations())
-    @settings(max_examples=TREES, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=TREES,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+    )
     def check(conv: Conversation) -> None:
         nonlocal num_trees
         num_trees += 1
