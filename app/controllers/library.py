@@ -234,7 +234,20 @@ class LibraryController(QObject):
         self._desk.expect(conversation_id)
 
     def rename(self, conversation_id: ConversationId, title: str) -> None:
-        self._change(conversation_id, lambda conversation: set_title(conversation, title))
+        """Set the title of a conversation. Undo brings the title before back."""
+
+        def change(conversation: Conversation) -> Conversation:
+            renamed = set_title(conversation, title)
+            if renamed.title != conversation.title and self.is_listed(conversation_id):
+                back = partial(
+                    replace,
+                    title=conversation.title,
+                    title_is_manual=conversation.title_is_manual,
+                )
+                self._undo.add(lambda: self._change_listed(conversation_id, back))
+            return renamed
+
+        self._change(conversation_id, change)
 
     def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
         """Pin or unpin a conversation. The engine evicts the cached state of a pinned one last."""
@@ -355,6 +368,13 @@ class LibraryController(QObject):
 
     def _remember_current(self) -> None:
         self.selected.emit(self.current if self.current in self._summaries else None)
+
+    def _change_listed(
+        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
+    ) -> None:
+        """Change a conversation, unless it has been deleted since."""
+        if self.is_listed(conversation_id):
+            self._change(conversation_id, change)
 
     def _change(
         self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]

@@ -272,6 +272,10 @@ class ConversationsModel(QAbstractListModel):
         return data
 
     @override
+    def supportedDragActions(self) -> Qt.DropAction:
+        return Qt.DropAction.MoveAction
+
+    @override
     def mimeTypes(self) -> list[str]:
         return [MIME_TYPE]
 

@@ -59,7 +59,7 @@ class ConversationList(QListView):
     # arguments: the row of a menu, list of the ConversationIds for which it is, its global position
     menu_requested = Signal(object, object, QPoint)
     space_menu_requested = Signal(QPoint)  # argument: global position of a click beside the rows
-    # arguments: list of the dropped ConversationIds, FolderId or None
+    # arguments: list of the dropped ConversationIds, the row on which they were dropped or None
     dropped = Signal(object, object)
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
 
@@ -75,6 +75,7 @@ class ConversationList(QListView):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setDragEnabled(True)
         self.setAcceptDrops(True)
+        self.setDropIndicatorShown(False)  # the delegate outlines the folder
         self.setDefaultDropAction(Qt.DropAction.MoveAction)
         self._rest = QTimer(self, singleShot=True, interval=REST_MS)
         self._rest.timeout.connect(self._on_rest)
@@ -247,15 +248,14 @@ class ConversationList(QListView):
 
     @override
     def dropEvent(self, event: QDropEvent) -> None:
-        """File the dragged conversations: in the folder at the pointer, or in none."""
+        """Report the dragged conversations, and the row on which they were dropped."""
         index = self.indexAt(event.position().toPoint())
         row = self._rows.row_at(index) if index.isValid() else None
-        folder_id = row.folder_id if isinstance(row, FolderRow | ConversationRow) else None
         self._aim_at(QModelIndex())
         self.setState(QAbstractItemView.State.NoState)
-        event.setDropAction(Qt.DropAction.IgnoreAction)  # the model has no row to remove
+        event.setDropAction(Qt.DropAction.MoveAction)
         event.accept()
-        self.dropped.emit(dragged_chats(event.mimeData()), folder_id)
+        self.dropped.emit(dragged_chats(event.mimeData()), row)
 
     def _aim_at(self, index: QModelIndex) -> None:
         row = self._rows.row_at(index) if index.isValid() else None

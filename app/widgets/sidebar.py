@@ -15,7 +15,13 @@ from app.conversation.tree import ConversationSummary
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
-from app.viewmodels.conversations import ConversationsModel
+from app.viewmodels.conversations import (
+    ConversationRow,
+    ConversationsModel,
+    FolderRow,
+    ListHeading,
+    Row,
+)
 from app.viewmodels.direction import isolated
 from app.viewmodels.models import shown_name, state_word
 from app.viewmodels.search import FoundRow, found_rows
@@ -116,6 +122,20 @@ class Sidebar(QWidget):
         sheet.saved.connect(on_saved)
         sheet.open()
 
+    def _on_dropped(self, chats: list[ConversationId], target: Row | None) -> None:
+        """Put chats where they were dropped: into a folder, to the pinned ones, or among the others."""
+        if self.shows_archived:
+            return
+        match target:
+            case FolderRow():
+                self._organiser.move(chats, target.folder_id)
+            case ConversationRow() if not target.pinned:
+                self._organiser.move(chats, target.folder_id)
+            case ConversationRow() | ListHeading(folder_words.PINNED):
+                self._organiser.pin(chats, pinned=True)
+            case _:
+                self._organiser.move(chats, None)
+
     def _on_folder_saved(self, folder: Folder, chats: list[ConversationId]) -> None:
         if folder.folder_id:
             self._folders.change(folder)
@@ -171,7 +191,7 @@ class Sidebar(QWidget):
         self.list.pointed_at.connect(self._library.expect)
         self.list.delete_requested.connect(self._organiser.delete)
         self.list.folder_toggled.connect(self._organiser.toggle_folder)
-        self.list.dropped.connect(self._organiser.move)
+        self.list.dropped.connect(self._on_dropped)
         self.menus.folder_sheet_requested.connect(self.ask_for_folder)
         self._rows.rename_requested.connect(self._library.rename)
         self._rows.folder_rename_requested.connect(self._folders.rename)

@@ -132,6 +132,22 @@ def test_dragged_chats_go_into_the_folder_and_out_of_it(stage: Stage) -> None:
     assert stage.rows == ["FOLDERS", "Work", "Three", "TODAY", "Two", "One"]
 
 
+def test_chats_dropped_on_a_pinned_one_are_pinned_and_dropped_below_lose_the_pin(
+    stage: Stage,
+) -> None:
+    make_chats(stage, "One", "Two")
+    stage.run(CommandId.PIN)
+    click(stage, "One")
+    drag(stage, to="Two")
+    assert stage.rows == ["PINNED", "Two", "One"]
+    drag(stage, to="PINNED")
+    assert stage.rows == ["PINNED", "Two", "One"]
+    make_folder(stage)
+    drag(stage, to="Work")
+    drag(stage, to="FOLDERS")
+    assert stage.rows == ["PINNED", "Two", "FOLDERS", "Work", "TODAY", "One"]
+
+
 def test_moving_to_a_new_folder_makes_it_and_moves(stage: Stage) -> None:
     make_chats(stage, "One", "Two")
     choose(stage, "One", "Move to Folder", "New Folder…")

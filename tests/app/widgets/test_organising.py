@@ -254,6 +254,16 @@ def test_chat_that_is_answering_cannot_be_duplicated(stage: Stage) -> None:
     assert stage.window.commands[CommandId.DUPLICATE].isEnabled()
 
 
+def test_undo_brings_back_the_title_before_a_rename(stage: Stage) -> None:
+    make_chats(stage, "One")
+    stage.rig.library.rename(stage.current, "Uno")
+    stage.settle()
+    assert stage.rows == ["TODAY", "Uno"]
+    stage.run(CommandId.UNDO)
+    assert stage.rows == ["TODAY", "One"]
+    assert not stage.rig.current.title_is_manual
+
+
 def test_order_by_title_is_kept_in_the_settings(stage: Stage) -> None:
     make_chats(stage, "alpha 10", "Beta", "alpha 9")
     stage.run(CommandId.BY_TITLE)
