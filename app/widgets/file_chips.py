@@ -27,7 +27,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.menu import Menu, pop_up
 from app.words import attachments as words
 
-_WIDTH, _HEIGHT = 272, 44
+_WIDTH, _HEIGHT = 304, 44
 _ICON = 18
 _MAX_ROWS = 3
 
@@ -177,8 +177,9 @@ class FileChips(QScrollArea):
         self._inner = QWidget(self)
         self.setWidget(self._inner)
         self.setFrameShape(QFrame.Shape.NoFrame)
-        self.viewport().setAutoFillBackground(False)  # the composer's fill shows through
+        # The box of the composer paints the background.
         self._inner.setAutoFillBackground(False)
+        self.viewport().setAutoFillBackground(False)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(words.ATTACHED)
@@ -243,7 +244,8 @@ class FileChips(QScrollArea):
         height = self._rect(len(self._chips) - 1).bottom() + 1
         self._inner.resize(self.viewport().width(), height)
         most = _MAX_ROWS * (_HEIGHT + Space.S)
-        self.setFixedHeight(min(height, most))
+        # The space below separates the chips from the text.
+        self.setFixedHeight(min(height, most) + Space.S)
 
     @override
     def sizeHint(self) -> QSize:
