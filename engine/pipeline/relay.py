@@ -79,6 +79,11 @@ class Relay:
         # Captured states that rank 0 still has, by number.
         self._states: WeakValueDictionary[int, ReportedBytes] = WeakValueDictionary()
 
+    @property
+    def num_unanswered(self) -> int:
+        """Number of messages that are on their way."""
+        return len(self._unanswered)
+
     def new_number(self) -> int:
         self._num_numbers += 1
         return self._num_numbers

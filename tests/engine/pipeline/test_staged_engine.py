@@ -22,7 +22,7 @@ from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import map_arrays
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
-from engine.events import Evict, EvictWhat, Forget, RequestFinished, Submit
+from engine.events import Cancel, Evict, EvictWhat, Forget, RequestFinished, Submit
 from engine.pipeline.far import StageState
 from engine.pipeline.messages import Op
 from engine.runner.decoder import Decoder
@@ -298,3 +298,50 @@ def test_type_that_is_not_exact_over_stages_is_refused_with_a_sentence(tmp_path:
 
     with pytest.raises(ModelFolderError, match="not exact when it is divided"):
         StagedClient(folder, (1, 1), CONFIG)
+
+
+def long_request(text: str) -> Request:
+    return Request(
+        request_id=RequestId("long"),
+        conversation_id=ConversationId("A"),
+        messages=(user(text),),
+        new_messages=frozenset({0}),
+        sampling=SamplingParams(temperature=0.0),
+        max_tokens=6,
+    )
+
+
+def test_next_chunk_of_a_prompt_is_sent_before_the_present_one_is_computed(
+    tiny_model: TinyModel,
+) -> None:
+    client = StagedClient(tiny_model("qwen3_5_moe", Template.KEEPING), (1, 3), CONFIG)
+
+    client.send(Submit(long_request("a list of small boats " * 20), time.perf_counter()))
+    on_the_way: list[int] = []
+    while client.step():
+        on_the_way.append(client.opener.relay.num_unanswered)
+
+    assert max(on_the_way) == 1
+    assert client.opener.relay.num_unanswered == 0
+
+
+@pytest.mark.parametrize("num_steps", [2, 3, 4])
+def test_answer_after_a_stop_during_prefill_equals_that_of_one_process(
+    tiny_model: TinyModel, num_steps: int
+) -> None:
+    folder = tiny_model("qwen3_5_moe", Template.KEEPING)
+    text = "a list of small boats " * 20
+    wanted = ask(plain(folder), user(text)).reply
+    client = StagedClient(folder, (1, 3), CONFIG)
+
+    client.send(Submit(long_request(text), time.perf_counter()))
+    for _ in range(num_steps):
+        client.step()
+    client.send(Cancel(RequestId("long")))
+    client.run_until_idle()
+    client.require_equal_ledgers()
+    finished = ask(client, user(text))
+
+    assert finished.reply == wanted
+    assert finished.usage.plan.restored > 0
+    client.require_equal_ledgers()
