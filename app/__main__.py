@@ -26,6 +26,11 @@ _WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return the exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["stage"]:
+        # One of several processes that hold a model together. Their starter starts it.
+        from engine.hosts.stage import main as run_stage  # noqa: PLC0415
+
+        return run_stage(arguments[1:])
     if first_word(arguments) in COMMANDS:
         # Imported here, so that opening the window does not import the code of the terminal
         # commands.

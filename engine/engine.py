@@ -73,6 +73,13 @@ _LIBRARY_SETTINGS = {
 }
 
 
+def prepare_libraries(config: EngineConfig) -> None:
+    """Set up the libraries that the engine imports. Call this before they are imported."""
+    os.environ.update(_LIBRARY_SETTINGS)
+    if config.use_openblas:
+        load_openblas()
+
+
 @dataclass(slots=True, eq=False)
 class _Life:
     """An engine thread, with its command queue and the duration of its current piece of work."""
@@ -140,9 +147,7 @@ class Engine(EngineCommands):
     def _run(self, life: _Life) -> None:
         emit = partial(self._emit, life)
         emit(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
-        os.environ.update(_LIBRARY_SETTINGS)
-        if self._config.use_openblas:
-            load_openblas()
+        prepare_libraries(self._config)
         try:
             # Import late: importing mlx and mlx-lm takes seconds and must happen on the engine
             # thread.

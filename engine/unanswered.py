@@ -99,6 +99,12 @@ class Unanswered:
             self._model = ""
         return failed
 
+    def take_questions(self) -> list[Command]:
+        """Remove and return the commands that await an answer, other than requests."""
+        questions: list[Command] = [*self._questions]
+        self._questions.clear()
+        return questions
+
     def for_new_thread(self) -> list[Command]:
         """Return the settings and the questions, as commands for a new engine thread."""
         return [*self._settings.values(), *self._pins.values(), *self._questions]

@@ -12,6 +12,7 @@ from app.cli import table
 from app.cli.client import EngineRuns, add_engine_options, engine_config, load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptStep, parse_script
+from app.cli.stages import add_stages, stages_of
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -19,6 +20,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--check", action="store_true", help="hold every step to the bare model")
     parser.add_argument("--json", action="store_true", help="no table on stderr")
     add_engine_options(parser)
+    add_stages(parser)
 
 
 def run_script(args: Namespace, model: Path) -> int:
@@ -31,7 +33,7 @@ def run_script(args: Namespace, model: Path) -> int:
     if shows_table:
         print(table.HEADER, file=sys.stderr)
     held = True
-    with EngineRuns(config) as engines:
+    with EngineRuns(config, stages_of(args)) as engines:
         client = engines.start()
         load_model(client, model, lambda _: None)
         player = ScriptPlayer(

@@ -13,12 +13,14 @@ from pathlib import Path
 from app.cli.client import (
     EngineClient,
     ProblemError,
-    ThreadedClient,
+    StagedClient,
     add_kv_bits,
     add_speculation,
     load_model,
+    make_client,
     state_folder,
 )
+from app.cli.stages import add_stages, stages_of
 from app.cli.terminal import for_terminal
 from app.conversation.actions import Turn, TurnIds, plan_send
 from app.conversation.tree import (
@@ -45,6 +47,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--no-thinking", dest="thinking", action="store_false")
     add_kv_bits(parser)
     add_speculation(parser, "auto")
+    add_stages(parser)
     parser.add_argument("--stats", action="store_true", help="say what each answer cost, on stderr")
 
 
@@ -59,9 +62,8 @@ def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
     conv = new_conversation(ConversationId("terminal"), now=time.time())
     conv = set_system_prompt(conv, args.system)
-    with ThreadedClient(
-        EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
-    ) as client:
+    config = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
+    with make_client(config, stages_of(args)) as client:
         facts = load_model(client, model, lambda _: None)
         if facts.head_fault:
             print(f"rejoinder: {facts.head_fault}", file=sys.stderr)
@@ -69,6 +71,8 @@ def run(args: Namespace, model: Path) -> int:
             ids = TurnIds(user=NodeId(f"u{number}"), reply=NodeId(f"r{number}"))
             turn = plan_send(conv, text, ids, now=time.time())
             try:
+                if isinstance(client, StagedClient) and not client.is_running:
+                    load_model(client, model, lambda _: None)
                 conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
             except ProblemError as error:
                 if args.message is not None:

@@ -1,12 +1,13 @@
 """A blocking interface to the engine, for commands without a window. No Qt.
 
 The engine runs on its own thread. A command to the engine returns nothing; its result arrives later
-as an event. ThreadedClient queues these events. To get a result, a caller sends a command, then
+as an event. Clients queue these events. To get a result, a caller sends a command, then
 calls next_event() until the result arrives. load_model() is an example.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +20,8 @@ from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
 from engine.events import Event, ModelFailed, ModelLoaded, ModelLoading
+from engine.hosts.hostfile import Hosts
+from engine.hosts.staged_engine import StagedEngine
 from engine.types import ModelFacts, Problem
 
 
@@ -36,18 +39,23 @@ class EngineClient(EngineCommands, Protocol):
     def next_event(self) -> Event: ...
 
 
-class ThreadedClient(Engine):
-    """An engine that queues its events until the caller fetches them with next_event().
+class _Client(EngineCommands, ABC):
+    """An engine that queues its events until next_event() fetches them.
 
-    Entering the client as a context manager starts the engine thread; leaving it ends the thread.
+    Entering the client as a context manager starts the engine; leaving it ends the engine.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
-        super().__init__(config, self._events.put)
 
     def next_event(self) -> Event:
         return self._events.get()
+
+    @abstractmethod
+    def start(self) -> None: ...
+
+    @abstractmethod
+    def close(self) -> None: ...
 
     def __enter__(self) -> Self:
         self.start()
@@ -62,17 +70,44 @@ class ThreadedClient(Engine):
         self.close()
 
 
-class EngineRuns:
-    """Engines with the same configuration, one after the other. Leaving the context ends the last."""
+class ThreadedClient(Engine, _Client):
+    """An engine in a thread of this process, with queued events."""
 
     def __init__(self, config: EngineConfig) -> None:
+        _Client.__init__(self)
+        Engine.__init__(self, config, self._events.put)
+
+
+class StagedClient(StagedEngine, _Client):
+    """An engine in stages, with queued events."""
+
+    def __init__(self, config: EngineConfig, hosts: Hosts) -> None:
+        _Client.__init__(self)
+        StagedEngine.__init__(self, config, hosts, self._events.put)
+
+
+def make_client(config: EngineConfig, hosts: Hosts | None) -> ThreadedClient | StagedClient:
+    """Return an engine in the stages `hosts`, or in a thread of this process if there are none."""
+    return ThreadedClient(config) if hosts is None else StagedClient(config, hosts)
+
+
+class EngineRuns:
+    """Engines with the same configuration, one after the other. Leaving the context ends the last.
+
+    Args:
+        config: the settings of the engines.
+        hosts: the stages of the model; None: the engine runs in this process.
+    """
+
+    def __init__(self, config: EngineConfig, hosts: Hosts | None = None) -> None:
         self._config = config
-        self._running: ThreadedClient | None = None
+        self._hosts = hosts
+        self._running: ThreadedClient | StagedClient | None = None
 
     def start(self) -> EngineClient:
         """End the engine that runs, and return a new one. The old one first writes its state."""
         self._end()
-        self._running = ThreadedClient(self._config)
+        self._running = make_client(self._config, self._hosts)
         self._running.start()
         return self._running
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from app.cli.client import ThreadedClient, add_engine_options, engine_config, load_model
+from app.cli.client import add_engine_options, engine_config, load_model, make_client
+from app.cli.stages import add_stages, stages_of
 from app.cli.tree.options import add_scenario_arguments, run, scenario_of
 from app.cli.tree.own import OwnEngine
 
@@ -14,6 +15,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_scenario_arguments(parser)
     parser.add_argument("--idle", action="store_true", help="let idle work end after each step")
     add_engine_options(parser)
+    add_stages(parser)
 
 
 def run_tree(args: Namespace, model: Path) -> int:
@@ -23,7 +25,8 @@ def run_tree(args: Namespace, model: Path) -> int:
     must also replay no token of earlier messages.
     """
     scenario = scenario_of(args)
-    with ThreadedClient(engine_config(args, idle_work=args.idle)) as client:
+    config = engine_config(args, idle_work=args.idle)
+    with make_client(config, stages_of(args)) as client:
         facts = load_model(client, model, lambda _: None)
         engine = OwnEngine(
             client,

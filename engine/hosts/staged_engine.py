@@ -1,0 +1,249 @@
+"""The engine as the app holds it, if its model is divided over several processes or hosts.
+
+    this process                              the process of rank 0
+    StagedEngine.send(command)  --socket-->   EngineCore
+    on_event(event)             <--socket--   and the other stages behind it
+
+A LoadModel command starts the stages (group.py). Any fault ends them all. Every open request and the
+model then fail with one sentence, and the next LoadModel command starts new stages. This process
+imports no mlx: a lost connection of mlx.distributed can block a thread for good.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+
+from typing_extensions import override
+
+from engine.commands import EngineCommands
+from engine.config import EngineConfig
+from engine.errors import NoModelError
+from engine.events import (
+    AwaitIdle,
+    ClearDisk,
+    Command,
+    Event,
+    Evict,
+    Forget,
+    IdleReached,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    ReportStatistics,
+    RequestFailed,
+    SetDisk,
+    SetUnloadAfter,
+    Shutdown,
+    StatisticsReported,
+    Submit,
+    UnloadModel,
+    Verified,
+    Verify,
+)
+from engine.hosts.group import Group, Limits
+from engine.hosts.hostfile import Hosts
+from engine.hosts.wire import Channel, WireError
+from engine.types import NOTHING_CACHED, CheckResult, Problem
+from engine.unanswered import Unanswered
+
+log = logging.getLogger(__name__)
+
+_NO_MODEL = "The model on several Macs is not started."
+_FINISH_S = 5.0  # seconds for the end of running requests, when the stages end
+
+
+class _Life:
+    """The stages of one model, and the socket to rank 0."""
+
+    def __init__(self, group: Group) -> None:
+        self.group = group
+        self.channel = Channel(group.connection)
+        self.ended = threading.Event()  # set when rank 0 has closed the socket
+
+
+class StagedEngine(EngineCommands):
+    """An engine in stages. All methods may be called from any thread.
+
+    Args:
+        config: the settings of the engine.
+        hosts: the stages.
+        on_event: called with each event, on a thread of this object.
+        limits: limits of time for the stages.
+    """
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        hosts: Hosts,
+        on_event: Callable[[Event], None],
+        limits: Limits | None = None,
+    ) -> None:
+        self._config = config
+        self._hosts = hosts
+        self._on_event = on_event
+        self._limits = limits or Limits()
+        self._commands: SimpleQueue[Command | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+        # Protects the fields below. It is held while an event is passed on, so that no event of
+        # ended stages follows the events that report their end.
+        self._lock = threading.RLock()
+        self._life: _Life | None = None  # None while no stages run
+        self._unanswered = Unanswered()
+
+    @property
+    def is_running(self) -> bool:
+        """True while there are stages. A fault ends them."""
+        return self._life is not None
+
+    def start(self) -> None:
+        """Start the thread that sends commands. The stages start with the first model."""
+        self._worker = threading.Thread(target=self._work, name="stage commands", daemon=True)
+        self._worker.start()
+
+    @override
+    def send(self, command: Command) -> None:
+        """Queue a command. LoadModel starts the stages, UnloadModel ends them."""
+        self._commands.put(command)
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Finish running requests and idle work, then end all stages. A second call does nothing."""
+        worker, self._worker = self._worker, None
+        if worker is None:
+            return
+        self._commands.put(None)
+        worker.join(timeout_s)
+        life = self._life
+        if life is not None:
+            life.group.close()
+
+    # The thread "stage commands"
+
+    def _work(self) -> None:
+        """Carry out commands in their order until None. Only this thread starts and ends stages."""
+        while (command := self._commands.get()) is not None:
+            match command:
+                case LoadModel():
+                    self._load(command)
+                case UnloadModel():
+                    self._finish()
+                    self._pass_on(ModelUnloaded())
+                case SetUnloadAfter():
+                    pass  # the stages stay until they are ended
+                case _:
+                    self._forward(command)
+        self._finish()
+
+    def _forward(self, command: Command) -> None:
+        with self._lock:
+            life = self._life
+            self._unanswered.note_command(command)
+            if life is None:
+                self._answer_without_model(command)
+                return
+        # If rank 0 has ended, its group reports a fault, which answers the command.
+        with suppress(OSError):
+            life.channel.send(command)
+
+    def _load(self, command: LoadModel) -> None:
+        life = self._life
+        if life is not None and life.group.path == command.path:
+            self._forward(command)
+            return
+        self._finish()
+        with self._lock:
+            life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
+            earlier = self._unanswered.for_new_thread()
+        self._pass_on(ModelLoading(command.path, LoadStage.READING, 0.0, 0, 0))
+        life.group.start(lambda problem: self._on_fault(life, problem))
+        threading.Thread(
+            target=self._receive, args=(life,), name="stage events", daemon=True
+        ).start()
+        for one in (*earlier, command):
+            self._forward(one)
+
+    def _finish(self) -> None:
+        """End the stages. Running requests first finish with their text so far."""
+        life = self._life
+        if life is None:
+            return
+        life.group.expect_end()
+        if life.group.has_joined:
+            with suppress(OSError):  # rank 0 has ended
+                life.channel.send(Shutdown())
+            life.ended.wait(_FINISH_S)
+        life.group.close()
+        with self._lock:
+            self._life = None
+            for event in self._unanswered.take_failed(NoModelError(_NO_MODEL).problem):
+                if isinstance(event, RequestFailed):
+                    self._on_event(event)
+            self._answer_questions()
+
+    # Threads of one life
+
+    def _on_fault(self, life: _Life, problem: Problem) -> None:
+        """Report a fault, after all stages have ended. Runs on the thread "stages"."""
+        with self._lock:
+            if life is not self._life:
+                return
+            self._life = None
+            for event in self._unanswered.take_failed(problem):
+                self._on_event(event)
+            self._answer_questions()
+
+    def _receive(self, life: _Life) -> None:
+        """Pass on the events of rank 0 until it closes the socket."""
+        try:
+            while (event := life.channel.receive(Event)) is not None:
+                with self._lock:
+                    if life is not self._life:
+                        continue
+                    if isinstance(event, ModelLoaded | ModelFailed):
+                        life.group.keep_awake(on=isinstance(event, ModelLoaded))
+                    self._pass_on(event)
+        except WireError:
+            log.exception("an event was damaged")
+        life.ended.set()
+        life.channel.close()
+
+    def _pass_on(self, event: Event) -> None:
+        with self._lock:
+            self._unanswered.note_event(event)
+            self._on_event(event)
+
+    # Answers while no stages run
+
+    def _answer_questions(self) -> None:
+        for question in self._unanswered.take_questions():
+            self._answer_without_model(question)
+
+    def _answer_without_model(self, command: Command) -> None:
+        match command:
+            case Submit(request):
+                problem = NoModelError(_NO_MODEL).problem
+                self._pass_on(RequestFailed(request.request_id, problem))
+            case AwaitIdle():
+                self._pass_on(IdleReached())
+            case Verify(request_id):
+                self._pass_on(Verified(request_id, _NOT_VERIFIED))
+            case ReportStatistics() | Evict() | Forget() | SetDisk() | ClearDisk():
+                self._pass_on(StatisticsReported(NOTHING_CACHED))
+            case _:
+                pass
+
+
+_NOT_VERIFIED = CheckResult(
+    prompt_equal=False,
+    equal=False,
+    max_difference=0.0,
+    replay_difference=0.0,
+    first_difference=None,
+    detail="The stages ended before the check.",
+)

@@ -1,0 +1,163 @@
+"""The engine in a process of its own: the same answers, faults with a sentence, and a new start."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from app.cli.client import ThreadedClient, load_model
+from engine.config import EngineConfig
+from engine.events import (
+    IdleReached,
+    ModelFailed,
+    ModelLoaded,
+    ModelUnloaded,
+    RequestFailed,
+    RequestFinished,
+    StatisticsReported,
+    TextDelta,
+    UnloadModel,
+)
+from engine.hosts.group import Limits
+from engine.hosts.hostfile import local_stages
+from engine.types import FinishReason
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.staged import LONG, StagedRig, harm, sentence_of
+from tests.fakes.tiny_model import Template
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture
+def rig() -> Iterator[StagedRig]:
+    made = StagedRig(local_stages(1), Limits(silent_s=2.0, blame_s=0.5))
+    yield made
+    made.close()
+    assert made.processes == []
+
+
+@pytest.fixture
+def model(tiny_model: TinyModel) -> Path:
+    return tiny_model("llama", Template.KEEPING)
+
+
+def test_answer_of_a_stage_equals_the_answer_of_this_process(rig: StagedRig, model: Path) -> None:
+    config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 28)
+    assert isinstance(rig.load(model), ModelLoaded)
+    rig.submit("first")
+    in_stage = rig.wait(RequestFinished)
+    rig.submit("second")
+    again = rig.wait(RequestFinished)
+
+    with ThreadedClient(config) as client:
+        load_model(client, model, lambda _: None)
+        rig.engine, staged = client, rig.engine  # type: ignore[assignment]
+        rig.submit("third")
+        rig.engine = staged
+        while not isinstance(here := client.next_event(), RequestFinished):
+            pass
+
+    assert in_stage.reply == here.reply
+    assert in_stage.prompt_ids == here.prompt_ids
+    assert again.reply == here.reply
+    assert again.usage.plan.restored > 0
+
+
+@pytest.mark.parametrize("harmful", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+def test_fault_of_a_stage_is_a_sentence_and_the_next_load_works(
+    rig: StagedRig, model: Path, harmful: signal.Signals
+) -> None:
+    rig.load(model)
+    rig.submit("long", forced=LONG)
+    rig.wait(TextDelta)
+    rig.engine.await_idle()
+    (process,) = rig.processes
+    harm(process, harmful)
+    failed = rig.wait(RequestFailed)
+    unloaded = rig.wait(ModelFailed)
+    rig.wait(IdleReached)
+
+    assert "this " in sentence_of(failed).title.lower()
+    assert sentence_of(failed) == sentence_of(unloaded)
+    assert "Start Again" in sentence_of(failed).advice
+    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    assert isinstance(rig.load(model), ModelLoaded)
+    rig.submit("next")
+    assert rig.wait(RequestFinished).content
+
+
+def test_fault_while_the_stage_starts_fails_the_model(rig: StagedRig, model: Path) -> None:
+    rig.engine.load_model(str(model))
+    rig.submit("early")
+    while not rig.processes:
+        time.sleep(0.01)  # noqa: TID251 — the process is about to start
+    harm(rig.processes[0], signal.SIGKILL)
+    failed = rig.wait(RequestFailed)
+    rig.wait(ModelFailed)
+
+    assert "stop" in sentence_of(failed).title or "start" in sentence_of(failed).title
+
+
+def test_unload_finishes_the_running_request_with_its_text(rig: StagedRig, model: Path) -> None:
+    rig.load(model)
+    rig.submit("long", forced=LONG)
+    rig.wait(TextDelta)
+    rig.engine.send(UnloadModel())
+    finished = rig.wait(RequestFinished)
+    rig.wait(ModelUnloaded)
+
+    assert finished.reason is FinishReason.CANCELLED
+    assert "boat ".startswith(finished.content[:5])
+    assert finished.content
+    assert rig.processes == []
+
+
+def test_questions_without_stages_are_answered(rig: StagedRig) -> None:
+    rig.engine.await_idle()
+    rig.engine.report_statistics()
+    rig.submit("none")
+
+    rig.wait(IdleReached)
+    assert rig.wait(StatisticsReported).statistics.total_bytes == 0
+    assert sentence_of(rig.wait(RequestFailed)).title == "No model is loaded."
+
+
+def test_missing_model_fails_with_the_sentence_of_the_engine(
+    rig: StagedRig, tmp_path: Path
+) -> None:
+    failed = rig.load(tmp_path / "none")
+
+    assert isinstance(failed, ModelFailed)
+    assert failed.problem.title == "This model can’t be loaded."
+
+
+@pytest.mark.parametrize("harmful", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_end_of_the_starter_ends_its_stages(model: Path, harmful: signal.Signals) -> None:
+    command = [sys.executable, "-m", "app", "chat", "--stages", "1", "--model", str(model)]
+    starter = subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert starter.stdin is not None
+    assert starter.stdout is not None
+    starter.stdin.write(b"hello\n")
+    starter.stdin.flush()
+    starter.stdout.readline()
+    stages = psutil.Process(starter.pid).children(recursive=True)
+    os.kill(starter.pid, harmful)
+    starter.wait(10)
+    _, alive = psutil.wait_procs(stages, timeout=3)
+    starter.stdin.close()
+    starter.stdout.close()
+
+    assert len(stages) >= 1
+    assert alive == []

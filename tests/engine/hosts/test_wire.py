@@ -1,0 +1,142 @@
+"""Commands and events over the socket: equal values come out, and damaged ones raise WireError."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.config import EngineConfig
+from engine.events import (
+    Command,
+    Event,
+    Evict,
+    EvictWhat,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoading,
+    RequestFinished,
+    Show,
+    StatisticsReported,
+    Submit,
+    TextDelta,
+)
+from engine.hosts.wire import Channel, WireError, decode, encode
+from engine.types import (
+    NOTHING_CACHED,
+    Channel as TextChannel,
+    ConversationId,
+    FinishReason,
+    Message,
+    Problem,
+    PromptPlan,
+    Reason,
+    ReasonKind,
+    ReplyTokens,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+    Usage,
+)
+
+REPLY = ReplyTokens.of([1, 70_000, 3], answer_start=1, tokenizer_hash="abc")
+REQUEST = Request(
+    request_id=RequestId("r"),
+    conversation_id=ConversationId("c"),
+    messages=(
+        Message(role=Role.USER, content="a “b”\n\ud800"),
+        Message(role=Role.ASSISTANT, content="x", reasoning="y", reply=REPLY),
+    ),
+    new_messages=frozenset({0, 1}),
+    sampling=SamplingParams(temperature=0.0, seed=7),
+    max_drafts=None,
+)
+PLAN = PromptPlan(
+    prompt_tokens=9,
+    restored=4,
+    replayed=2,
+    read=3,
+    reasons=(Reason(kind=ReasonKind.FAULT, num_tokens=2, at=4, text="why"),),
+)
+USAGE = Usage(
+    plan=PLAN,
+    output_tokens=3,
+    queue_ms=0.5,
+    render_ms=1,
+    restore_ms=2,
+    prefill_ms=3,
+    ttft_ms=4,
+    total_ms=5,
+    decode_tok_s=float("inf"),
+    cache_bytes=1 << 40,
+)
+COMMANDS = [
+    Submit(REQUEST, 1.25),
+    LoadModel("/models/ü", kv_bits=4),
+    Show(None),
+    Show(ConversationId("c")),
+    Evict(EvictWhat.HOT),
+]
+EVENTS = [
+    TextDelta(RequestId("r"), TextChannel.ANSWER, "text", 3),
+    ModelLoading("/m", LoadStage.READING, 0.5, 1, 2),
+    ModelFailed("/m", Problem(title="t", cause="c", advice="a")),
+    RequestFinished(RequestId("r"), FinishReason.STOP, "x", "y", REPLY, USAGE, (1, 2, 3)),
+    StatisticsReported(replace(NOTHING_CACHED, disk_problem="full")),
+]
+
+
+def over_json(value: object) -> Any:
+    return json.loads(json.dumps(encode(value)))
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda one: type(one).__name__)
+def test_command_over_json_is_equal(command: Command) -> None:
+    assert decode(Command, over_json(command)) == command
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda one: type(one).__name__)
+def test_event_over_json_is_equal(event: Event) -> None:
+    assert decode(Event, over_json(event)) == event
+
+
+def test_config_over_json_is_equal() -> None:
+    config = EngineConfig(disk_folder=Path("/a"), unload_after_s=2, cache_budget_bytes=5)
+
+    assert decode(EngineConfig, over_json(config)) == config
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"class": "Shutdwn"},
+        {"class": "Path"},
+        {"class": "Show"},
+        {"class": "Show", "conversation_id": 3},
+        {"class": "Evict", "what": "everything"},
+        ["Show"],
+        None,
+        7,
+    ],
+)
+def test_damaged_command_raises_wire_error(damaged: object) -> None:
+    with pytest.raises(WireError):
+        decode(Command, damaged)
+
+
+def test_channel_delivers_values_in_order_until_the_other_end_closes() -> None:
+    one, other = socket.socketpair()
+    near, far = Channel(one), Channel(other)
+    for command in COMMANDS:
+        near.send(command)
+    near.close()
+
+    assert [far.receive(Command) for _ in COMMANDS] == COMMANDS
+    assert far.receive(Command) is None
+    far.close()

@@ -1,0 +1,87 @@
+"""A StagedEngine on real processes, with helpers to wait for events and to harm its stages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import psutil
+
+from engine.config import EngineConfig
+from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, Submit
+from engine.hosts.group import Limits
+from engine.hosts.hostfile import Hosts
+from engine.hosts.staged_engine import StagedEngine
+from engine.types import (
+    ConversationId,
+    ForcedReply,
+    Message,
+    Problem,
+    Request,
+    RequestId,
+    Role,
+    SamplingParams,
+)
+
+T = TypeVar("T", bound=Event)
+
+LONG = ForcedReply(text="boat " * 3000)  # a reply that takes seconds
+
+
+class StagedRig:
+    """An engine in stages, and its events in order."""
+
+    def __init__(self, hosts: Hosts, limits: Limits | None = None, **options: Any) -> None:
+        self.events: SimpleQueue[Event] = SimpleQueue()
+        config = EngineConfig(
+            use_openblas=False, cache_budget_bytes=1 << 28, saves_battery=False, **options
+        )
+        self.engine = StagedEngine(config, hosts, self.events.put, limits)
+        self.engine.start()
+
+    def load(self, path: Path) -> ModelLoaded | ModelFailed:
+        self.engine.send(LoadModel(str(path)))
+        return self.wait(ModelLoaded, ModelFailed)
+
+    def submit(self, name: str, *, chat: str = "c", forced: ForcedReply | None = None) -> None:
+        request = Request(
+            request_id=RequestId(name),
+            conversation_id=ConversationId(chat),
+            messages=(Message(role=Role.USER, content="one two three"),),
+            new_messages=frozenset({0}),
+            sampling=SamplingParams(temperature=0.0),
+            max_tokens=8 if forced is None else 100_000,
+            forced=forced,
+        )
+        self.engine.send(Submit(request, time.perf_counter()))
+
+    def wait(self, *kinds: type[T], timeout_s: float = 60) -> T:
+        """Return the next event of one of the kinds. Skip all other events."""
+        while True:
+            event = self.events.get(timeout=timeout_s)
+            if isinstance(event, kinds):
+                return event
+
+    @property
+    def processes(self) -> list[psutil.Process]:
+        """The processes of the stages, rank 0 first."""
+        children = psutil.Process().children()
+        return sorted((c for c in children if "stage" in c.cmdline()), key=lambda one: one.pid)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+def harm(process: psutil.Process, signal_number: signal.Signals) -> None:
+    os.kill(process.pid, signal_number)
+
+
+def sentence_of(event: object) -> Problem:
+    """Return the problem of an event that reports a failure."""
+    problem = getattr(event, "problem", None)
+    assert isinstance(problem, Problem), event
+    return problem
