@@ -18,7 +18,7 @@ from app.bridge.display import MISSING_LIBRARY, missing_display
 from app.options import Options, SelfTestOptions
 from app.words import problems as words
 
-COMMANDS = ("chat", "models", "import", "export", "search", "bench")
+COMMANDS = ("chat", "models", "import", "export", "search", "bench", "hosts")
 # Window options that take the next argument as their value.
 _WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
 

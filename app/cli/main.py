@@ -1,6 +1,6 @@
 """Entry point of the commands that need no window.
 
-chat, models, import, export, search, bench script, bench tree.
+chat, models, import, export, search, hosts, bench script, bench tree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.cli import bench, chat, exchange, models
+from app.cli import bench, chat, exchange, hosts, models
 from app.cli.client import ProblemError
 from app.cli.script import ScriptError
 from app.cli.tree.command import add_arguments as add_tree_arguments, run_tree
@@ -43,6 +43,8 @@ def _dispatch(args: argparse.Namespace) -> int:
             return exchange.run_import(args, paths)
         case "export":
             return exchange.run_export(args, paths)
+        case "hosts":
+            return hosts.run(args)
         case "search":
             return exchange.run_search(args, paths)
         case _:
@@ -90,6 +92,8 @@ def _parser() -> argparse.ArgumentParser:
     exchange.add_export_arguments(commands.add_parser("export", parents=common, help=help_text))
     help_text = "search in all conversations"
     exchange.add_search_arguments(commands.add_parser("search", parents=common, help=help_text))
+    help_text = "check the Macs that hold a model together"
+    hosts.add_arguments(commands.add_parser("hosts", parents=common, help=help_text), common)
     kinds = commands.add_parser("bench", help="measure").add_subparsers(dest="kind", required=True)
     bench.add_arguments(kinds.add_parser("script", parents=common, help="play a script"))
     add_tree_arguments(kinds.add_parser("tree", parents=common, help="edit, branch, stop, return"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from engine.errors import TryAgainError
 from engine.hosts.hostfile import Host, this_machine
 from engine.types import Problem
@@ -69,15 +71,15 @@ def died(host: Host, status: int) -> Problem:
     return _problem(f"{_name(host)} stopped.", cause, advice)
 
 
-def failed(host: Host, cause: str, *, is_out_of_memory: bool) -> Problem:
-    """Return the problem of a stage that ended itself and gave the cause."""
+def failed(host: Host, cause: str, advice: str, *, is_out_of_memory: bool) -> Problem:
+    """Return the problem of a stage that ended itself and gave the cause, and perhaps advice."""
     if is_out_of_memory:
         return _problem(
             f"{_name(host)} ran out of memory.",
             cause,
             f"Close other apps on it, or use more Macs or a smaller model. {_AGAIN}",
         )
-    return _problem(f"{_name(host)} stopped.", cause, StagesError.advice)
+    return _problem(f"{_name(host)} stopped.", cause, advice or StagesError.advice)
 
 
 def link_lost(first: Host, second: Host) -> Problem:
@@ -96,6 +98,15 @@ def not_formed(host: Host, seconds: float) -> Problem:
     )
 
 
+def no_link(host: Host, ip: str, reason: str) -> Problem:
+    return _problem(
+        f"{_name(host)} answers over ssh, but not at {ip}.",
+        f"{reason}.",
+        "Correct the address in the hosts file, check the cable, and allow Rejoinder the local network "
+        "in System Settings › Privacy & Security.",
+    )
+
+
 def other_version(host: Host, theirs: str, own: str) -> Problem:
     return _problem(
         f"{_name(host)} has another version of Rejoinder.",
@@ -110,6 +121,11 @@ def other_folder(host: Host, difference: str) -> Problem:
         difference,
         f"Copy the model’s folder to it again. {_AGAIN}",
     )
+
+
+def before_start(problem: Problem) -> Problem:
+    """Return the problem without the advice to start again, for a check before the first start."""
+    return replace(problem, advice=problem.advice.removesuffix(_AGAIN).strip())
 
 
 def _name(host: Host) -> str:

@@ -264,9 +264,9 @@ class Group:
             stage.has_lost_peer = True
             self._lost = self._lost or time.monotonic()
             return None
-        return faults.failed(
-            stage.host, fields["cause"], is_out_of_memory=fields["is_out_of_memory"]
-        )
+        is_out_of_memory: bool = fields["is_out_of_memory"]
+        cause, advice = fields["cause"], fields["advice"]
+        return faults.failed(stage.host, cause, advice, is_out_of_memory=is_out_of_memory)
 
     def _overdue(self, now: float) -> Problem | None:
         """Return the problem of a limit that was exceeded, or None."""

@@ -6,6 +6,7 @@ A line is one JSON object whose field "line" names its kind:
         setup       the addresses of the stage's links
         look        describe a model folder: the stage answers with `folder`
         join        start to work: the job, and the addresses of all stages
+        echo        listen for a measurement of the link: the stage answers with its port
         go          end the rest of a follower
         awake       on or off: keep the machine from sleeping
     stage to starter
@@ -44,6 +45,7 @@ class Line(StrEnum):
     AWAKE = "awake"
     HERE = "here"
     FOLDER = "folder"
+    ECHO = "echo"
     LOADING = "loading"
     READY = "ready"
     ALIVE = "alive"

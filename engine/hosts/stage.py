@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import signal
 import socket
 import subprocess
@@ -33,7 +34,9 @@ from engine.config import EngineConfig
 from engine.engine import prepare_libraries
 from engine.errors import Failure, failure_of
 from engine.events import Command, Event, Shutdown
+from engine.hosts.echo import answer, listen
 from engine.hosts.folder import describe
+from engine.hosts.hostfile import HostsFileError
 from engine.hosts.lines import Line, LineBuffer, LineWriter, parse
 from engine.hosts.wire import Channel, WireError, decode
 from engine.pulse import Pulse
@@ -102,6 +105,7 @@ class Stage:
             version=version("rejoinder"),
             mlx=version("mlx"),
             total=psutil.virtual_memory().total,
+            chip=_chip(),
         )
         threading.Thread(target=self._beat, name="alive", daemon=True).start()
         job = self._joined.get()
@@ -119,7 +123,7 @@ class Stage:
         self._lines.write(
             Line.PROBLEM,
             cause=problem.cause,
-            is_expected=failure.is_expected,
+            advice=problem.advice if failure.is_expected else "",
             is_out_of_memory=failure.is_out_of_memory,
             has_lost_peer=_has_lost_peer(failure),
         )
@@ -140,12 +144,20 @@ class Stage:
                 self._setup.put(fields)
             case (Line.LOOK, fields):
                 self._lines.write(Line.FOLDER, **describe(Path(fields["path"])))
+            case (Line.ECHO, fields):
+                self._echo(fields["ip"], bytes.fromhex(fields["secret"]))
             case (Line.JOIN, fields):
                 self._joined.put(fields)
             case (Line.AWAKE, fields):
                 self._keep_awake(on=fields["on"])
             case _:
                 pass
+
+    def _echo(self, ip: str, secret: bytes) -> None:
+        """Listen for one measurement of the link, on a thread of its own."""
+        listener = listen(ip)
+        self._lines.write(Line.ECHO, port=listener.getsockname()[1])
+        threading.Thread(target=answer, args=(listener, secret), name="echo", daemon=True).start()
 
     def _keep_awake(self, *, on: bool) -> None:
         """Keep a Mac from sleeping while a model is loaded. caffeinate ends with this process."""
@@ -207,16 +219,30 @@ def _send(channel: Channel, event: Event) -> None:
         os._exit(1)  # the app has ended
 
 
+def _chip() -> str:
+    """Return the name of the processor."""
+    if sys.platform != "darwin":
+        return platform.machine()
+    command = ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"]
+    return subprocess.run(  # noqa: S603 — a program of macOS
+        command, capture_output=True, text=True, timeout=5, check=False
+    ).stdout.strip()
+
+
 def _free_ports(ips: list[str]) -> list[int]:
     """Return a free port for each address of this machine.
 
     Raises:
-        OSError: an address does not belong to this machine.
+        HostsFileError: an address does not belong to this machine.
     """
     probes: list[socket.socket] = []
     for ip in ips:
         probe = socket.socket(socket.AF_INET6 if ":" in ip else socket.AF_INET)
-        probe.bind((ip, 0))
+        try:
+            probe.bind((ip, 0))
+        except OSError as error:
+            cause = f"{ip} is not one of its addresses."
+            raise HostsFileError(cause, advice="Correct the hosts file.") from error
         probes.append(probe)
     ports: list[int] = [probe.getsockname()[1] for probe in probes]
     for probe in probes:
