@@ -15,12 +15,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from app.bridge.display import MISSING_LIBRARY, missing_display
+from app.cli.stages import add_stages, stages_of
 from app.options import Options, SelfTestOptions
 from app.words import problems as words
+from engine.errors import EngineError
 
 COMMANDS = ("chat", "models", "import", "export", "search", "bench", "hosts")
 # Window options that take the next argument as their value.
-_WITH_VALUE = ("--data-dir", "--model", "--selftest-file", "--selftest-device")
+_WITH_VALUE = (
+    "--data-dir",
+    "--model",
+    "--selftest-file",
+    "--selftest-device",
+    "--stages",
+    "--hosts",
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,7 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _open(arguments: argparse.Namespace) -> int:
     from app.launch import launch  # noqa: PLC0415
 
-    options = Options(model=arguments.model, files=tuple(arguments.files), debug=arguments.debug)
+    try:
+        hosts = stages_of(arguments)
+    except EngineError as error:
+        return _refuse(str(error.problem))
+    files = tuple(arguments.files)
+    options = Options(model=arguments.model, files=files, hosts=hosts, debug=arguments.debug)
     return launch(arguments.data_dir, options)
 
 
@@ -99,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="keep everything in DIR")
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")
+    add_stages(parser)
     parser.add_argument(
         "files", type=Path, nargs="*", metavar="FILE", help="a model folder or GGUF file to open"
     )

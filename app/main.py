@@ -42,7 +42,7 @@ from app.widgets.transcript.accessibility.canvas import install_accessibility
 from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
-from engine.engine import Engine
+from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
 from engine.types import Problem
 
@@ -113,7 +113,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
     config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
     return Seams(
-        make_engine=lambda on_event: Engine(config, on_event),
+        make_engine=lambda on_event: SwitchedEngine(config, on_event),
         open_store=lambda: open_store(paths.database, now=origin.now()),
         catalog=LocalModels(paths),
         origin=origin,
@@ -121,6 +121,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         settings_path=paths.settings,
         state_dir=paths.state_dir,
         model=options.model,
+        hosts=options.hosts,
         debug=options.debug,
     )
 

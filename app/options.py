@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine.hosts.hostfile import Hosts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfTestOptions:
@@ -22,4 +24,5 @@ class Options:
     files: tuple[Path, ...] = ()  # model folders and GGUF files to open
     # run the self-test with these options, then quit; None: no self-test
     selftest: SelfTestOptions | None = None
+    hosts: Hosts | None = None  # hosts that hold the model together
     debug: bool = False  # True: log at level DEBUG, check the engine's cache, show its statistics

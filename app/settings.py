@@ -76,6 +76,8 @@ class Settings:
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     keep_on_disk: bool = True  # True: the engine keeps the state of chats on disk
     disk_gb: int = 0  # highest size of this state in GB; 0: chosen from the free space
+    hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
+    several_macs: bool = False  # True: the model is divided over the hosts of this file
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True

@@ -28,6 +28,7 @@ from engine.types import (
     ReplyTokens,
     Request,
     RequestId,
+    StageState,
     Usage,
 )
 
@@ -388,6 +389,13 @@ class StatisticsReported(CommandResult):
     process_bytes: int = 0  # resident memory of the whole process
 
 
+@dataclass(frozen=True, slots=True)
+class StagesReported:
+    """The stages of a divided model, rank 0 first. Empty once they have ended."""
+
+    stages: tuple[StageState, ...]
+
+
 Event = (
     ModelLoading
     | ModelLoaded
@@ -405,4 +413,5 @@ Event = (
     | IdleReached
     | Verified
     | StatisticsReported
+    | StagesReported
 )

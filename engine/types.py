@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import NewType
 
 from typing_extensions import override
@@ -254,6 +254,28 @@ class ModelFacts:
     has_head: bool = False
     # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.
     head_fault: str = ""
+
+
+class StagePhase(IntEnum):
+    """The progress of one stage of a model that is divided over several processes or Macs."""
+
+    STARTING = 0  # no sign of life yet
+    HERE = 1  # its process runs
+    LOADING = 2  # it connects with the others, and reads its weights
+    READY = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageState:
+    """One stage of a model that is divided over several processes or Macs."""
+
+    name: str  # name of the host
+    phase: StagePhase
+    num_layers: int = 0  # layers that the stage holds, 0 until they are known
+    loaded_bytes: int = 0
+    total_bytes: int = 0  # bytes of its own weights, 0 until they are known
+    memory_bytes: int = 0  # memory of its machine, 0 until it is known
+    process_bytes: int = 0  # resident memory of its process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

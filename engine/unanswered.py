@@ -105,6 +105,11 @@ class Unanswered:
         self._questions.clear()
         return questions
 
+    @property
+    def settings(self) -> list[Command]:
+        """The settings, as commands for a new engine thread."""
+        return [*self._settings.values(), *self._pins.values()]
+
     def for_new_thread(self) -> list[Command]:
         """Return the settings and the questions, as commands for a new engine thread."""
-        return [*self._settings.values(), *self._pins.values(), *self._questions]
+        return [*self.settings, *self._questions]

@@ -36,10 +36,12 @@ from engine.events import (
     RequestFinished,
     RequestQueued,
     RequestStarted,
+    StagesReported,
     StatisticsReported,
     TextDelta,
     TokensCounted,
 )
+from engine.hosts.hostfile import Hosts
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
 RequestEvent = (
@@ -56,6 +58,9 @@ class EnginePort(EngineCommands, Protocol):
 
     def start(self) -> None: ...
     def close(self, timeout_s: float = 30.0) -> None: ...
+    def use_hosts(self, hosts: Hosts | None) -> None:
+        """Divide the next model over hosts. None: run it in this process."""
+        ...
 
 
 EngineFactory = Callable[[Callable[[Event], None]], EnginePort]
@@ -69,6 +74,7 @@ class EngineBridge(QObject):
     idle_changed = Signal(object)  # argument: an IdleEvent
     tokens_counted = Signal(object)  # argument: a TokensCounted
     statistics_reported = Signal(object)  # argument: a StatisticsReported
+    stages_reported = Signal(object)  # argument: a StagesReported
     _woken = Signal()  # emitted on the engine thread, received on the main thread
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:
@@ -126,6 +132,8 @@ class EngineBridge(QObject):
                 # StatisticsReported.
                 case StatisticsReported():
                     self.statistics_reported.emit(event)
+                case StagesReported():
+                    self.stages_reported.emit(event)
                 case CommandResult():
                     # an event for the command line and the benchmarks; the window does not use it
                     pass

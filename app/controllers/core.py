@@ -34,12 +34,15 @@ from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
 from app.controllers.search import SearchController
+from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.settings import Settings
 from app.store.conversations import OpenedStore
+from engine.hosts.checking import check_hosts
+from engine.hosts.hostfile import Hosts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,8 @@ class Seams:
     settings_path: Path
     state_dir: Path  # folder of cached state that survives a restart
     model: Path | None = None  # model folder to load, instead of the model chosen last
+    hosts: Hosts | None = None  # hosts of the command line that hold the model together
+    check_hosts: CheckHosts = check_hosts
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
@@ -74,6 +79,9 @@ class Core(QObject):
         self.desk = Desk(self.store)
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
+        )
+        self.several = SeveralMacs(
+            self.bridge, self.models, self.preferences, seams.check_hosts, seams.hosts
         )
         queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
@@ -116,6 +124,7 @@ class Core(QObject):
             self.hub,
             self.search,
             self.imports,
+            self.several,
         ):
             source.failed.connect(self.failed)
 
@@ -127,12 +136,14 @@ class Core(QObject):
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""
+        self.several.restore()
         self.bridge.start()
         self.models.start()
 
     def close(self) -> None:
         """Stop running answers and imports, save everything, and join every thread."""
         self.models.stop()
+        self.several.close()
         self.opening.close()
         self.copies.close()
         self.hub.close()

@@ -141,6 +141,8 @@ class ModelsController(QObject):
         self._best: ModelCard | None = None
         self._loaded_with = _load_options(ModelDefaults())  # options of the model in use
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
+        # Number of Macs that hold the next model together. 0: the engine runs in this process.
+        self.num_machines = 0
         self._watch = QTimer(self, interval=WATCH_MS)
         self._watch.timeout.connect(self.refresh)
         self._starter_progressed.connect(
@@ -227,7 +229,10 @@ class ModelsController(QObject):
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
         name = self._name(path)
-        self._set_status(ModelStatus(phase=ModelPhase.IMPORTING, path=str(path), name=name))
+        importing = ModelPhase.IMPORTING
+        self._set_status(
+            ModelStatus(phase=importing, path=str(path), name=name, num_machines=self.num_machines)
+        )
         defaults = self._preferences.defaults_of(str(path))
         self._loaded_with = _load_options(defaults)
         self._engine.load_model(
@@ -344,7 +349,7 @@ class ModelsController(QObject):
                 self._set_status(
                     replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
                 )
-                if was_ready:
+                if was_ready or self.status.num_machines:
                     self.lost.emit(problem)
             case _:
                 assert_never(event)

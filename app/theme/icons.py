@@ -49,6 +49,7 @@ class Icon(StrEnum):
     CHAT = "chat"
     WRAP = "wrap"
     STORAGE = "storage"
+    MACS = "macs"
 
 
 def app_icon() -> QIcon:

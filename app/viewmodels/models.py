@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from app.viewmodels import figures
 from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
-from app.words import models as words
+from app.words import models as words, several
 from engine.catalog.card import ModelCard
 from engine.types import ModelFacts, Problem
 
@@ -50,6 +50,7 @@ class ModelStatus:
     total_bytes: int = 0  # size in bytes of all weights
     # True if the engine unloaded the model of phase READY. The next request loads it again.
     is_unloaded: bool = False
+    num_machines: int = 0  # number of Macs that hold the model together; 0: the app itself does
     facts: ModelFacts | None = None  # None until the model is loaded
     problem: Problem | None = None  # the reason why there is no model or it could not be loaded
 
@@ -68,6 +69,8 @@ def state_word(status: ModelStatus) -> str:
         case ModelPhase.IMPORTING | ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:
+            if status.num_machines > 1:
+                return several.ready_on(status.num_machines)
             return words.UNLOADED if status.is_unloaded else words.READY
         case ModelPhase.NONE | ModelPhase.FAILED | ModelPhase.GONE:
             return words.NOT_LOADED

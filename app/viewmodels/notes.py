@@ -24,6 +24,8 @@ MANY_TOKENS = 100
 
 def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """Return a note about a problem or about the demo model; empty if neither applies."""
+    if status.num_machines and status.phase is ModelPhase.FAILED:
+        return ""  # the card of the lost model has the problem, and Start Again
     if status.problem is not None and status.phase is not ModelPhase.GONE:
         return words.NO_MODELS if _has_no_model(status.problem, status) else str(status.problem)
     in_use = next((card for card in cards if str(card.path) == status.path), None)

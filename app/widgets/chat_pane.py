@@ -35,7 +35,7 @@ from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
-from app.words import commands, composer as words
+from app.words import commands, composer as words, several
 from engine.errors import ContextFullError, TextTooLongError
 from engine.types import ConversationId, Problem
 
@@ -222,7 +222,8 @@ class ChatPane(QWidget):
         self.composer.setEnabled(False)
 
     def _on_model_lost(self, problem: Problem) -> None:
-        self.notice.offer(problem, commands.LOAD_AGAIN, self._core.models.load_again)
+        word = several.START_AGAIN if self._core.several.is_on else commands.LOAD_AGAIN
+        self.notice.offer(problem, word, self._core.models.load_again)
 
     def _on_status_changed(self) -> None:
         """Hide the notice when a model is loaded: it was about the model that was in use before.
@@ -330,7 +331,9 @@ class ChatPane(QWidget):
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
         is_new = len(summaries) <= PRIVACY_CHATS and self.model_note.isHidden()
-        self.composer.set_caption(self._reading_note or (PRIVACY if is_new else ""))
+        is_shared = self._core.models.num_machines > 1
+        privacy = words.PRIVATE_ON_MACS if is_shared else PRIVACY
+        self.composer.set_caption(self._reading_note or (privacy if is_new else ""))
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""

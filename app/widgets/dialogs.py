@@ -9,7 +9,7 @@ from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from app.exchange.importing import Unreadable
-from app.words import commands, dialogs as words, exchange, window
+from app.words import commands, dialogs as words, exchange, several, window
 from engine.types import Problem
 
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
@@ -22,6 +22,19 @@ def ask_for_folder(parent: QWidget, on_chosen: Callable[[Path], object]) -> None
 
     def on_selected(folder: str) -> None:
         on_chosen(Path(folder))
+
+    dialog.fileSelected.connect(on_selected)
+    dialog.open()
+
+
+def ask_for_hosts(parent: QWidget, on_chosen: Callable[[Path], object]) -> None:
+    dialog = QFileDialog(parent, several.HOSTS_FILE)
+    dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+    dialog.setNameFilter(several.HOSTS_FILES)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_selected(file: str) -> None:
+        on_chosen(Path(file))
 
     dialog.fileSelected.connect(on_selected)
     dialog.open()

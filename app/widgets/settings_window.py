@@ -26,8 +26,9 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_models import ModelsPage
+from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_storage import StoragePage
-from app.words import settings as words
+from app.words import settings as words, several
 
 
 class SettingsWindow(QWidget):
@@ -55,6 +56,7 @@ class SettingsWindow(QWidget):
             self,
         )
         self.storage = StoragePage(theme, core.preferences, core.storage, self)
+        self.several = SeveralPage(theme, core.several, self)
         self._build()
         theme.changed.connect(self._tint)
         self._tint()
@@ -72,6 +74,7 @@ class SettingsWindow(QWidget):
             (Icon.CHAT, words.CHAT, self.chat),
             (Icon.MODEL, words.MODELS, self.models),
             (Icon.STORAGE, words.STORAGE, self.storage),
+            (Icon.MACS, several.TITLE, self.several),
         ):
             self._add(icon, name, page)
         self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
@@ -87,7 +90,7 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (self.appearance, self.chat, self.models, self.storage)
+        pages = (self.appearance, self.chat, self.models, self.storage, self.several)
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)

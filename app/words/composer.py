@@ -24,6 +24,7 @@ KEEP_THOUGHTS_NOTE: Final = "Faster next turn, uses more context"
 TAKE_BACK: Final = "Edit Before Sending"
 MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
 PRIVATE_ON_MAC: Final = "Runs on this Mac. Nothing leaves it."
+PRIVATE_ON_MACS: Final = "Runs on your Macs. Nothing leaves them."
 PRIVATE: Final = "Runs on this computer. Nothing leaves it."
 
 

@@ -103,7 +103,7 @@ def no_link(host: Host, ip: str, reason: str) -> Problem:
         f"{_name(host)} answers over ssh, but not at {ip}.",
         f"{reason}.",
         "Correct the address in the hosts file, check the cable, and allow Rejoinder the local network "
-        "in System Settings › Privacy & Security.",
+        "in System Settings, under Privacy & Security.",
     )
 
 
@@ -135,5 +135,5 @@ def _name(host: Host) -> str:
 
 def _check(host: Host) -> str:
     if host.is_local:
-        return "Its process may be stopped, or the memory may be full."
-    return "It may be asleep, or its cable may be out."
+        return "Close other apps, if the memory is full."
+    return "Wake it and check its cable."

@@ -30,9 +30,9 @@ from engine.hosts import faults
 from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
 from engine.hosts.lines import Line
-from engine.hosts.process import StagePhase, StageProcess, stage_command
+from engine.hosts.process import StageProcess, stage_command
 from engine.hosts.wire import encode
-from engine.types import Problem
+from engine.types import Problem, StagePhase, StageState
 
 log = logging.getLogger(__name__)
 
@@ -77,13 +77,20 @@ class Group:
         self._unreachable: list[subprocess.Popen[bytes]] = []  # ssh that ends a stopped stage
         self._thread: threading.Thread | None = None
         self._on_fault: Callable[[Problem], None] = lambda _: None
+        self._on_change: Callable[[tuple[StageState, ...]], None] = lambda _: None
+        self._shown: tuple[StageState, ...] = ()  # the last argument of on_change
 
-    def start(self, on_fault: Callable[[Problem], None]) -> None:
+    def start(
+        self,
+        on_fault: Callable[[Problem], None],
+        on_change: Callable[[tuple[StageState, ...]], None],
+    ) -> None:
         """Start the stages and the thread that watches them.
 
-        on_fault is called on that thread, at most once, after all stages have ended.
+        Both functions are called on that thread: on_fault at most once, after all stages have
+        ended, and on_change when the state of a stage changes.
         """
-        self._on_fault = on_fault
+        self._on_fault, self._on_change = on_fault, on_change
         self._thread = threading.Thread(target=self._run, name="stages", daemon=True)
         self._thread.start()
 
@@ -156,10 +163,17 @@ class Group:
             if now - looked > 1.0:
                 self._forgive(now - looked)
             looked = now
+            self._report_change()
             problem = self._overdue(now)
             if problem is not None:
                 return problem
         return None
+
+    def _report_change(self) -> None:
+        states = tuple(stage.state for stage in self._stages)
+        if states != self._shown:
+            self._shown = states
+            self._on_change(states)
 
     def _forgive(self, seconds: float) -> None:
         """Extend all limits, because this process itself did not run, as in a sleep of the Mac."""
@@ -199,10 +213,10 @@ class Group:
                 return self._on_folder(stage)
             case Line.LOADING:
                 self._progressed = time.monotonic()
-                stage.done_bytes, stage.total_bytes = fields["done"], fields["total"]
+                stage.loaded_bytes, stage.total_bytes = fields["done"], fields["total"]
             case Line.READY:
                 self._progressed = time.monotonic()
-                stage.phase, stage.report = StagePhase.READY, fields
+                stage.phase = StagePhase.READY
             case Line.ALIVE:
                 if fields.get("passes") != stage.alive.get("passes"):
                     self._progressed = time.monotonic()

@@ -8,11 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from enum import IntEnum
 from typing import Any
 
 from engine.hosts.hostfile import Host
 from engine.hosts.lines import Line, LineBuffer, Tail, packed, parse
+from engine.types import StagePhase, StageState
 
 # ssh must not ask for a password, because no person can see the question.
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8")
@@ -28,15 +28,6 @@ def stage_command(host: Host, envs: Sequence[str], *words: str) -> list[str]:
     if host.is_local:
         return ["/usr/bin/env", *envs, *program] if envs else program
     return [*_SSH, host.name, shlex.join(["/usr/bin/env", *envs, *program])]
-
-
-class StagePhase(IntEnum):
-    """The progress of one stage."""
-
-    STARTING = 0  # no sign of life yet
-    HERE = 1  # its process runs
-    LOADING = 2  # it connects, and reads its weights
-    READY = 3
 
 
 class StageProcess:
@@ -72,15 +63,23 @@ class StageProcess:
         self.facts: dict[str, Any] = {}  # fields of the `here` line
         self.folder: dict[str, Any] | None = None  # fields of the `folder` line
         self.alive: dict[str, Any] = {}  # fields of the last `alive` line
-        self.report: dict[str, Any] = {}  # fields of the `ready` line
-        self.done_bytes = self.total_bytes = 0
+        self.num_layers = 0
+        self.loaded_bytes = self.total_bytes = 0  # of its own weights
         self.has_ended = False  # True: its output has ended
         self.has_lost_peer = False  # True: it ended because the connection to another stage broke
 
     @property
-    def pid(self) -> int:
-        """The id of the stage's process, or of ssh."""
-        return self._process.pid
+    def state(self) -> StageState:
+        """The stage, for the user."""
+        return StageState(
+            name=self.host.name,
+            phase=self.phase,
+            num_layers=self.num_layers,
+            loaded_bytes=self.loaded_bytes,
+            total_bytes=self.total_bytes,
+            memory_bytes=self.facts.get("total", 0),
+            process_bytes=self.alive.get("rss", 0),
+        )
 
     @property
     def output(self) -> int:

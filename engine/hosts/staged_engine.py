@@ -41,6 +41,7 @@ from engine.events import (
     SetDisk,
     SetUnloadAfter,
     Shutdown,
+    StagesReported,
     StatisticsReported,
     Submit,
     UnloadModel,
@@ -50,7 +51,7 @@ from engine.events import (
 from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.wire import Channel, WireError
-from engine.types import NOTHING_CACHED, CheckResult, Problem
+from engine.types import NOTHING_CACHED, CheckResult, Problem, StagePhase, StageState
 from engine.unanswered import Unanswered
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,10 @@ class StagedEngine(EngineCommands):
         self._lock = threading.RLock()
         self._life: _Life | None = None  # None while no stages run
         self._unanswered = Unanswered()
+
+    @property
+    def _is_divided(self) -> bool:
+        return len(self._hosts.hosts) > 1
 
     @property
     def is_running(self) -> bool:
@@ -161,7 +166,10 @@ class StagedEngine(EngineCommands):
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
             earlier = self._unanswered.for_new_thread()
         self._pass_on(ModelLoading(command.path, LoadStage.READING, 0.0, 0, 0))
-        life.group.start(lambda problem: self._on_fault(life, problem))
+        life.group.start(
+            lambda problem: self._on_fault(life, problem),
+            lambda stages: self._on_change(life, stages),
+        )
         threading.Thread(
             target=self._receive, args=(life,), name="stage events", daemon=True
         ).start()
@@ -184,6 +192,7 @@ class StagedEngine(EngineCommands):
             for event in self._unanswered.take_failed(NoModelError(_NO_MODEL).problem):
                 if isinstance(event, RequestFailed):
                     self._on_event(event)
+            self._on_event(StagesReported(()))
             self._answer_questions()
 
     # Threads of one life
@@ -194,16 +203,32 @@ class StagedEngine(EngineCommands):
             if life is not self._life:
                 return
             self._life = None
-            for event in self._unanswered.take_failed(problem):
+            # The failure of the model first: it explains that of the requests.
+            for event in reversed(self._unanswered.take_failed(problem)):
                 self._on_event(event)
+            self._on_event(StagesReported(()))
             self._answer_questions()
+
+    def _on_change(self, life: _Life, stages: tuple[StageState, ...]) -> None:
+        """Report the stages and, while weights are read, the sum of their progress."""
+        with self._lock:
+            if life is not self._life:
+                return
+            self._on_event(StagesReported(stages))
+            total = sum(stage.total_bytes for stage in stages)
+            if self._is_divided and any(stage.phase < StagePhase.READY for stage in stages):
+                loaded = sum(stage.loaded_bytes for stage in stages)
+                share = loaded / total if total else 0.0
+                path, reading = life.group.path, LoadStage.READING
+                self._on_event(ModelLoading(path, reading, share, loaded, total))
 
     def _receive(self, life: _Life) -> None:
         """Pass on the events of rank 0 until it closes the socket."""
         try:
             while (event := life.channel.receive(Event)) is not None:
                 with self._lock:
-                    if life is not self._life:
+                    is_partial = isinstance(event, ModelLoading) and self._is_divided
+                    if life is not self._life or is_partial:
                         continue
                     if isinstance(event, ModelLoaded | ModelFailed):
                         life.group.keep_awake(on=isinstance(event, ModelLoaded))

@@ -43,6 +43,7 @@ from engine.events import (
     TokensCounted,
     UnloadModel,
 )
+from engine.hosts.hostfile import Hosts
 from engine.types import (
     Channel,
     ConversationId,
@@ -101,12 +102,16 @@ class FakeEngine(EngineCommands):
     started: bool = False
     closed: bool = False
     loaded: bool = False
+    hosts: Hosts | None = None  # the hosts that use_hosts() was called with last
     commands: list[Command] = field(default_factory=list[Command])  # every command received
     _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
     _running: _FakeAnswer | None = None
 
     # Methods of engine.engine.Engine. The app calls them.
+
+    def use_hosts(self, hosts: Hosts | None) -> None:
+        self.hosts = hosts
 
     def start(self) -> None:
         self.started = True

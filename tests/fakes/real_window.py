@@ -25,7 +25,7 @@ from app.paths import make_paths
 from app.settings import Settings, load_settings
 from app.widgets.commands import CommandId
 from engine.config import EngineConfig
-from engine.engine import Engine
+from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
 from engine.types import ConversationId
 from tests.fakes.ask_store import PATIENCE_S
@@ -44,7 +44,7 @@ def real_core(
     """Make the app's controllers with the real engine, which runs on its own thread."""
     return make_core(
         data_dir,
-        lambda on_event: Engine(EngineConfig(use_openblas=False), on_event),
+        lambda on_event: SwitchedEngine(EngineConfig(use_openblas=False), on_event),
         catalog=catalog or LocalModels(make_paths(data_dir)),
         origin=SystemOrigin(),
         settings=settings,

@@ -39,9 +39,12 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import ModelUnloaded, StatisticsReported
+from engine.events import ModelFailed, ModelUnloaded, StagesReported, StatisticsReported
+from engine.hosts.checking import HostCheck
+from engine.hosts.faults import before_start, not_started, silent
+from engine.hosts.hostfile import parse_hosts
 from engine.local_models import OpenedModel
-from engine.types import NOTHING_CACHED, PromptPlan
+from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 
@@ -54,6 +57,30 @@ SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
     " store instead?"
+)
+MACS = parse_hosts([{"ssh": "localhost"}, {"ssh": "studio.local", "ips": ["192.168.1.2"]}])
+STAGES = (
+    StageState(
+        name="localhost",
+        phase=StagePhase.READY,
+        num_layers=24,
+        loaded_bytes=89 * 10**9,
+        total_bytes=89 * 10**9,
+    ),
+    StageState(
+        name="studio.local",
+        phase=StagePhase.LOADING,
+        num_layers=36,
+        loaded_bytes=58 * 10**9,
+        total_bytes=135 * 10**9,
+    ),
+)
+CHECKS = (
+    HostCheck(name="localhost", version="0.1.0", chip="Apple M4 Max", memory_bytes=128 * 10**9),
+    HostCheck(
+        name="studio.local",
+        problem=before_start(not_started(MACS.hosts[1], "ssh: Permission denied (publickey).")),
+    ),
 )
 CACHED = replace(
     NOTHING_CACHED,
@@ -311,6 +338,37 @@ def settings(stage: Stage, tab: Icon) -> None:
     stage.wait(200)
 
 
+def several_macs(stage: Stage) -> None:
+    settings(stage, Icon.MACS)
+    several = stage.core.several
+    several.hosts = MACS
+    several.start()
+    stage.engine.on_event(StagesReported(STAGES))
+    stage.wait(200)
+
+
+def checked_macs(stage: Stage) -> None:
+    settings(stage, Icon.MACS)
+    several = stage.core.several
+    several.hosts, several.checks = MACS, CHECKS
+    several.changed.emit()
+    stage.wait(200)
+
+
+def lost_mac(stage: Stage) -> None:
+    two_versions(stage)
+    several = stage.core.several
+    several.hosts = MACS
+    several.start()
+    stage.wait(200)
+    say(stage, FOLLOW_UP)
+    stage.engine.write(TABLE[:60])
+    problem = silent(MACS.hosts[1], 10.0)
+    stage.engine.on_event(ModelFailed(stage.core.models.status.path, problem))
+    stage.engine.fail(problem)
+    stage.wait(200)
+
+
 def streaming(stage: Stage) -> None:
     two_versions(stage)
     say(stage, FOLLOW_UP)
@@ -560,6 +618,9 @@ SCENES = {
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
     "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
     "settings-storage": WindowScene(partial(settings, tab=Icon.STORAGE)),
+    "settings-several": WindowScene(several_macs),
+    "settings-checked": WindowScene(checked_macs),
+    "lost-mac": WindowScene(lost_mac, ("normal", "small")),
     "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
     "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
     "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),

@@ -1,0 +1,100 @@
+"""The engine of the window: in a thread of this process, or in stages on several Macs.
+
+`use_hosts` replaces one by the other. The old engine first finishes its requests with their text so
+far. Commands that arrive meanwhile wait for the new engine, which also gets the settings of the app.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from typing_extensions import override
+
+from engine.commands import EngineCommands
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.events import Command, Event, Pin, SetDisk, SetIdleWork, SetUnloadAfter, Show
+from engine.hosts.hostfile import Hosts
+from engine.hosts.staged_engine import StagedEngine
+from engine.unanswered import Unanswered
+
+
+class SwitchedEngine(EngineCommands):
+    """One engine at a time. All methods may be called from any thread.
+
+    Args:
+        config: the settings of the engine.
+        on_event: called with each event, on a thread of the engine.
+    """
+
+    def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
+        self._config = config
+        self._on_event = on_event
+        self._lock = threading.Lock()  # protects the fields below
+        self._hosts: Hosts | None = None
+        self._engine: Engine | StagedEngine | None = None  # None before the start, and in a switch
+        self._waiting: list[Command] = []  # commands while there is no engine
+        self._switch: threading.Thread | None = None
+        self._settings = Unanswered()
+        self._disk: SetDisk | None = None
+
+    def start(self) -> None:
+        """Start the engine and return at once."""
+        with self._lock:
+            self._begin(self._waiting)
+
+    @override
+    def send(self, command: Command) -> None:
+        """Pass a command to the engine. During a switch it waits for the next engine."""
+        with self._lock:
+            if isinstance(command, SetDisk):
+                self._disk = command
+            elif isinstance(command, Show | Pin | SetIdleWork | SetUnloadAfter):
+                self._settings.note_command(command)
+            if self._engine is None:
+                self._waiting.append(command)
+            else:
+                self._engine.send(command)
+
+    def close(self, timeout_s: float = 30.0) -> None:
+        """Finish running requests, then end the engine."""
+        switch, self._switch = self._switch, None
+        if switch is not None:
+            switch.join(timeout_s)
+        engine = self._engine
+        if engine is not None:
+            engine.close(timeout_s)
+
+    def use_hosts(self, hosts: Hosts | None) -> None:
+        """Run the next model on these hosts, or in this process if there are none.
+
+        Return at once. A LoadModel command must follow, unless the engine has not started yet.
+        """
+        with self._lock:
+            self._hosts = hosts
+            engine, self._engine = self._engine, None
+            if engine is not None:
+                self._switch = threading.Thread(
+                    target=self._replace, args=(engine,), name="engine switch"
+                )
+                self._switch.start()
+
+    def _replace(self, engine: Engine | StagedEngine) -> None:
+        """Close the old engine, then start one for the newest hosts. Runs on a thread of its own."""
+        engine.close()
+        with self._lock:
+            disk = [] if self._disk is None else [self._disk]
+            self._begin([*disk, *self._settings.settings, *self._waiting])
+
+    def _begin(self, commands: list[Command]) -> None:
+        """Start an engine with its first commands. The lock is held."""
+        if self._hosts is None:
+            engine = Engine(self._config, self._on_event)
+        else:
+            engine = StagedEngine(self._config, self._hosts, self._on_event)
+        engine.start()
+        for command in commands:
+            engine.send(command)
+        self._waiting = []
+        self._engine = engine
