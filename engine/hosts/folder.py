@@ -8,6 +8,7 @@ weights would read hundreds of gigabytes. A host may lack the files of other sta
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,20 @@ def describe(path: Path) -> dict[str, Any]:
         sizes = {file.name: file.stat().st_size for file in sorted(path.glob(_WEIGHTS))}
     except OSError:
         sizes = {}
-    return {"config": _hash(path / _CONFIG), "index": _hash(path / _INDEX), "sizes": sizes}
+    return {
+        "config": _hash(path / _CONFIG),
+        "index": _hash(path / _INDEX),
+        "sizes": sizes,
+        "layers": _num_layers(path / _CONFIG),
+    }
+
+
+def _num_layers(path: Path) -> int:
+    try:
+        config = json.loads(path.read_bytes())
+        return config.get("text_config", config)["num_hidden_layers"]
+    except Exception:
+        return 0
 
 
 def _hash(path: Path) -> str:

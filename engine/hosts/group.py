@@ -216,7 +216,8 @@ class Group:
                 stage.loaded_bytes, stage.total_bytes = fields["done"], fields["total"]
             case Line.READY:
                 self._progressed = time.monotonic()
-                stage.phase = StagePhase.READY
+                stage.phase, stage.num_layers = StagePhase.READY, fields["num_layers"]
+                stage.loaded_bytes = stage.total_bytes = fields["weight_bytes"]
             case Line.ALIVE:
                 if fields.get("passes") != stage.alive.get("passes"):
                     self._progressed = time.monotonic()
@@ -254,6 +255,8 @@ class Group:
         return None
 
     def _join(self) -> None:
+        count, layers = len(self._stages), (self._stages[0].folder or {})["layers"]
+        split = [layers // count + (n < layers % count) for n in range(count)]
         addresses = [
             [
                 _address(ip, port)
@@ -268,6 +271,7 @@ class Group:
                 Line.JOIN,
                 rank=stage.rank,
                 path=self.path,
+                layers=split,
                 addresses=addresses,
                 config=encode(self._config),
                 socket=self._far_descriptor if stage.rank == 0 else None,

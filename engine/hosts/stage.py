@@ -39,6 +39,7 @@ from engine.hosts.folder import describe
 from engine.hosts.hostfile import HostsFileError
 from engine.hosts.lines import Line, LineBuffer, LineWriter, parse
 from engine.hosts.wire import Channel, WireError, decode
+from engine.pipeline.job import EngineEnds
 from engine.pulse import Pulse
 
 ALIVE_S = 0.5  # seconds between two `alive` lines
@@ -93,6 +94,8 @@ class Stage:
         self.pulse = Pulse()
         self._setup: SimpleQueue[dict[str, Any]] = SimpleQueue()
         self._joined: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        self._num_passes = 0
+        self._wakes = threading.Semaphore(0)  # a permit for each `go`
         self._caffeinate: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
@@ -112,10 +115,13 @@ class Stage:
         config: EngineConfig = decode(EngineConfig, job["config"])
         prepare_libraries(config)
         # Imported here, so that `here` is written before mlx is imported, which takes seconds.
-        from engine.core import run_core  # noqa: PLC0415
+        from engine.hosts.working import Process, work  # noqa: PLC0415
 
-        channel, commands = _open_channel(job["socket"])
-        run_core(config, commands, lambda event: _send(channel, event), self.pulse)
+        ends = None if job["socket"] is None else _open_ends(job["socket"], self.pulse)
+        work(job, config, Process(self._lines, self._note_passes, self._wakes), ends)
+
+    def _note_passes(self, num_passes: int) -> None:
+        self._num_passes = num_passes
 
     def report(self, failure: Failure) -> None:
         """Write why this process ends."""
@@ -148,6 +154,8 @@ class Stage:
                 self._echo(fields["ip"], bytes.fromhex(fields["secret"]))
             case (Line.JOIN, fields):
                 self._joined.put(fields)
+            case (Line.GO, _):
+                self._wakes.release()
             case (Line.AWAKE, fields):
                 self._keep_awake(on=fields["on"])
             case _:
@@ -181,6 +189,7 @@ class Stage:
                 Line.ALIVE,
                 rss=process.memory_info().rss,
                 free=psutil.virtual_memory().available,
+                passes=self._num_passes,
                 busy_s=round(self.pulse.busy_s, 1),
             )
 
@@ -191,15 +200,15 @@ def _has_lost_peer(failure: Failure) -> bool:
     return "[ring]" in words and ("lost" in words or "connect" in words)
 
 
-def _open_channel(descriptor: int) -> tuple[Channel, SimpleQueue[Command]]:
-    """Return the socket to the app and the queue of the commands that arrive on it."""
+def _open_ends(descriptor: int, pulse: Pulse) -> EngineEnds:
+    """Return the ends of the engine: the socket to the app carries commands and events."""
     channel = Channel(socket.socket(fileno=descriptor))
     commands: SimpleQueue[Command] = SimpleQueue()
     reader = threading.Thread(
         target=_read_commands, args=(channel, commands), name="commands", daemon=True
     )
     reader.start()
-    return channel, commands
+    return EngineEnds(commands, lambda event: _send(channel, event), pulse)
 
 
 def _read_commands(channel: Channel, commands: SimpleQueue[Command]) -> None:

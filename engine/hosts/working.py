@@ -1,0 +1,86 @@
+"""The work of a stage process, once its starter has given it a job. It imports mlx."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import override
+
+from engine.config import EngineConfig
+from engine.core import run_core
+from engine.hosts.lines import Line, LineWriter
+from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
+from engine.pipeline.run import run_stage
+
+
+class Process(StageHost):
+    """The process around a stage: it reports with lines, and waits for the starter's `go`.
+
+    Args:
+        lines: standard output.
+        progress: gets the number of passes.
+        wakes: has one permit for each `go` line.
+    """
+
+    def __init__(
+        self, lines: LineWriter, progress: Callable[[int], None], wakes: threading.Semaphore
+    ) -> None:
+        self._lines = lines
+        self._progress = progress
+        self._wakes = wakes
+
+    @override
+    def loading(self, done: int, total: int) -> None:
+        self._lines.write(Line.LOADING, done=done, total=total)
+
+    @override
+    def ready(self, report: StageReady) -> None:
+        self._lines.write(
+            Line.READY,
+            num_layers=report.last_layer - report.first_layer + 1,
+            weight_bytes=report.weight_bytes,
+        )
+
+    @override
+    def passed(self, num_passes: int) -> None:
+        self._progress(num_passes)
+
+    @override
+    def resting(self) -> None:
+        pass
+
+    @override
+    def await_wake(self) -> bool:
+        return self._wakes.acquire()
+
+    @override
+    def wake_others(self) -> None:
+        self._lines.write(Line.WAKE)
+
+
+def work(job: dict[str, Any], config: EngineConfig, host: Process, ends: EngineEnds | None) -> None:
+    """Do the job of a stage, until the engine is shut down or the group is lost.
+
+    Args:
+        job: the fields of the `join` line.
+        config: the settings of the engine.
+        host: reports to the starter.
+        ends: the commands and events of the engine, on rank 0.
+    """
+    layers = tuple(job["layers"])
+    if len(layers) == 1:
+        assert ends is not None
+        run_core(config, ends.commands, ends.emit, ends.pulse)
+        return
+    with tempfile.NamedTemporaryFile("w", prefix="rejoinder-", suffix=".json") as file:
+        json.dump(job["addresses"], file)
+        file.flush()
+        os.environ.update(MLX_RANK=str(job["rank"]), MLX_HOSTFILE=file.name)
+        stage = StageJob(rank=job["rank"], layers=layers, folder=Path(job["path"]), config=config)
+        run_stage(stage, host, ends)
