@@ -1,8 +1,8 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
+    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk] [stages]
 
-Without a name all runs are made. The last six names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last seven names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -19,6 +19,7 @@ answers    gives 5,000 answers in the window and deletes all conversations twent
 starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
 disk       kills a process 200 times while it writes cached state, and checks what it left
+stages     harms one of two stages of a model 100 times, and starts them again
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from tests.architectures.configs.every import CONFIGS as ARCHITECTURES
 from tests.architectures.outcome import Verdict
 from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
+from tests.e2e.stage_faults import play_stage_faults
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -224,6 +226,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "starts": (starts, 50),
     "kills": (kills, 30),
     "disk": (kill_writers, 200),
+    "stages": (play_stage_faults, 100),
 }
 
 

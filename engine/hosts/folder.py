@@ -33,11 +33,13 @@ def describe(path: Path) -> dict[str, Any]:
 
 
 def _num_layers(path: Path) -> int:
+    """Return the number of layers that a config.json states, 0 if it states none."""
     try:
         config = json.loads(path.read_bytes())
-        return config.get("text_config", config)["num_hidden_layers"]
-    except Exception:
+        number = config.get("text_config", config)["num_hidden_layers"]
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return 0
+    return number if type(number) is int else 0
 
 
 def _hash(path: Path) -> str:

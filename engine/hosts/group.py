@@ -41,6 +41,7 @@ log = logging.getLogger(__name__)
 class Limits:
     """Limits of time for the stages, in seconds."""
 
+    start_s: float = 11.0  # from the start to the first line
     silent_s: float = 10.0  # without a line: a stage writes two a second
     join_s: float = 60.0  # from `join` to the first report of the weights
     progress_s: float = 120.0  # without a pass or a part of the weights, while there is work
@@ -278,6 +279,8 @@ class Group:
             )
 
     def _on_problem(self, stage: StageProcess, fields: dict[str, Any]) -> Problem | None:
+        if self._is_ending:
+            return None
         if fields["has_lost_peer"]:
             stage.has_lost_peer = True
             self._lost = self._lost or time.monotonic()
@@ -290,11 +293,12 @@ class Group:
         """Return the problem of a limit that was exceeded, or None."""
         limits = self._limits
         for stage in self._stages:
-            if now - stage.heard > limits.silent_s and not stage.has_ended:
+            is_new = stage.phase is StagePhase.STARTING
+            limit_s = limits.start_s if is_new else limits.silent_s
+            if now - stage.heard > limit_s and not stage.has_ended:
                 self._end_unreachable(stage)
-                is_new = stage.phase is StagePhase.STARTING
                 report = faults.never_came if is_new else faults.silent
-                return report(stage.host, limits.silent_s)
+                return report(stage.host, limit_s)
         if self._lost is not None and now - self._lost > limits.blame_s:
             return self._blame_link()
         return self._without_progress(now)

@@ -35,6 +35,7 @@ from engine.engine import prepare_libraries
 from engine.errors import Failure, failure_of
 from engine.events import Command, Event, Shutdown
 from engine.hosts.echo import answer, listen
+from engine.hosts.faults import PeerLostError
 from engine.hosts.folder import describe
 from engine.hosts.hostfile import HostsFileError
 from engine.hosts.lines import Line, LineBuffer, LineWriter, parse
@@ -81,7 +82,8 @@ def _serve() -> NoReturn:
     try:
         stage.run()
     except BaseException as error:  # noqa: BLE001 — each error is reported and ends the process
-        stage.report(failure_of("the stage", error))
+        has_lost_peer = isinstance(error, PeerLostError)
+        stage.report(failure_of("the stage", error), has_lost_peer=has_lost_peer)
         os._exit(_FAILED)
     os._exit(0)
 
@@ -123,7 +125,7 @@ class Stage:
     def _note_passes(self, num_passes: int) -> None:
         self._num_passes = num_passes
 
-    def report(self, failure: Failure) -> None:
+    def report(self, failure: Failure, *, has_lost_peer: bool) -> None:
         """Write why this process ends."""
         problem = failure.problem
         self._lines.write(
@@ -131,7 +133,7 @@ class Stage:
             cause=problem.cause,
             advice=problem.advice if failure.is_expected else "",
             is_out_of_memory=failure.is_out_of_memory,
-            has_lost_peer=_has_lost_peer(failure),
+            has_lost_peer=has_lost_peer,
         )
 
     # Orders of the starter
@@ -192,12 +194,6 @@ class Stage:
                 passes=self._num_passes,
                 busy_s=round(self.pulse.busy_s, 1),
             )
-
-
-def _has_lost_peer(failure: Failure) -> bool:
-    """Return whether mlx.distributed raised the error because another stage is gone."""
-    words = failure.problem.details
-    return "[ring]" in words and ("lost" in words or "connect" in words)
 
 
 def _open_ends(descriptor: int, pulse: Pulse) -> EngineEnds:

@@ -14,8 +14,10 @@ from typing_extensions import override
 
 from engine.config import EngineConfig
 from engine.core import run_core
+from engine.hosts.faults import PeerLostError
 from engine.hosts.lines import Line, LineWriter
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
+from engine.pipeline.relay import StageLostError
 from engine.pipeline.run import run_stage
 
 
@@ -83,4 +85,18 @@ def work(job: dict[str, Any], config: EngineConfig, host: Process, ends: EngineE
         file.flush()
         os.environ.update(MLX_RANK=str(job["rank"]), MLX_HOSTFILE=file.name)
         stage = StageJob(rank=job["rank"], layers=layers, folder=Path(job["path"]), config=config)
-        run_stage(stage, host, ends)
+        try:
+            run_stage(stage, host, ends)
+        except Exception as error:
+            if _is_loss(error):
+                raise PeerLostError(str(error)) from error
+            raise
+
+
+def _is_loss(error: BaseException | None) -> bool:
+    """Return whether an error, or its cause, is that of a lost or missing peer."""
+    if error is None:
+        return False
+    words = str(error)
+    is_of_ring = "[ring]" in words and ("lost" in words or "connect" in words)
+    return is_of_ring or isinstance(error, StageLostError) or _is_loss(error.__cause__)
