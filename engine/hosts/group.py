@@ -31,10 +31,13 @@ from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
 from engine.hosts.lines import Line
 from engine.hosts.process import StageProcess, stage_command
-from engine.hosts.wire import encode
+from engine.hosts.wire import decode, encode
 from engine.types import Problem, StagePhase, StageState
 
 log = logging.getLogger(__name__)
+
+# Share of a machine's memory that a model may take. macOS gives a GPU about three quarters.
+_GIVEN = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,16 @@ class Group:
         self._on_fault, self._on_change = on_fault, on_change
         self._thread = threading.Thread(target=self._run, name="stages", daemon=True)
         self._thread.start()
+
+    def note_loading(self, loaded_bytes: int, total_bytes: int) -> None:
+        """Take the progress of rank 0, which its engine reports, also as that of its stage."""
+        first = self._stages[0]
+        first.loaded_bytes, first.total_bytes = loaded_bytes, total_bytes
+        self._progressed = time.monotonic()
+
+    def note_loaded(self) -> None:
+        """Take rank 0 as ready, because its engine has loaded the model."""
+        self._stages[0].phase = StagePhase.READY
 
     def keep_awake(self, *, on: bool) -> None:
         """Keep the machines from sleeping, or no longer."""
@@ -212,12 +225,14 @@ class Group:
             case Line.FOLDER:
                 stage.folder = fields
                 return self._on_folder(stage)
+            case Line.PLAN:
+                return self._on_plan(fields)
             case Line.LOADING:
                 self._progressed = time.monotonic()
                 stage.loaded_bytes, stage.total_bytes = fields["done"], fields["total"]
             case Line.READY:
                 self._progressed = time.monotonic()
-                stage.phase, stage.num_layers = StagePhase.READY, fields["num_layers"]
+                stage.phase = StagePhase.READY
                 stage.loaded_bytes = stage.total_bytes = fields["weight_bytes"]
             case Line.ALIVE:
                 if fields.get("passes") != stage.alive.get("passes"):
@@ -252,12 +267,32 @@ class Group:
             differs = difference(own, one.folder, self.path)
             if differs:
                 return faults.other_folder(one.host, differs)
-        self._join()
+        self._ask_for_plan()
         return None
 
-    def _join(self) -> None:
-        count, layers = len(self._stages), (self._stages[0].folder or {})["layers"]
-        split = [layers // count + (n < layers % count) for n in range(count)]
+    def _ask_for_plan(self) -> None:
+        """Let rank 0 divide the model by the memory of the hosts: that takes mlx."""
+        if len(self._stages) == 1:
+            self._join([1])
+            return
+        num_local = sum(stage.host.is_local for stage in self._stages)
+        free = [
+            round(stage.facts["total"] * _GIVEN) // (num_local if stage.host.is_local else 1)
+            for stage in self._stages
+        ]
+        config = encode(self._config)
+        self._stages[0].order(Line.PLAN, path=self.path, free=free, config=config)
+
+    def _on_plan(self, fields: dict[str, Any]) -> Problem | None:
+        if "problem" in fields:
+            return decode(Problem, fields["problem"])
+        for stage, num_bytes in zip(self._stages, fields["bytes"], strict=True):
+            stage.total_bytes = num_bytes
+        self._join(fields["layers"])
+        return None
+
+    def _join(self, split: list[int]) -> None:
+        """Give each stage its job. `split` has the number of layers of each rank."""
         addresses = [
             [
                 _address(ip, port)
@@ -267,7 +302,7 @@ class Group:
         ]
         self._joined = self._progressed = time.monotonic()
         for stage in self._stages:
-            stage.phase = StagePhase.LOADING
+            stage.phase, stage.num_layers = StagePhase.LOADING, split[stage.rank]
             stage.order(
                 Line.JOIN,
                 rank=stage.rank,
@@ -306,7 +341,7 @@ class Group:
     def _without_progress(self, now: float) -> Problem | None:
         limits = self._limits
         loading = [one for one in self._stages if one.phase is StagePhase.LOADING]
-        unformed = [one for one in loading if len(self._stages) > 1 and not one.total_bytes]
+        unformed = [one for one in loading if len(self._stages) > 1 and not one.loaded_bytes]
         if self._joined is not None and unformed and now - self._joined > limits.join_s:
             return faults.not_formed(unformed[-1].host, limits.join_s)
         busy_s = self._stages[0].alive.get("busy_s", 0.0)

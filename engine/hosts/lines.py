@@ -5,6 +5,7 @@ A line is one JSON object whose field "line" names its kind:
     starter to stage
         setup       the addresses of the stage's links
         look        describe a model folder: the stage answers with `folder`
+        plan        divide the model by layers: rank 0 answers with `plan`
         join        start to work: the job, and the addresses of all stages
         echo        listen for a measurement of the link: the stage answers with its port
         go          end the rest of a follower
@@ -40,6 +41,7 @@ class Line(StrEnum):
 
     SETUP = "setup"
     LOOK = "look"
+    PLAN = "plan"
     JOIN = "join"
     GO = "go"
     AWAKE = "awake"

@@ -95,7 +95,8 @@ class Stage:
         self._lines = lines
         self.pulse = Pulse()
         self._setup: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._joined: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        # Orders for the main thread, the one that imports mlx.
+        self._work: SimpleQueue[tuple[Line, dict[str, Any]]] = SimpleQueue()
         self._num_passes = 0
         self._wakes = threading.Semaphore(0)  # a permit for each `go`
         self._caffeinate: subprocess.Popen[bytes] | None = None
@@ -113,12 +114,15 @@ class Stage:
             chip=_chip(),
         )
         threading.Thread(target=self._beat, name="alive", daemon=True).start()
-        job = self._joined.get()
+        kind, job = self._work.get()
         config: EngineConfig = decode(EngineConfig, job["config"])
         prepare_libraries(config)
         # Imported here, so that `here` is written before mlx is imported, which takes seconds.
-        from engine.hosts.working import Process, work  # noqa: PLC0415
+        from engine.hosts.working import Process, planned, work  # noqa: PLC0415
 
+        if kind is Line.PLAN:
+            self._lines.write(Line.PLAN, **planned(Path(job["path"]), job["free"], config))
+            _, job = self._work.get()
         ends = None if job["socket"] is None else _open_ends(job["socket"], self.pulse)
         work(job, config, Process(self._lines, self._note_passes, self._wakes), ends)
 
@@ -154,8 +158,8 @@ class Stage:
                 self._lines.write(Line.FOLDER, **describe(Path(fields["path"])))
             case (Line.ECHO, fields):
                 self._echo(fields["ip"], bytes.fromhex(fields["secret"]))
-            case (Line.JOIN, fields):
-                self._joined.put(fields)
+            case (Line.PLAN | Line.JOIN as kind, fields):
+                self._work.put((kind, fields))
             case (Line.GO, _):
                 self._wakes.release()
             case (Line.AWAKE, fields):

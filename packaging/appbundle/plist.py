@@ -34,6 +34,7 @@ def info(spec: Spec) -> dict[str, object]:
         "LSRequiresNativeExecution": True,
         "NSHighResolutionCapable": True,
         "NSHumanReadableCopyright": spec.copyright,
+        "NSLocalNetworkUsageDescription": spec.local_network,
         "NSPrincipalClass": "NSApplication",
         "NSSupportsAutomaticGraphicsSwitching": True,
         # This key opts out of the new design of macOS 26, because Qt's widgets have the earlier

@@ -163,7 +163,8 @@ class FaultRun:
             case Fault.EXIT:
                 self.rig.end_input(trial.rank)
             case Fault.MEMORY:
-                limit = process.memory_info().vms + (1 << 20)
+                # Less than it has: each new mapping fails. The live caches of the answer need some.
+                limit = process.memory_info().rss
                 process.rlimit(psutil.RLIMIT_AS, (limit, limit))
 
 
