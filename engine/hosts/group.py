@@ -227,24 +227,14 @@ class Group:
                 return self._on_folder(stage)
             case Line.PLAN:
                 return self._on_plan(fields)
-            case Line.LOADING:
-                self._progressed = time.monotonic()
-                stage.loaded_bytes, stage.total_bytes = fields["done"], fields["total"]
-            case Line.READY:
-                self._progressed = time.monotonic()
-                stage.phase = StagePhase.READY
-                stage.loaded_bytes = stage.total_bytes = fields["weight_bytes"]
-            case Line.ALIVE:
-                if fields.get("passes") != stage.alive.get("passes"):
-                    self._progressed = time.monotonic()
-                stage.alive = fields
             case Line.WAKE:
                 for other in self._stages[1:]:
                     other.order(Line.GO)
             case Line.PROBLEM:
                 return self._on_problem(stage, fields)
             case _:
-                pass
+                if stage.note(kind, fields):
+                    self._progressed = time.monotonic()
         return None
 
     def _on_here(self, stage: StageProcess, fields: dict[str, Any]) -> Problem | None:

@@ -116,6 +116,22 @@ class StageProcess:
         lines = [parse(line) for line in self._lines.split(chunk)]
         return iter([line for line in lines if line is not None])
 
+    def note(self, kind: Line, fields: dict[str, Any]) -> bool:
+        """Note a report of the stage. Return True if it has made progress."""
+        match kind:
+            case Line.LOADING:
+                self.loaded_bytes, self.total_bytes = fields["done"], fields["total"]
+                return True
+            case Line.READY:
+                self.phase = StagePhase.READY
+                self.loaded_bytes = self.total_bytes = fields["weight_bytes"]
+                return True
+            case Line.ALIVE:
+                before, self.alive = self.alive, fields
+                return fields["passes"] != before.get("passes")
+            case _:
+                return False
+
     def read_errors(self) -> bool:
         """Read standard error. Return False at its end."""
         try:
