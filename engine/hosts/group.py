@@ -320,10 +320,15 @@ class Group:
         for stage in self._stages:
             is_new = stage.phase is StagePhase.STARTING
             limit_s = limits.start_s if is_new else limits.silent_s
-            if now - stage.heard > limit_s and not stage.has_ended:
-                self._end_unreachable(stage)
-                report = faults.never_came if is_new else faults.silent
-                return report(stage.host, limit_s)
+            silent_s = now - stage.heard
+            if silent_s < limit_s or stage.has_ended:
+                continue
+            # A process of this machine that is not stopped may wait for a busy processor.
+            if silent_s < 3 * limit_s and stage.is_scheduled:
+                continue
+            self._end_unreachable(stage)
+            report = faults.never_came if is_new else faults.silent
+            return report(stage.host, silent_s)
         if self._lost is not None and now - self._lost > limits.blame_s:
             return self._blame_link()
         return self._without_progress(now)

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+import psutil
+
 from engine.hosts.hostfile import Host
 from engine.hosts.lines import Line, LineBuffer, Tail, packed, parse
 from engine.types import StagePhase, StageState
@@ -80,6 +82,17 @@ class StageProcess:
             memory_bytes=self.facts.get("total", 0),
             process_bytes=self.alive.get("rss", 0),
         )
+
+    @property
+    def is_scheduled(self) -> bool:
+        """True if the stage is a process of this machine that the system lets run."""
+        if not self.host.is_local:
+            return False
+        try:
+            status = psutil.Process(self._process.pid).status()
+        except psutil.Error:
+            return False
+        return status not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
 
     @property
     def output(self) -> int:

@@ -109,7 +109,11 @@ def test_taken_port_fails_with_the_name_of_the_stage(
     taken = socket.socket()
     taken.bind(("127.0.0.1", 0))
     taken.listen()
-    monkeypatch.setattr(group, "_address", lambda ip, _port: f"{ip}:{taken.getsockname()[1]}")
+
+    def address(ip: str, _port: int) -> str:
+        return f"{ip}:{taken.getsockname()[1]}"
+
+    monkeypatch.setattr(group, "_address", address)
     try:
         problem = sentence_of(failed_load(local_stages(2), model))
     finally:
