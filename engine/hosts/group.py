@@ -2,8 +2,9 @@
 
 A thread of this process reads the lines of all stages (lines.py):
 
-    setup -> here         every stage runs, and has chosen free ports
+    setup -> here, up     every stage runs, has chosen free ports, and has imported its libraries
     look  -> folder       the same model folder on every host (with more than one stage)
+    plan  -> plan         rank 0 divides the layers
     join  -> ready        the group is formed, and the weights are in memory
 
 The first fault ends all stages: a process that ended, 10 s without a sign of life, or two minutes
@@ -160,7 +161,7 @@ class Group:
             self._stages.append(stage)
             stage.heard = time.monotonic()
             self._selector.register(stage.output, selectors.EVENT_READ, stage)
-            stage.order(Line.SETUP, ips=host.ips)
+            stage.order(Line.SETUP, ips=host.ips, config=encode(self._config))
             # Rank 0 has its own descriptor. With another one here, its end would not close the pair.
             self._far_end.close()
         return None
@@ -222,9 +223,12 @@ class Group:
         match kind:
             case Line.HERE:
                 return self._on_here(stage, fields)
+            case Line.UP:
+                stage.is_up = True
+                return self._prepare()
             case Line.FOLDER:
                 stage.folder = fields
-                return self._on_folder(stage)
+                return self._prepare()
             case Line.PLAN:
                 return self._on_plan(fields)
             case Line.WAKE:
@@ -247,12 +251,13 @@ class Group:
                 one.order(Line.LOOK, path=self.path)
         return None
 
-    def _on_folder(self, stage: StageProcess) -> Problem | None:
-        folders = [one.folder for one in self._stages]
-        own = folders[0]
-        if stage.folder is None or own is None or None in folders:
+    def _prepare(self) -> Problem | None:
+        """Once all stages are up with the same folder, ask for the plan."""
+        own = self._stages[0].folder
+        if not all(one.is_up and one.folder for one in self._stages):
             return None
         for one in self._stages[1:]:
+            assert own is not None
             assert one.folder is not None
             differs = difference(own, one.folder, self.path)
             if differs:
@@ -270,8 +275,7 @@ class Group:
             round(stage.facts["total"] * _GIVEN) // (num_local if stage.host.is_local else 1)
             for stage in self._stages
         ]
-        config = encode(self._config)
-        self._stages[0].order(Line.PLAN, path=self.path, free=free, config=config)
+        self._stages[0].order(Line.PLAN, path=self.path, free=free)
 
     def _on_plan(self, fields: dict[str, Any]) -> Problem | None:
         if "problem" in fields:
@@ -299,7 +303,6 @@ class Group:
                 path=self.path,
                 layers=split,
                 addresses=addresses,
-                config=encode(self._config),
                 socket=self._far_descriptor if stage.rank == 0 else None,
             )
 

@@ -63,6 +63,7 @@ class StageProcess:
         self.phase = StagePhase.STARTING
         self.heard = 0.0  # time of the last line, by the group's clock
         self.facts: dict[str, Any] = {}  # fields of the `here` line
+        self.is_up = False  # True: its libraries are imported
         self.folder: dict[str, Any] | None = None  # fields of the `folder` line
         self.alive: dict[str, Any] = {}  # fields of the last `alive` line
         self.num_layers = 0

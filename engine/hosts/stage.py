@@ -103,7 +103,8 @@ class Stage:
 
     def run(self) -> None:
         """Report that the process runs, wait for the job and do it."""
-        ports = _free_ports(self._setup.get()["ips"])
+        setup = self._setup.get()
+        ports = _free_ports(setup["ips"])
         self._lines.write(
             Line.HERE,
             pid=os.getpid(),
@@ -114,12 +115,17 @@ class Stage:
             chip=_chip(),
         )
         threading.Thread(target=self._beat, name="alive", daemon=True).start()
-        kind, job = self._work.get()
-        config: EngineConfig = decode(EngineConfig, job["config"])
+        if setup["config"] is None:
+            threading.Event().wait()  # a check of the host: the starter ends this process
+        config: EngineConfig = decode(EngineConfig, setup["config"])
         prepare_libraries(config)
         # Imported here, so that `here` is written before mlx is imported, which takes seconds.
+        # Every stage has imported it before the group is formed: mlx waits for the other stages
+        # with Python's lock held, and no `alive` line could be written.
         from engine.hosts.working import Process, planned, work  # noqa: PLC0415
 
+        self._lines.write(Line.UP)
+        kind, job = self._work.get()
         if kind is Line.PLAN:
             self._lines.write(Line.PLAN, **planned(Path(job["path"]), job["free"], config))
             _, job = self._work.get()
