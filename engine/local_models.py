@@ -68,7 +68,7 @@ class LocalModels:
         self._bundled_starter = paths.bundle and starter_folder(paths.bundle)
         self._imported_starter = starter_folder(paths.cache_dir)
         self._memory_bytes = psutil.virtual_memory().total
-        # What a model may take on all Macs together. None: models run on this machine only.
+        # Bytes that a model may take on all Macs together. None: models run on this machine only.
         self._given_bytes: int | None = None
 
     def count_hosts(self, memory_bytes: int | None) -> None:
