@@ -6,6 +6,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+# Share of a machine's memory that a model may take, if it is not known exactly. macOS gives a GPU about
+# three quarters.
+GIVEN_SHARE = 0.75
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineConfig:

@@ -23,7 +23,7 @@ from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_out
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
 from engine.catalog.trash import move_to_trash
-from engine.config import EngineConfig
+from engine.config import GIVEN_SHARE, EngineConfig
 from engine.copying import make_copy
 from engine.errors import ModelFolderError
 from engine.fitting import FitMeter
@@ -68,6 +68,14 @@ class LocalModels:
         self._bundled_starter = paths.bundle and starter_folder(paths.bundle)
         self._imported_starter = starter_folder(paths.cache_dir)
         self._memory_bytes = psutil.virtual_memory().total
+        # Bytes that a model may take on all Macs together. None: models run on this machine only.
+        self._given_bytes: int | None = None
+
+    def count_hosts(self, memory_bytes: int | None) -> None:
+        """Judge models by the memory of several Macs together. None: by that of this machine."""
+        own = psutil.virtual_memory().total
+        self._memory_bytes = own if memory_bytes is None else memory_bytes
+        self._given_bytes = None if memory_bytes is None else round(memory_bytes * GIVEN_SHARE)
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         return scan.scan(self._roots(folders))
@@ -146,7 +154,7 @@ class LocalModels:
         Raises:
             UserFixableError: mlx-lm cannot build the model.
         """
-        meter = FitMeter(EngineConfig())
+        meter = FitMeter(EngineConfig(device_bytes=self._given_bytes))
         try:
             return meter.fit_config(config, file_bytes)
         finally:

@@ -91,12 +91,18 @@ class Core(QObject):
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
         self.several = SeveralMacs(
-            self.bridge, self.models, self.preferences, seams.check_hosts, seams.hosts
+            self.bridge,
+            self.models,
+            self.preferences,
+            seams.catalog,
+            seams.check_hosts,
+            seams.hosts,
         )
         queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
             self._lane, seams.catalog, self.models, self.preferences, queue_file
         )
+        self.several.counted.connect(self.hub.judge_again)
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(

@@ -91,6 +91,14 @@ class HubController(QObject):
         self._downloads = Downloads(queue_file, self._downloads_moved.emit, self._fetch)
         self._done.update(self._complete())
 
+    def judge_again(self) -> None:
+        """Order the suggestions by the memory that counts now, and forget earlier verdicts."""
+        self.suggestions = self._catalog.suggestions()
+        self.details.clear()
+        self.fits.clear()
+        self.downloads_changed.emit()
+        self.found_changed.emit()
+
     @property
     def downloads(self) -> tuple[Download, ...]:
         """All downloads, in the order in which they run."""

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
-from app.controllers.models import ModelsController
+from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
 from engine.errors import EngineError
 from engine.events import StagesReported
@@ -24,6 +24,7 @@ class SeveralMacs(QObject):
     """The Macs that hold the model together, if the user has started them."""
 
     changed = Signal()
+    counted = Signal()  # models are judged by another memory now
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -31,6 +32,7 @@ class SeveralMacs(QObject):
         bridge: EngineBridge,
         models: ModelsController,
         preferences: Preferences,
+        catalog: Catalog,
         check_hosts: CheckHosts,
         given: Hosts | None = None,
     ) -> None:
@@ -39,6 +41,7 @@ class SeveralMacs(QObject):
         self._engine = bridge.engine
         self._models = models
         self._preferences = preferences
+        self._catalog = catalog
         self._check_hosts = check_hosts
         self._lane = TaskLane("hosts")
         self.hosts = given
@@ -116,8 +119,15 @@ class SeveralMacs(QObject):
             self.changed.emit()
             return False
         self.problem, self.checks = None, ()
+        self._count(())
         self.changed.emit()
         return True
+
+    def _count(self, checks: tuple[HostCheck, ...]) -> None:
+        """Judge the fit of models by the memory of all Macs that can take part."""
+        ready = {check.name: check.memory_bytes for check in checks if check.problem is None}
+        self._catalog.count_hosts(sum(ready.values()) if len(ready) > 1 else None)
+        self.counted.emit()
 
     def _use(self, hosts: Hosts | None) -> None:
         self._engine.use_hosts(hosts)
@@ -131,6 +141,7 @@ class SeveralMacs(QObject):
     def _on_checked(self, checks: tuple[HostCheck, ...]) -> None:
         self.is_checking = False
         self.checks = checks
+        self._count(checks)
         self.changed.emit()
 
     def _on_check_failed(self, problem: Problem) -> None:

@@ -1,11 +1,9 @@
-"""Sentences about a model and this machine's memory."""
+"""Sentences about a model and the memory for models, of this machine or of several Macs."""
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
-_MACHINE: Final = "this Mac" if sys.platform == "darwin" else "this computer"
 TIGHT: Final = "Tight: other apps may slow down"
 IS_GGUF: Final = "This model is a GGUF file, which is not measured."
 IMPORT_FIRST: Final = "Open it in Rejoinder, which imports it."
@@ -20,7 +18,7 @@ def fits(num_chats: int) -> str:
 
 def too_large(*, needed: str, given: str) -> str:
     """Return the sentence about a model that does not fit. The numbers include their units."""
-    return f"Too large: needs {needed}, {_MACHINE} can give {given}"
+    return f"Too large: needs {needed}, and models can have {given}"
 
 
 def speed(rate: int) -> str:

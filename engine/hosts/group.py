@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
-from engine.config import EngineConfig
+from engine.config import GIVEN_SHARE, EngineConfig
 from engine.hosts import faults
 from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
@@ -36,9 +36,6 @@ from engine.hosts.wire import decode, encode
 from engine.types import Problem, StagePhase, StageState
 
 log = logging.getLogger(__name__)
-
-# Share of a machine's memory that a model may take. macOS gives a GPU about three quarters.
-_GIVEN = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +269,7 @@ class Group:
             return
         num_local = sum(stage.host.is_local for stage in self._stages)
         free = [
-            round(stage.facts["total"] * _GIVEN) // (num_local if stage.host.is_local else 1)
+            round(stage.facts["total"] * GIVEN_SHARE) // (num_local if stage.host.is_local else 1)
             for stage in self._stages
         ]
         self._stages[0].order(Line.PLAN, path=self.path, free=free)

@@ -93,6 +93,7 @@ class FakeCatalog:
     folders: tuple[str, ...] = ()  # folders that were passed to the last scan
     opens: Open = refuse  # function that open() calls
     copies: Copy = refuse_copy  # function that make_copy() calls
+    counted_bytes: int | None = None  # argument of the last count_hosts()
     gone: set[str] = field(default_factory=set[str])  # paths of models that were removed
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
@@ -105,6 +106,9 @@ class FakeCatalog:
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
         usable = (one for one in cards if one.usable)
         return max(usable, key=lambda one: one.num_parameters, default=None)
+
+    def count_hosts(self, memory_bytes: int | None) -> None:
+        self.counted_bytes = memory_bytes
 
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
         return tuple(

@@ -91,6 +91,8 @@ def test_check_shows_a_line_for_each_mac(
     stage.wait_until(lambda: not several.is_checking, 30)
 
     lines = page.macs.text.splitlines()
+    memory = several.checks[0].memory_bytes
+    assert stage.rig.catalog.counted_bytes == 2 * memory  # the third Mac cannot be reached
     assert len(lines) == 3
     assert lines[2].startswith("refuses: refuses can’t be reached.")
     assert page.check.isEnabled()
