@@ -7,9 +7,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.engine_bridge import EngineBridge
+from app.bridge.engine_bridge import EngineBridge, ModelEvent, RequestEvent
 from app.controllers.preferences import Preferences
-from engine.events import StatisticsReported
+from engine.events import (
+    ModelLoaded,
+    ModelUnloaded,
+    RequestFailed,
+    RequestFinished,
+    StatisticsReported,
+)
 from engine.types import CacheStatistics, ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
@@ -35,6 +41,8 @@ class Storage(QObject):
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._engine.report_statistics)
         bridge.statistics_reported.connect(self._on_reported)
+        bridge.model_changed.connect(self._on_event)
+        bridge.request_changed.connect(self._on_event)
         preferences.changed.connect(self._send)
         self._send()
 
@@ -64,6 +72,11 @@ class Storage(QObject):
         if (enabled, budget_bytes) != self._sent:
             self._sent = enabled, budget_bytes
             self._engine.set_disk(str(self._folder), enabled=enabled, budget_bytes=budget_bytes)
+
+    def _on_event(self, event: ModelEvent | RequestEvent) -> None:
+        """Ask for figures when they have changed: after an answer, after a load or an unload."""
+        if isinstance(event, ModelLoaded | ModelUnloaded | RequestFinished | RequestFailed):
+            self._engine.report_statistics()
 
     def _on_reported(self, event: StatisticsReported) -> None:
         self.figures = event.statistics
