@@ -38,6 +38,7 @@ class Storage(QObject):
         self._folder = folder
         self._sent: tuple[bool, int | None] | None = None  # arguments of the last set_disk
         self.figures: CacheStatistics | None = None  # None before the first report
+        self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._engine.report_statistics)
         bridge.statistics_reported.connect(self._on_reported)
@@ -64,6 +65,8 @@ class Storage(QObject):
             self._engine.forget(conversation_id)
 
     def stop(self) -> None:
+        """Ask for no more figures: the engine is being closed."""
+        self._is_stopped = True
         self._look.stop()
 
     def _send(self) -> None:
@@ -75,7 +78,8 @@ class Storage(QObject):
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
         """Ask for figures when they have changed: after an answer, after a load or an unload."""
-        if isinstance(event, ModelLoaded | ModelUnloaded | RequestFinished | RequestFailed):
+        changes = isinstance(event, ModelLoaded | ModelUnloaded | RequestFinished | RequestFailed)
+        if changes and not self._is_stopped:
             self._engine.report_statistics()
 
     def _on_reported(self, event: StatisticsReported) -> None:

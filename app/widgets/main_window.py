@@ -197,9 +197,7 @@ class MainWindow(QMainWindow):
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
         self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
-        self.sidebar.memory.clicked.connect(
-            lambda: self._open_settings().tabs[Icon.STORAGE].click()
-        )
+        self.sidebar.memory.clicked.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(self._rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
@@ -293,6 +291,9 @@ class MainWindow(QMainWindow):
             self._settings = SettingsWindow(self._theme, self._core, self.commands, self)
         self._settings.open()
         return self._settings
+
+    def _open_storage(self) -> None:
+        self._open_settings().tabs[Icon.STORAGE].click()
 
     def _close_active(self) -> None:
         """Close the active window of the app: the main window, the settings or a dialog."""
