@@ -1,8 +1,9 @@
 """Long runs of the engine and the app.
 
     python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
+                         [damage] [changes] [exchange] [stages]
 
-Without a name all runs are made. The last six names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last ten names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -19,6 +20,12 @@ answers    gives 5,000 answers in the window and deletes all conversations twent
 starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
 disk       kills a process 200 times while it writes cached state, and checks what it left
+damage     damages a database in 300 ways: every message on whole pages must be rescued
+changes    kills a process 100 times while it imports, deletes, backs up and moves chats: every change
+           that was reported must be there, and the running one wholly or not at all
+exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
+           30 imports
+stages     harms one of two stages of a model 100 times, and starts them again
 """
 
 from __future__ import annotations
@@ -40,10 +47,14 @@ from pathlib import Path
 from app.paths import make_paths
 from app.widgets.application import Application
 from engine.local_models import LocalModels
+from tests.app.exchange.often import exchange_often
+from tests.app.store.damaging import damage_often
+from tests.app.store.test_change_kill import kill_changes
 from tests.architectures.configs.every import CONFIGS as ARCHITECTURES
 from tests.architectures.outcome import Verdict
 from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
+from tests.e2e.stage_faults import play_stage_faults
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -224,6 +235,10 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "starts": (starts, 50),
     "kills": (kills, 30),
     "disk": (kill_writers, 200),
+    "damage": (damage_often, 300),
+    "changes": (kill_changes, 100),
+    "exchange": (exchange_often, 100),
+    "stages": (play_stage_faults, 100),
 }
 
 

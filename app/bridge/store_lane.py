@@ -33,6 +33,7 @@ class StoreLane(QObject):
     purged = Signal(object)  # argument: tuple of ConversationId, removed for good at the opening
     # argument: a Problem. The store cannot be opened, so every call will fail.
     unavailable = Signal(object)
+    unchecked = Signal()  # the opened database should be checked (OpenedStore.is_checked)
     rescued = Signal(object)  # argument: a Problem; a damaged database was replaced at the opening
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
 
@@ -118,6 +119,8 @@ class StoreLane(QObject):
         self._index_old_messages()
         if opened.purged:
             self.purged.emit(opened.purged)
+        if not opened.is_checked:
+            self.unchecked.emit()
         if opened.problem is not None:
             self.rescued.emit(opened.problem)
 

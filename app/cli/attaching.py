@@ -16,6 +16,7 @@ class CannotAttachError(UserFixableError):
     """A file on the command line cannot be attached."""
 
     title = words.NO_ATTACHMENT
+    advice = words.NO_ATTACHMENT_ADVICE
 
 
 def attachments_from(paths: Iterable[str]) -> tuple[Attachment, ...]:

@@ -1,4 +1,4 @@
-"""The daily backup of the database, in idle time. Main thread.
+"""The daily backup of the database, and the check of a large one, in idle time. Main thread.
 
 A thread of its own copies the database with a connection of its own, so neither the main thread nor
 the store's thread waits for it. The copy is not begun while an answer or an import runs, and it is
@@ -18,7 +18,7 @@ from app.bridge.tasks import TaskLane
 from app.controllers.imports import Imports
 from app.controllers.origin import Origin
 from app.controllers.turns import Turns
-from app.store.backups import StoppedError, make_backup
+from app.store.backups import StoppedError, check_database, make_backup
 from app.store.errors import DatabaseDamagedError
 from app.store.place import DataPlace
 from engine.types import Problem
@@ -49,6 +49,7 @@ class Backups(QObject):
         self.is_running = False
         self._is_held = False
         self._has_failed = False  # True after a failure was shown, until a backup is made
+        store.unchecked.connect(self._check)
         self._timer = QTimer(self, interval=LOOK_MS)
         self._damage_found.connect(self._note_damage)
         self._timer.timeout.connect(self.look)
@@ -66,6 +67,17 @@ class Backups(QObject):
         self._stop.clear()
         database, now = self._place.database, self._origin.now()
         self._lane.run(lambda: self._make(database, now), self._on_made, self._on_failed)
+
+    def _check(self) -> None:
+        """Read the whole database on the backup's thread, because its last run did not close it."""
+        database = self._place.database
+        self._stop.clear()
+
+        def on_checked(is_whole: bool) -> None:  # noqa: FBT001 (a result)
+            if is_whole:
+                self._store.run(lambda store: store.note_checked())
+
+        self._lane.run(lambda: self._is_whole(database), on_checked, self._on_failed)
 
     def hold(self) -> None:
         """Stop the running copy, and begin none until resume()."""
@@ -94,6 +106,17 @@ class Backups(QObject):
         except DatabaseDamagedError:
             self._damage_found.emit()
             raise
+
+    def _is_whole(self, database: Path) -> bool:
+        """Check the database. Return False if the check was stopped. Runs on the backup's thread."""
+        try:
+            check_database(database, self._stop)
+        except StoppedError:
+            return False
+        except DatabaseDamagedError:
+            self._damage_found.emit()
+            raise
+        return True
 
     @Slot()
     def _note_damage(self) -> None:

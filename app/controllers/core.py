@@ -113,7 +113,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
-        self.search = SearchController(self.store, self.desk, self.library, self.chat)
+        self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
         self.imports = Imports(self.store, self.desk, self.library)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(

@@ -72,6 +72,8 @@ class LibraryController(QObject):
         self._undo = undo
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
+        # All summaries, newest first; None after a change.
+        self._sorted: list[ConversationSummary] | None = None
         self._unseen: set[ConversationId] = set()
         # Places of new conversations that are not listed yet.
         self._new_places: dict[ConversationId, Placement] = {}
@@ -89,15 +91,14 @@ class LibraryController(QObject):
     @property
     def summaries(self) -> list[ConversationSummary]:
         """The summaries of the listed conversations that are not archived, newest first."""
-        return sort_chats(
-            (one for one in self._summaries.values() if not one.placement.archived),
-            ChatOrder.RECENT,
-        )
+        return [one for one in self.all_summaries if not one.placement.archived]
 
     @property
     def all_summaries(self) -> list[ConversationSummary]:
         """The summaries of all listed conversations, archived ones too, newest first."""
-        return sort_chats(self._summaries.values(), ChatOrder.RECENT)
+        if self._sorted is None:
+            self._sorted = sort_chats(self._summaries.values(), ChatOrder.RECENT)
+        return self._sorted
 
     @property
     def archived(self) -> list[ConversationSummary]:
@@ -146,6 +147,11 @@ class LibraryController(QObject):
         """Load the list again, because an import has added or restored conversations."""
         self._store.run(lambda store: store.summaries(), self._on_imported, self.failed.emit)
 
+    @property
+    def activities(self) -> dict[ConversationId, str]:
+        """The activity texts of the conversations whose answer is running."""
+        return {one: self.activity(one) for one in self._turns.answering}
+
     def activity(self, conversation_id: ConversationId) -> str:
         """Return the decoding speed of a conversation's running answer, as text for the list.
 
@@ -182,7 +188,7 @@ class LibraryController(QObject):
         for conversation_id, placement in placements.items():
             if conversation_id in self._summaries:
                 summary = self._summaries[conversation_id]
-                self._summaries[conversation_id] = replace(summary, placement=placement)
+                self._put(replace(summary, placement=placement))
             elif conversation_id in self._deleted:
                 one = self._deleted[conversation_id]
                 summary = replace(one.summary, placement=placement)
@@ -261,7 +267,7 @@ class LibraryController(QObject):
         if not gone:
             return
         for conversation_id in gone:
-            self._summaries[conversation_id] = self._deleted[conversation_id].summary
+            self._put(self._deleted[conversation_id].summary)
             self._end_deletion(conversation_id)
         self._store.run(lambda store: store.restore_all(gone), None, self.failed.emit)
         self.list_changed.emit()
@@ -291,6 +297,7 @@ class LibraryController(QObject):
             return ()
         now = self._origin.now()
         summaries = tuple(self._summaries.pop(one) for one in listed)
+        self._sorted = None
         # Add the conversations to _deleted before stop(). stop() may change a conversation, and a
         # changed conversation is listed again unless it is in _deleted.
         for summary in summaries:
@@ -367,14 +374,14 @@ class LibraryController(QObject):
         for summary in summaries:
             conversation_id = summary.conversation_id
             if conversation_id not in self._desk and conversation_id not in self._deleted:
-                self._summaries[conversation_id] = summary
+                self._put(summary)
         self.list_changed.emit()
 
     def _on_imported(self, summaries: tuple[ConversationSummary, ...]) -> None:
         for summary in summaries:
             if summary.conversation_id in self._deleted:
                 self._end_deletion(summary.conversation_id)
-                self._summaries[summary.conversation_id] = summary
+                self._put(summary)
         self._on_summaries(summaries)
         self.recently_deleted_changed.emit()
 
@@ -405,6 +412,10 @@ class LibraryController(QObject):
             self._remember_current()
             self.list_changed.emit()
 
+    def _put(self, summary: ConversationSummary) -> None:
+        self._summaries[summary.conversation_id] = summary
+        self._sorted = None
+
     def _list(self, conversation: Conversation) -> None:
         """Update the summary of a conversation. A new message ends the archiving."""
         conversation_id = conversation.conversation_id
@@ -413,7 +424,7 @@ class LibraryController(QObject):
         place = self._new_places.pop(conversation_id, before)
         if known is not None and conversation.updated_at > known.updated_at:
             place = replace(place, archived=False)
-        self._summaries[conversation_id] = summary_of(conversation, place)
+        self._put(summary_of(conversation, place))
         if place != before:
             places = {conversation_id: place}
             self._store.run(lambda store: store.folders.place(places), None, self.failed.emit)

@@ -14,8 +14,10 @@ from app.bridge.store_lane import StoreLane
 from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
+from app.controllers.origin import Origin
 from app.conversation.tree import NodeId
 from app.store.search import ConversationHits, is_searchable
+from app.viewmodels.search_filters import NO_FILTERS, Filters
 from engine.types import ConversationId
 
 
@@ -28,14 +30,21 @@ class SearchController(QObject):
     failed = Signal(object)  # argument: the Problem of a failed search
 
     def __init__(
-        self, store: StoreLane, desk: Desk, library: LibraryController, chat: ChatController
+        self,
+        store: StoreLane,
+        desk: Desk,
+        library: LibraryController,
+        chat: ChatController,
+        origin: Origin,
     ) -> None:
         super().__init__()
         self._store = store
         self._desk = desk
         self._library = library
         self._chat = chat
+        self._origin = origin
         self.words = ""
+        self.filters = NO_FILTERS
         self.found: tuple[ConversationHits, ...] | None = None  # None until a search has ended
         self._is_searching = False
         library.list_changed.connect(self.search_again)
@@ -51,14 +60,27 @@ class SearchController(QObject):
         self.changed.emit()
         self.search_again()
 
+    def set_filters(self, filters: Filters) -> None:
+        """Limit the search to messages that fulfil these conditions."""
+        if filters != self.filters:
+            self.filters = filters
+            self.changed.emit()
+            self.search_again()
+
+    def end(self) -> None:
+        """End the search and remove its filters."""
+        self.set_filters(NO_FILTERS)
+        self.look_for("")
+
     def search_again(self) -> None:
         """Search for the same words again, because a conversation has changed."""
         if self.words and not self._is_searching:
             self._is_searching = True
-            words = self.words
+            words, filters = self.words, self.filters
+            only = filters.of_search(self._origin.now())
             self._store.run(
-                lambda store: store.search.find_anywhere(words),
-                partial(self._on_found, words),
+                lambda store: store.search.find_anywhere(words, only),
+                partial(self._on_found, words, filters),
                 self._on_failed,
             )
 
@@ -78,9 +100,9 @@ class SearchController(QObject):
         self.located.emit(conversation_id, node_id)
         self._library.select(conversation_id)
 
-    def _on_found(self, words: str, found: tuple[ConversationHits, ...]) -> None:
+    def _on_found(self, words: str, filters: Filters, found: tuple[ConversationHits, ...]) -> None:
         self._is_searching = False
-        if words != self.words:
+        if (words, filters) != (self.words, self.filters):
             self.search_again()
             return
         self.found = found

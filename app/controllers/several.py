@@ -44,6 +44,7 @@ class SeveralMacs(QObject):
         self.hosts = given
         # True: the hosts are those of the command line, for this run only
         self._is_given = given is not None
+        self.problem: Problem | None = None  # why the file that was chosen last cannot be used
         self.checks: tuple[HostCheck, ...] = ()  # results of the last check
         self.stages: tuple[StageState, ...] = ()  # the stages that run
         self.is_checking = False
@@ -59,6 +60,8 @@ class SeveralMacs(QObject):
         """Read the hosts file, and use its hosts if they were in use. Call before the engine starts."""
         if self.hosts is None and self._preferences.value.hosts_file:
             self.is_on = self._read() and self._preferences.value.several_macs
+            if self.problem is not None and self._preferences.value.several_macs:
+                self.failed.emit(self.problem)
         if self.is_on:
             self._use(self.hosts)
 
@@ -109,9 +112,10 @@ class SeveralMacs(QObject):
         try:
             self.hosts = read_hosts(Path(self._preferences.value.hosts_file))
         except EngineError as error:
-            self.failed.emit(error.problem)
+            self.problem = error.problem
+            self.changed.emit()
             return False
-        self.checks = ()
+        self.problem, self.checks = None, ()
         self.changed.emit()
         return True
 

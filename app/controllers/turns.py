@@ -160,6 +160,11 @@ class Turns(QObject):
         return {running.reply_id: running.live for running in self._running.values()}
 
     @property
+    def answering(self) -> set[ConversationId]:
+        """The conversations that have a running turn."""
+        return {running.conversation_id for running in self._running.values()}
+
+    @property
     def num_writing(self) -> int:
         """Number of turns that are being answered. If the app quits, their replies are cut off."""
         return sum(running.has_started for running in self._running.values())

@@ -70,9 +70,9 @@ def fork(
     """
     path = path_to(conv, node_id)
     assert path[-1].status is not MessageStatus.STREAMING, "an answer in progress has no end yet"
-    draft = ""
+    draft, files = "", ()
     if path[-1].role is Role.USER:
-        path, draft = path[:-1], path[-1].content
+        path, draft, files = path[:-1], path[-1].content, path[-1].attachments
     copies: list[MessageNode] = []
     for node in path:
         parent = copies[-1].node_id if copies else None
@@ -87,6 +87,7 @@ def fork(
         read_system_prompt=conv.read_system_prompt if copies else None,
         setup=conv.setup,
         draft=draft,
+        draft_attachments=files,
     )
     return add_nodes(forked, *copies)
 

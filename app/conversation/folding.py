@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 # Chinese, Japanese and Korean characters. Their words have no spaces between them.
 _CJK = re.compile(
     "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])"
 )
+_PIECE = 20_000  # characters that are normalised at once
 
 
 def search_text(text: str) -> str:
@@ -20,6 +22,23 @@ def search_text(text: str) -> str:
     """
     if text.isascii():
         return text
+    # Whole lines at a time: other threads wait while a piece is normalised. Nothing combines with a
+    # line break, so the result is that of the whole text.
+    return "".join(_spaced(piece) for piece in _pieces(text))
+
+
+def _pieces(text: str) -> Iterator[str]:
+    start = 0
+    while len(text) - start > _PIECE:
+        end = text.rfind("\n", start, start + _PIECE) + 1 or text.find("\n", start + _PIECE) + 1
+        if not end:
+            break
+        yield text[start:end]
+        start = end
+    yield text[start:]
+
+
+def _spaced(text: str) -> str:
     return _CJK.sub(r" \1 ", unicodedata.normalize("NFKC", text))
 
 

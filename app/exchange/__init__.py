@@ -13,6 +13,7 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
     setup               object: the generation options of the chat; null means the model's default
     shown               object: parent id ("" for the first message) to the id of the version shown
                         below it, if that is not the newest one
+    draft_attachments   array, the files of the draft: as `attachments` below
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
         role                "user" or "assistant"; the roles alternate
@@ -22,6 +23,9 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
         reply               null, or object: token_ids (array), answer_start, tokenizer_hash
         generation          null, or object: model, sampling options and usage of the reply
         problem             null, or object: title, cause, advice, details
+        attachments         array, the files of a user message in order; of each file the name, kind
+                            (such as "pdf"), text, num_pages (null if it has none), and part (label of
+                            the attached part; "" for the whole file)
 
 Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.
 """

@@ -8,6 +8,7 @@ from html import escape
 
 from markdown_it import MarkdownIt
 
+from app.conversation.attachments import document_text
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.words import exchange as words
 from engine.types import Role
@@ -48,7 +49,7 @@ def to_markdown(conv: Conversation) -> str:
 
 def message_markdown(node: MessageNode) -> str:
     """Return the text of a message, with its open code block closed. Thoughts are quoted."""
-    text = _closed(node.content.strip("\n"))
+    text = _closed(document_text(node.attachments, node.content.strip("\n")))
     if not node.reasoning.strip():
         return text
     lines = (f"> {line}".rstrip() for line in node.reasoning.strip().splitlines())
@@ -62,7 +63,7 @@ def to_text(conv: Conversation) -> str:
         parts += [f"{words.SYSTEM_PROMPT}:", conv.system_prompt, _RULE]
     for node in shown_path(conv):
         if _has_text(node):
-            parts += [f"{_author(node)} ({_date(node)}):", node.content, _RULE]
+            parts += [f"{_author(node)} ({_date(node)}):", _text(node), _RULE]
     return "\n\n".join(parts) + "\n"
 
 
@@ -83,12 +84,17 @@ def to_html(conv: Conversation) -> str:
         if node.reasoning.strip():
             thoughts = _markdown.render(node.reasoning)
             parts.append(f"<details><summary>{words.THOUGHTS}</summary>{thoughts}</details>")
-        parts.append(f'<div class="{node.role}">{_markdown.render(node.content)}</div>')
+        parts.append(f'<div class="{node.role}">{_markdown.render(_text(node))}</div>')
     return "\n".join((*parts, "</section>\n"))
 
 
 def _has_text(node: MessageNode) -> bool:
-    return bool(node.content.strip() or node.reasoning.strip())
+    return bool(node.content.strip() or node.reasoning.strip() or node.attachments)
+
+
+def _text(node: MessageNode) -> str:
+    """Return the text of a message, below the names of its attached files."""
+    return document_text(node.attachments, node.content)
 
 
 def _author(node: MessageNode) -> str:

@@ -6,7 +6,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 
-from app.conversation.text import clean_text
+from app.conversation.attachments import (
+    MAX_ATTACHMENTS,
+    MAX_CHARS,
+    MAX_NAME_LEN,
+    Attachment,
+    make_attachment,
+)
+from app.conversation.text import clean_text, one_line
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -26,6 +33,7 @@ from engine.types import ConversationId, Problem, ReplyTokens, Role
 FORMAT = "rejoinder-conversation"
 VERSION = 1
 _MAX_ID_LEN = 100
+_MAX_KIND_LEN = 20
 _MAX_TOKEN = 2**32
 _FIRST = ""  # key in `shown` for the versions of the first message
 
@@ -35,6 +43,17 @@ class _Tokens:
     token_ids: tuple[int, ...]
     answer_start: int
     tokenizer_hash: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attached:
+    """An attached file in the file. The path that it had on this computer is left out."""
+
+    name: str
+    kind: str
+    text: str
+    num_pages: int | None = None
+    part: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +70,7 @@ class _Message:
     status: MessageStatus = MessageStatus.COMPLETE
     generation: Generation | None = None
     problem: Problem | None = None
+    attachments: tuple[_Attached, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +87,7 @@ class _File:
     keep_ready: bool = False
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
+    draft_attachments: tuple[_Attached, ...] = ()
     messages: tuple[_Message, ...]
 
 
@@ -90,6 +111,7 @@ def to_json(conv: Conversation) -> str:
         keep_ready=conv.keep_ready,
         setup=conv.setup,
         draft=conv.draft,
+        draft_attachments=tuple(map(_attached, conv.draft_attachments)),
         messages=tuple(messages),
     )
     shown = {parent or _FIRST: node for parent, node in conv.shown.items() if parent in kept}
@@ -130,6 +152,7 @@ def _conversation(file: _File, shown: object) -> Conversation:
         keep_ready=file.keep_ready,
         setup=file.setup,
         draft=clean_text(file.draft),
+        draft_attachments=_attachments(file.draft_attachments),
     )
     conv = add_nodes(conv, *map(_node, file.messages))
     if isinstance(shown, dict):
@@ -171,6 +194,7 @@ def _message(node: MessageNode) -> _Message:
         status=_ended(node.status),
         generation=node.generation,
         problem=node.problem,
+        attachments=tuple(map(_attached, node.attachments)),
     )
 
 
@@ -196,6 +220,28 @@ def _node(message: _Message) -> MessageNode:
         status=_ended(message.status),
         generation=message.generation and _clean(message.generation),
         problem=message.problem,
+        attachments=_attachments(message.attachments if message.role is Role.USER else ()),
+    )
+
+
+def _attached(file: Attachment) -> _Attached:
+    return _Attached(
+        name=file.name, kind=file.kind, text=file.text, num_pages=file.num_pages, part=file.part
+    )
+
+
+def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
+    if len(files) > MAX_ATTACHMENTS or any(len(file.text) > MAX_CHARS for file in files):
+        raise ValueError("an attachment is too long, or there are too many")
+    return tuple(
+        make_attachment(
+            file.name,
+            one_line(file.kind, _MAX_KIND_LEN),
+            clean_text(file.text),
+            num_pages=file.num_pages,
+            part=one_line(file.part, MAX_NAME_LEN),
+        )
+        for file in files
     )
 
 

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import cast
 
 from app.conversation.attachments import Attachment, make_attachment
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 from engine.worker.child import ChildEndedError, ChildProcess
 from engine.worker.frames import Frame
 
-# Seconds of the clock that one step may take. A step reads pages for 0.3 s, or a whole document
+# Seconds of CPU time that one step may take. A step reads pages for 0.3 s, or a whole document
 # without pages; a Word document of 50 MB takes 2 s.
 STEP_S = 4.5
 # Seconds that one file may take. pypdf reads 20 to 100 pages in a second.

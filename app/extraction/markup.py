@@ -70,6 +70,9 @@ _SPACED = frozenset(
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _BLANKS = re.compile(r"[ \t]*\n[ \t]*")
+# In preformatted text, blanks and line breaks are kept. These characters stand for them meanwhile.
+_KEEP = str.maketrans(" \n", "\x01\x02")
+_RESTORE = str.maketrans("\x01\x02", " \n")
 _MANY_BREAKS = re.compile(r"\n{3,}")
 
 
@@ -115,7 +118,10 @@ class _TextParser(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._hidden:
             return
-        self.parts.append(data if self._num_pre else re.sub(r"\s+", " ", data))
+        if self._num_pre:
+            self.parts.append(data.translate(_KEEP))
+        else:
+            self.parts.append(re.sub(r"\s+", " ", data))
 
 
 def html_text(source: str) -> str:
@@ -124,4 +130,4 @@ def html_text(source: str) -> str:
     parser.feed(source)
     parser.close()
     text = _BLANKS.sub("\n", re.sub(r" {2,}", " ", "".join(parser.parts)))
-    return _MANY_BREAKS.sub("\n\n", text).strip()
+    return _MANY_BREAKS.sub("\n\n", text).strip().translate(_RESTORE)

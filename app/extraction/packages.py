@@ -12,8 +12,7 @@ from xml.parsers import expat
 
 from app.extraction.markup import html_text
 from app.extraction.plain import decoded
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 
 MAX_UNPACKED = 256 << 20  # most bytes of the parts of a document together
 MAX_PARTS = 20_000

@@ -13,8 +13,7 @@ from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
 
 from app.conversation.attachments import marked_page
 from app.extraction.plain import tidied
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 
 MAX_PAGES = 20_000
 _LIGATURES = str.maketrans(
@@ -34,6 +33,7 @@ class PdfPages:
         """
         logging.disable()  # pypdf logs every irregularity of a file
         self.num_with_text = 0
+        self.num_damaged = 0  # pages without text because of an error
         try:
             self._reader = PdfReader(io.BytesIO(path.read_bytes()), strict=False)
             if self._reader.is_encrypted and not self._reader.decrypt(""):
@@ -66,6 +66,7 @@ class PdfPages:
         except DependencyError:
             raise RefusedFileError(Refused.ENCRYPTED) from None
         except Exception:  # noqa: BLE001 - pypdf raises errors of every kind for damaged pages
+            self.num_damaged += 1
             return ""
         lines = tidied(text.translate(_LIGATURES)).split("\n")
         return "\n".join(line.rstrip() for line in lines)

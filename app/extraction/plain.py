@@ -6,8 +6,7 @@ import codecs
 import re
 
 from app.conversation.attachments import MAX_CHARS
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 
 # Most bytes of a text file that are read: enough for MAX_CHARS in every encoding.
 MAX_BYTES = 4 * MAX_CHARS

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import stat
 import sys
 import time
@@ -20,14 +21,24 @@ from app.conversation.attachments import MAX_CHARS
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
-from app.extraction.refusal import RefusedFileError
-from app.words.attachments import Refused
+from app.extraction.refusal import Refused, RefusedFileError
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 
 MAX_FILE_BYTES = 1 << 30
 _STEP_S = 0.3  # seconds that a step takes at least, if pages are left
+_WAIT_S = 30.0  # seconds of the clock after which a step is ended
 _HEAD = 4096
+_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+_FORBIDDEN = (
+    "socket.",
+    "subprocess.",
+    "os.exec",
+    "os.fork",
+    "os.posix_spawn",
+    "os.remove",
+    "os.rename",
+)
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
 _SOUNDS = (
     b"ID3",
@@ -45,16 +56,17 @@ _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"(\xb5/\
 
 def main() -> None:
     """Carry out calls until the input ends."""
-    _refuse_connections()
-    answer_calls(_Reading().answer, counts_cpu_time=False)
+    _only_read()
+    answer_calls(_Reading().answer, counts_cpu_time=True)
 
 
-def _refuse_connections() -> None:
-    """Make this process unable to open network connections or to write files, for good."""
+def _only_read() -> None:
+    """Make this process unable to connect, to write files and to start programs, for good."""
 
-    def refuse(event: str, _: object) -> None:
-        if event.startswith("socket."):
-            raise PermissionError("this process opens no network connections")
+    def refuse(event: str, arguments: tuple[object, ...]) -> None:
+        is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES
+        if is_write or event.startswith(_FORBIDDEN):
+            raise PermissionError("this process only reads")
 
     sys.addaudithook(refuse)
 
@@ -67,6 +79,8 @@ class _Reading:
 
     def answer(self, call: Frame) -> Frame:
         """Open a file, or read the next part of it."""
+        # The limit of a call is CPU time, because the machine may be busy. Reading may also block.
+        signal.setitimer(signal.ITIMER_REAL, _WAIT_S)
         # Standard output carries the answers, and a library may print.
         with contextlib.redirect_stdout(sys.stderr):
             try:
@@ -147,7 +161,7 @@ def _pdf_steps(path: Path) -> Iterator[Frame]:
             yield Frame({"done": number, "total": pages.num_pages})
             reported = time.monotonic()
     if not pages.num_with_text:
-        raise RefusedFileError(Refused.SCANNED)
+        raise RefusedFileError(Refused.DAMAGED if pages.num_damaged else Refused.SCANNED)
     text = "\n\n".join(filter(None, texts))
     is_cut = len(texts) < pages.num_pages
     yield _result("pdf", text, is_cut=is_cut, num_pages=pages.num_pages)

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
-from app.words.attachments import Refused
+from enum import StrEnum
+
+
+class Refused(StrEnum):
+    """The reasons why a file is not attached."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    FOLDER = "folder"
+    LINK = "link"
+    NO_FILE = "no_file"
+    EMPTY = "empty"
+    BINARY = "binary"
+    ENCODING = "encoding"
+    IMAGE = "image"
+    SOUND = "sound"
+    ARCHIVE = "archive"
+    OFFICE = "office"
+    OLD_OFFICE = "old_office"
+    RICH_TEXT = "rich_text"
+    DAMAGED = "damaged"
+    ENCRYPTED = "encrypted"
+    SCANNED = "scanned"
+    TOO_LARGE = "too_large"
+    TOO_COMPLEX = "too_complex"
+    STOPPED = "stopped"
 
 
 class RefusedFileError(Exception):

@@ -100,6 +100,25 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
     return path
 
 
+def check_database(database: Path, stop: Event) -> None:
+    """Read the whole database, which another connection may use. Any thread.
+
+    Raises:
+        DatabaseDamagedError: the database is damaged.
+        StoppedError: the event was set.
+    """
+    try:
+        with closing(open_to_read(database)) as reader:
+            reader.set_progress_handler(stop.is_set, _CHECK_STEPS)
+            findings = reader.execute("PRAGMA quick_check(1)").fetchall()
+    except sqlite3.Error as error:
+        if stop.is_set():
+            raise StoppedError from error
+        raise DatabaseDamagedError(words.not_understood(database), details=str(error)) from error
+    if findings != [("ok",)]:
+        raise DatabaseDamagedError(words.inconsistent(database), details=str(findings))
+
+
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Return a connection that cannot change the file."""
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)

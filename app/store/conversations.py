@@ -64,6 +64,7 @@ class OpenedStore:
     """An open store, and what its opening did."""
 
     store: ConversationStore
+    is_checked: bool = True  # False if the file may be damaged: check_database() finds that out
     problem: Problem | None = None  # to show, if a damaged database was rescued
     purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
 
@@ -104,22 +105,24 @@ def _tidied(opened: OpenedDatabase, now: float) -> OpenedStore:
         store.close()
         raise
     problem = _rescue_report(opened.kept_aside, opened.rescued) if opened.kept_aside else None
-    return OpenedStore(store=store, problem=problem, purged=purged)
+    is_checked = opened.database.is_checked
+    return OpenedStore(store=store, is_checked=is_checked, problem=problem, purged=purged)
 
 
 def _rescue_report(kept: Path, rescued: Rescued | None) -> Problem:
     """Return what a rescue saved. `rescued` is None if the app was killed right after the rescue."""
-    cause = (
-        words.kept_aside(kept.name)
-        if rescued is None
-        else words.rescued(
-            missing=rescued.num_missing,
+    if rescued is None:
+        cause = words.kept_aside(kept.name)
+    else:
+        missing = words.lost_messages(rescued.num_missing)
+        unknown = words.lost_unknown(rescued.num_messages)
+        cause = words.rescued(
+            unknown if rescued.may_lack_more else missing,
             garbled=rescued.num_garbled,
             nameless=rescued.num_nameless,
             backup=rescued.backup.name if rescued.backup else "",
             kept=kept.name,
         )
-    )
     return Problem(title=words.STORE_RESCUED, cause=cause, advice="", details=str(kept))
 
 
@@ -169,6 +172,15 @@ class ConversationStore:
     def note_damage(self) -> None:
         """Let the next start rescue the database, because a backup found damage in it."""
         self._database.note_damage()
+
+    @property
+    def is_checked(self) -> bool:
+        """True if no check of the whole file is due."""
+        return self._database.is_checked
+
+    def note_checked(self) -> None:
+        """Note that the whole database was read without finding damage."""
+        self._database.is_checked = True
 
     def create(self, conv: Conversation) -> None:
         """Write a conversation that is not stored yet."""

@@ -6,9 +6,10 @@ a write-ahead log (WAL), so a killed process loses no committed change. A damage
 and what can be read of it goes into a new database (rescue.py).
 
 The opening of a small file reads all of it, which finds damage before anything is written. A file
-over ALWAYS_CHECKED_BYTES is read only if the last run did not close it, or if it was changed since
-then (condition.py). Damage that such a start does not find is found by the query that reads it, or by
-the next backup, which checks its copy. The next start then rescues the file.
+over ALWAYS_CHECKED_BYTES is not read at the opening. If the last run did not close it, or if it was
+changed since then (condition.py), the app reads it afterwards on another thread (backups.py). Damage
+is also found by the query that reads it, and by each backup, which checks its copy. The next start
+then rescues the file.
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ class Database:
     def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
         self._path = path
         self._note = ConditionNote(path)
+        # True if the whole file was read, or is as a run has left it that had read it.
+        self.is_checked = False
         self._is_damaged = False  # True after an error that only a damaged file causes
         with self._errors_in_words():
             self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
@@ -58,9 +61,9 @@ class Database:
             self._connection.create_function("search_text", 1, search_text, deterministic=True)
 
     def close(self) -> None:
-        """Close the connection, and note that the file needs no check at the next start."""
+        """Close the connection. If the file was checked, note that the next start need not do it."""
         self._connection.close()
-        if not self._is_damaged:
+        if self.is_checked and not self._is_damaged:
             self._note.set_clean()
 
     def abandon(self) -> None:
@@ -71,6 +74,11 @@ class Database:
         """Let the next start rescue the file, because its content is damaged."""
         self._is_damaged = True
         self._note.set_damaged()
+
+    @property
+    def num_changes(self) -> int:
+        """The number of rows that this connection has changed."""
+        return self._connection.total_changes
 
     def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """Return all rows of a query."""
@@ -206,8 +214,10 @@ def _open(path: Path, *, busy_timeout_s: float, is_clean: bool) -> Database:
     database = Database(path, busy_timeout_s=busy_timeout_s)
     try:
         version = _stored_version(database, path)
-        if not is_clean or path.stat().st_size <= ALWAYS_CHECKED_BYTES:
+        database.is_checked = is_clean
+        if path.stat().st_size <= ALWAYS_CHECKED_BYTES:
             _check_integrity(database, path)
+            database.is_checked = True
         _set_up(database)
         _migrate_stored(database, path, version)
     except BaseException:

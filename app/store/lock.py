@@ -13,12 +13,14 @@ from types import TracebackType
 from app.store.errors import AlreadyRunningError, DatabaseFileError
 from app.words import problems as words
 
+LOCK = "lock"  # name of the locked file
+
 
 class InstanceLock:
     """An exclusive lock on a data folder, used as a context manager. Any thread may use it."""
 
     def __init__(self, data_dir: Path) -> None:
-        self._path = data_dir / "lock"
+        self._path = data_dir / LOCK
         self._descriptor: int | None = None
 
     def acquire(self) -> None:

@@ -5,7 +5,7 @@
 
 A move copies the files, reads the copies again and compares them, then writes location.json. Until
 that moment the next start uses the old folder, and afterwards the new one, so an interruption loses
-nothing. The old files stay until `delete_old`.
+nothing. The next start removes an incomplete copy. The old files stay until `delete_old`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from app.store.condition import ConditionNote
 from app.store.conversations import OpenedStore, open_store
 from app.store.database import BUSY_TIMEOUT_S
 from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
-from app.store.lock import InstanceLock
+from app.store.lock import LOCK, InstanceLock
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
@@ -54,6 +54,9 @@ class DataPlace:
         self.folder = Path(str(location.get("folder") or home))
         old = location.get("old")
         # Folders with copies from before a move, which the user has not deleted yet.
+        moving = location.get("moving")
+        # Folder with an incomplete copy of a move that was interrupted.
+        self._incomplete = Path(moving) if isinstance(moving, str) else None
         names = cast("list[object]", old) if isinstance(old, list) else []
         self.old = tuple(Path(str(name)) for name in names)
 
@@ -71,6 +74,10 @@ class DataPlace:
             if not self.database.exists() and ConditionNote(self.database).rescued_file is None:
                 raise DatabaseFileError(words.place_missing(self.folder))
             self._lock = self._lock or _locked(self.folder)
+        if self._incomplete is not None:
+            self._remove_copy(self._incomplete)
+            self._incomplete = None
+            self._write()
         return open_store(self.database, now=now, busy_timeout_s=busy_timeout_s)
 
     def release(self) -> None:
@@ -95,10 +102,13 @@ class DataPlace:
                     raise DatabaseFileError(words.place_taken(one))
             folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             lock = None if folder == self._home else _locked(folder)
+            self._write(moving=folder)
             try:
                 self._copy_all(folder, progress, is_stopped)
                 self._use(folder)
             except BaseException:
+                self._remove_copy(folder)
+                self._write()
                 if lock is not None:
                     lock.release()
                 raise
@@ -118,15 +128,29 @@ class DataPlace:
                 for file in _files(folder):
                     file.unlink(missing_ok=True)
                 ConditionNote(folder / DATABASE).remove()
-                with contextlib.suppress(OSError):  # not empty, or not there
-                    (folder / FOLDER).rmdir()
+                self._remove_rest(folder)
         except OSError as error:
             raise DatabaseFileError(words.cannot_delete(error.filename, error.strerror)) from error
         self.old = ()
         self._write()
 
+    def _remove_rest(self, folder: Path) -> None:
+        """Remove the lock file and the folders that became empty. `home` keeps its own."""
+        if folder != self._home:
+            (folder / LOCK).unlink(missing_ok=True)
+        for emptied in (folder / FOLDER, folder):
+            with contextlib.suppress(OSError):  # not empty, or not there
+                emptied.rmdir()
+
+    def _remove_copy(self, folder: Path) -> None:
+        """Remove an incomplete copy. The folder had no database before the move."""
+        parts = (*folder.glob(f"*{_PART}"), *folder.glob(f"{FOLDER}/*{_PART}"))
+        with contextlib.suppress(OSError):
+            for file in (*_files(folder), *parts):
+                file.unlink(missing_ok=True)
+            self._remove_rest(folder)
+
     def _copy_all(self, folder: Path, progress: Progress, is_stopped: Callable[[], bool]) -> None:
-        # The database comes last: while it is missing, the copy can be made again.
         files = list(_files(self.folder))
         total = sum(file.stat().st_size for file in files)
         if shutil.disk_usage(folder).free < total + _SPARE_BYTES:
@@ -141,16 +165,8 @@ class DataPlace:
             progress(copied / max(1, 2 * total))  # each byte is written, then read again
 
         (folder / FOLDER).mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
-        done: list[Path] = []
-        try:
-            for file in files:
-                target = folder / file.relative_to(self.folder)
-                done.append(target)
-                _copy(file, target, advance)
-        except BaseException:
-            for target in done:
-                target.unlink(missing_ok=True)
-            raise
+        for file in files:
+            _copy(file, folder / file.relative_to(self.folder), advance)
 
     def _use(self, folder: Path) -> None:
         before = self.folder, self.old
@@ -160,13 +176,15 @@ class DataPlace:
             self._write()
         except OSError:
             self.folder, self.old = before
-            for file in _files(folder):
-                file.unlink(missing_ok=True)
             raise
         log.info("the database was moved to another folder")
 
-    def _write(self) -> None:
-        location = {"folder": str(self.folder), "old": [str(one) for one in self.old]}
+    def _write(self, *, moving: Path | None = None) -> None:
+        location = {
+            "folder": str(self.folder),
+            "old": [str(one) for one in self.old],
+            "moving": moving and str(moving),
+        }
         part = self._home / f"{_LOCATION}{_PART}"
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:

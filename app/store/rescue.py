@@ -45,7 +45,8 @@ class Rescued:
 
     num_chats: int
     num_messages: int  # without placeholders
-    num_missing: int  # messages that could not be read and are in no backup
+    num_missing: int  # messages that could not be read and are in no backup, as far as is known
+    may_lack_more: bool  # True if the file does not tell how many messages it had
     num_garbled: int  # messages with characters that could not be read
     num_nameless: int  # chats whose title and settings could not be read
     backup: Path | None = None  # backup that added rows
@@ -118,6 +119,7 @@ def _fill(target: sqlite3.Connection, damaged: Path, backups: Sequence[Path]) ->
         num_chats=_count(target, "conversations"),
         num_messages=_count(target, "messages") - num_placeholders,
         num_missing=num_unread + num_placeholders,
+        may_lack_more=bool(incomplete) and not has_index,
         num_garbled=_count(target, "messages WHERE instr(content, char(65533))"),
         num_nameless=num_nameless,
         backup=used if added else None,

@@ -124,12 +124,19 @@ SEARCH_FIND = """
         AND (?2 IS NULL OR messages.created_at >= ?2)
         AND (?3 IS NULL OR messages.created_at < ?3)
         AND (?4 IS NULL OR json_extract(generation, '$.model_name') = ?4)
+        AND (?6 IS NULL OR folder_id = ?6)
+        AND (?7 IS NULL OR archived = ?7)
     ORDER BY message_search.rowid DESC
     LIMIT ?5
 """
 SEARCH_TITLES = """
     SELECT conversation_id, title, updated_at FROM conversations
-    WHERE deleted_at IS NULL ORDER BY updated_at DESC
+    WHERE deleted_at IS NULL
+        AND (?1 IS NULL OR updated_at >= ?1)
+        AND (?2 IS NULL OR updated_at < ?2)
+        AND (?3 IS NULL OR folder_id = ?3)
+        AND (?4 IS NULL OR archived = ?4)
+    ORDER BY updated_at DESC
 """
 # The deleted messages of a conversation, and all messages below them.
 DELETED_MESSAGES = """
@@ -176,6 +183,8 @@ SEARCH_ATTACHMENTS = """
         AND (?2 IS NULL OR messages.created_at >= ?2)
         AND (?3 IS NULL OR messages.created_at < ?3)
         AND ?4 IS NULL
+        AND (?6 IS NULL OR folder_id = ?6)
+        AND (?7 IS NULL OR archived = ?7)
     ORDER BY messages.message_number DESC
     LIMIT ?5
 """

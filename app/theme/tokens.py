@@ -249,6 +249,8 @@ class Size:
     INSPECTOR = 300
     NAME_WIDTH = 360  # a sheet that asks for a name
     PICKER_WIDTH = 460
+    SWITCHER_WIDTH = 560
+    SWITCHER_FIELD = 40
     PICKER_HEIGHT = 520
     SETTINGS_WIDTH = 640
     SETTINGS_HEIGHT = 440

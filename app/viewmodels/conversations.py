@@ -27,7 +27,7 @@ from app.words import folders, window as words
 from engine.types import ConversationId
 
 NO_PARENT = QModelIndex()
-MANY = 200  # added, removed and moved rows from which on the list is reset
+MANY = 200  # moved or added rows, or removed ranges, from which on the list is reset
 MIME_TYPE = "application/x-rejoinder-chats"  # kind of dragged data: ids, one on each line
 
 
@@ -36,6 +36,11 @@ class ListHeading:
     """The heading of a section of the sidebar, such as "Yesterday". It cannot be selected."""
 
     text: str
+
+    @property
+    def key(self) -> str:
+        """An identity that no other row of a list has."""
+        return f"# {self.text}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,10 @@ class FolderRow:
     color: FolderColor
     count: int  # number of conversations in the folder
     is_open: bool
+
+    @property
+    def key(self) -> str:
+        return f"/ {self.folder_id}"
 
     @property
     def spoken(self) -> str:
@@ -64,6 +73,10 @@ class ConversationRow:
     keep_ready: bool = False  # True if the user chose Keep in Memory for this conversation
     folder_id: FolderId | None = None  # folder below whose row this row is
     pinned: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.conversation_id
 
     @property
     def spoken(self) -> str:
@@ -95,63 +108,89 @@ class ConversationsModel(QAbstractListModel):
         self._rows: list[Row] = []
 
     def set_rows(self, rows: list[Row]) -> None:
-        """Replace the rows. Keep old rows that are still needed, so that an open editor stays."""
-        if len(rows) == len(self._rows):
-            changed = [at for at, row in enumerate(rows) if row is not self._rows[at]]
-            if all(_identity(rows[at]) == _identity(self._rows[at]) for at in changed):
-                self._update(rows, changed)
-                return
-        if _num_changes(self._rows, rows) > MANY:
-            self.beginResetModel()
-            self._rows = rows
-            self.endResetModel()
-            return
-        self._remove_all_but({_identity(row) for row in rows})
-        known = {_identity(row) for row in self._rows}
-        at = 0
-        while at < len(rows):
-            end = at
-            while end < len(rows) and _identity(rows[end]) not in known:
-                end += 1
-            if end > at:
-                self.beginInsertRows(NO_PARENT, at, end - 1)
-                self._rows[at:at] = rows[at:end]
-                self.endInsertRows()
-                at = end
-            else:
-                if self._rows[at] is not rows[at]:
-                    self._bring(rows[at], at)
-                at += 1
+        """Replace the rows. Keep old rows that are still needed, so that an open editor stays.
 
-    def _update(self, rows: list[Row], changed: Iterable[int]) -> None:
-        """Replace the rows at some indices, whose identities stay the same."""
-        for at in changed:
-            if self._rows[at] != rows[at]:
-                self._rows[at] = rows[at]
-                self.dataChanged.emit(self.index(at), self.index(at))
-
-    def _remove_all_but(self, wanted: set[str]) -> None:
-        for at in reversed(range(len(self._rows))):
-            if _identity(self._rows[at]) not in wanted:
-                self.beginRemoveRows(NO_PARENT, at, at)
-                del self._rows[at]
-                self.endRemoveRows()
-
-    def _bring(self, row: Row, at: int) -> None:
-        """Move a known row to index `at`, and update it.
-
-        The rows before `at` must already be in their final places.
+        An unchanged row must be the same object as before: only the rows between the first and the
+        last other object are compared.
         """
-        identity = _identity(row)
-        places = range(at, len(self._rows))
-        found = next(one for one in places if _identity(self._rows[one]) == identity)
-        if found != at:
-            self.beginMoveRows(NO_PARENT, found, found, NO_PARENT, at)
-            self._rows.insert(at, self._rows.pop(found))
+        old, start = self._rows, _num_same(self._rows, rows)
+        num_after = _num_same(old[::-1], rows[::-1])
+        num_after = min(num_after, len(old) - start, len(rows) - start)
+        wanted = rows[start : len(rows) - num_after]
+        self._replace_changed(start, len(old) - num_after, wanted)
+        ids = set(map(id, wanted))
+        part = old[start : len(old) - num_after]
+        runs = _runs([start + at for at, row in enumerate(part) if id(row) not in ids])
+        known = set(map(id, part))
+        if len(runs) > MANY or sum(one not in known for one in ids) > MANY:
+            self._reset(rows)
+            return
+        for first, last in reversed(runs):
+            self.beginRemoveRows(NO_PARENT, first, last)
+            del self._rows[first : last + 1]
+            self.endRemoveRows()
+        self._arrange(rows, start, start + len(wanted), known)
+
+    def _arrange(self, rows: list[Row], start: int, end: int, known: set[int]) -> None:
+        """Insert the rows from `start` to `end` that are not known, and move the others."""
+        at, num_moves = start, 0
+        while at < end:
+            if at < len(self._rows) and self._rows[at] is rows[at]:
+                at += 1
+            elif id(rows[at]) not in known:
+                stop = at
+                while stop < end and id(rows[stop]) not in known:
+                    stop += 1
+                self.beginInsertRows(NO_PARENT, at, stop - 1)
+                self._rows[at:at] = rows[at:stop]
+                self.endInsertRows()
+                at = stop
+            elif num_moves < MANY:
+                self._move(rows, at)
+                num_moves += 1
+            else:
+                self._reset(rows)
+                return
+
+    def _reset(self, rows: list[Row]) -> None:
+        self.beginResetModel()
+        self._rows = list(rows)
+        self.endResetModel()
+
+    def _replace_changed(self, start: int, end: int, wanted: list[Row]) -> None:
+        """Replace the old rows from `start` to `end` whose identity now has another value."""
+        ids = set(map(id, wanted))
+        stale = {
+            row.key: at for at, row in enumerate(self._rows[start:end], start) if id(row) not in ids
+        }
+        known = set(map(id, self._rows[start:end]))
+        for row in wanted:
+            at = stale.get(row.key) if id(row) not in known else None
+            if at is not None:
+                before, self._rows[at] = self._rows[at], row
+                if before != row:
+                    self.dataChanged.emit(self.index(at), self.index(at))
+
+    def _move(self, rows: list[Row], at: int) -> None:
+        """Move one known row, so that the old row at index `at` and the wanted one come closer.
+
+        If the next old row is the wanted one, the old row here belongs further down. Otherwise bring
+        the wanted row up.
+        """
+        if at + 1 < len(self._rows) and self._rows[at + 1] is rows[at]:
+            row = self._rows[at]
+            below = next(to for to in range(at + 1, len(rows)) if rows[to] is row)
+            # New rows that are inserted later do not count.
+            known = set(map(id, self._rows))
+            to = at + sum(id(one) in known for one in rows[at:below]) + 1
+            self.beginMoveRows(NO_PARENT, at, at, NO_PARENT, to)
+            self._rows.insert(to - 1, self._rows.pop(at))
             self.endMoveRows()
-        if self._rows[at] != row:
-            self._rows[at] = row
-            self.dataChanged.emit(self.index(at), self.index(at))
+            return
+        found = next(one for one in range(at, len(self._rows)) if self._rows[one] is rows[at])
+        self.beginMoveRows(NO_PARENT, found, found, NO_PARENT, at)
+        self._rows.insert(at, self._rows.pop(found))
+        self.endMoveRows()
 
     def set_activity(self, conversation_id: ConversationId, activity: str) -> None:
         """Set the activity text of a conversation. Emit dataChanged only if the text has changed.
@@ -253,33 +292,19 @@ def dragged_chats(data: QMimeData) -> list[ConversationId]:
     return [ConversationId(one) for one in text.split("\n") if one]
 
 
-def _identity(row: Row) -> str:
-    match row:
-        case ListHeading():
-            return f"# {row.text}"
-        case FolderRow():
-            return f"/ {row.folder_id}"
-        case ConversationRow():
-            return row.conversation_id
+def _num_same(one: list[Row], other: list[Row]) -> int:
+    """Return the number of rows at the start of two lists that are the same objects."""
+    pairs = enumerate(zip(one, other, strict=False))
+    shorter = min(len(one), len(other))
+    return next((at for at, (mine, theirs) in pairs if mine is not theirs), shorter)
 
 
-def _num_changes(before: list[Row], after: list[Row]) -> int:
-    """Return about how many rows must come, go or move to turn one list into the other."""
-    old, new = [_identity(row) for row in before], [_identity(row) for row in after]
-    old_set, new_set = set(old), set(new)
-    kept_old = [one for one in old if one in new_set]
-    kept_new = [one for one in new if one in old_set]
-    moved = sum(was != now for was, now in zip(kept_old, kept_new, strict=True))
-    # A single row that moves far shifts the rows between. These are no changes.
-    if moved > MANY and _is_one_move(kept_old, kept_new):
-        moved = 1
-    return len(old_set ^ new_set) + moved
-
-
-def _is_one_move(old: list[str], new: list[str]) -> bool:
-    """Return True if the lists are equal without one entry."""
-    first = next(at for at, one in enumerate(old) if one != new[at])
-    for moved in (old[first], new[first]):
-        if [one for one in old if one != moved] == [one for one in new if one != moved]:
-            return True
-    return False
+def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+    """Return the ranges of consecutive numbers in a sorted list, as (first, last)."""
+    runs: list[tuple[int, int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = runs[-1][0], number
+        else:
+            runs.append((number, number))
+    return runs

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
+from operator import attrgetter
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
@@ -45,71 +46,88 @@ class ListState:
     """The values that the rows show beside the stored conversations."""
 
     now: float  # Unix seconds
-    # Function that returns the text at the right while an answer is written.
-    activity: Callable[[ConversationId], str] = lambda _id: ""
+    # Texts at the right of the conversations whose answer is being written.
+    activity: Mapping[ConversationId, str] = field(default_factory=dict[ConversationId, str])
     unseen: frozenset[ConversationId] = frozenset()
     closed: frozenset[str] = frozenset()  # ids of the closed folders
 
 
 class RowMaker:
-    """Makes the rows of the sidebar. A row whose conversation is unchanged is the same object."""
+    """Makes the rows of the sidebar. A row that has not changed is the same object as before."""
 
     def __init__(self) -> None:
-        self._made: dict[ConversationId, ConversationRow] = {}
+        # Rows by identity, and the summary of each conversation's row. A deleted conversation keeps
+        # its row here, because it may be restored.
+        self._made: dict[str, Row] = {}
+        self._summaries: dict[ConversationId, ConversationSummary] = {}
 
     def rows(self, arranged: Arrangement, state: ListState) -> list[Row]:
         """Return the rows of the conversations that are not archived."""
-        made, self._made = self._made, {}
-        row = _Rows(state, made, self._made)
         rows: list[Row] = []
         if arranged.pinned:
-            rows.append(ListHeading(words.PINNED))
-            rows.extend(row.of(one) for one in arranged.pinned)
+            rows.append(self._same(ListHeading(words.PINNED)))
+            rows += self._of(arranged.pinned, state)
         if arranged.folders:
-            rows.append(ListHeading(words.FOLDERS))
+            rows.append(self._same(ListHeading(words.FOLDERS)))
         for folder, chats in arranged.folders:
             is_open = folder.folder_id not in state.closed
             rows.append(FolderRow(folder.folder_id, folder.name, folder.color, len(chats), is_open))
             if is_open:
-                rows.extend(row.of(one, folder.folder_id) for one in chats)
-        rows.extend(_in_sections(arranged, row, state.now))
+                rows += self._of(chats, state, folder.folder_id)
+        for heading, chats in _sections(arranged, state.now):
+            rows.append(self._same(ListHeading(heading)))
+            rows += self._of(chats, state)
         return rows
 
     def archived_rows(
         self, archived: Sequence[ConversationSummary], order: ChatOrder, state: ListState
     ) -> list[Row]:
         """Return the rows of the archived conversations, under one heading."""
-        made, self._made = self._made, {}
-        row = _Rows(state, made, self._made)
         chats = sort_chats(archived, order)
-        return [ListHeading(words.ARCHIVED_HEADING), *(row.of(one) for one in chats)]
+        return [self._same(ListHeading(words.ARCHIVED_HEADING)), *self._of(chats, state)]
+
+    def _of(
+        self,
+        summaries: Iterable[ConversationSummary],
+        state: ListState,
+        folder_id: FolderId | None = None,
+    ) -> Iterator[Row]:
+        """Yield the rows of conversations. Most of them are unchanged, which two comparisons show."""
+        made, known = self._made, self._summaries
+        moving = state.activity.keys() | state.unseen
+        for summary in summaries:
+            conversation_id = summary.conversation_id
+            if known.get(conversation_id) is summary and conversation_id not in moving:
+                row = made.get(conversation_id)
+                if row is not None and _is_still(row, folder_id):
+                    yield row
+                    continue
+            known[conversation_id] = summary
+            yield self._same(
+                ConversationRow(
+                    conversation_id,
+                    summary.title,
+                    state.activity.get(conversation_id, ""),
+                    conversation_id in state.unseen,
+                    summary.keep_ready,
+                    folder_id,
+                    summary.placement.pinned,
+                )
+            )
+
+    def _same(self, row: Row) -> Row:
+        """Return the row, or the one that was made before if it is equal."""
+        known = self._made.get(row.key)
+        if known != row:
+            self._made[row.key] = known = row
+        assert known is not None
+        return known
 
 
-@dataclass(slots=True)
-class _Rows:
-    """The rows of the present list by conversation, and those of the list before."""
-
-    state: ListState
-    before: Mapping[ConversationId, ConversationRow]
-    made: dict[ConversationId, ConversationRow]
-
-    def of(
-        self, summary: ConversationSummary, folder_id: FolderId | None = None
-    ) -> ConversationRow:
-        row = ConversationRow(
-            summary.conversation_id,
-            summary.title,
-            self.state.activity(summary.conversation_id),
-            summary.conversation_id in self.state.unseen,
-            summary.keep_ready,
-            folder_id,
-            summary.placement.pinned,
-        )
-        known = self.before.get(summary.conversation_id)
-        if known is not None and known == row:
-            row = known
-        self.made[summary.conversation_id] = row
-        return row
+def _is_still(row: Row, folder_id: FolderId | None) -> bool:
+    """Return True if a row shows no activity and is in this folder."""
+    assert isinstance(row, ConversationRow)
+    return row.folder_id == folder_id and not row.activity and not row.unseen
 
 
 def arrange(
@@ -147,9 +165,9 @@ def sort_chats(
 ) -> list[ConversationSummary]:
     match order:
         case ChatOrder.RECENT:
-            return sorted(summaries, key=lambda one: -one.updated_at)
+            return sorted(summaries, key=attrgetter("updated_at"), reverse=True)
         case ChatOrder.CREATED:
-            return sorted(summaries, key=lambda one: -one.created_at)
+            return sorted(summaries, key=attrgetter("created_at"), reverse=True)
         case ChatOrder.TITLE:
             return sorted(summaries, key=lambda one: (title_key(one.title), -one.updated_at))
 
@@ -174,26 +192,24 @@ def heading_of(day: date, today: date) -> str:
     return window.month(day.month, None if day.year == today.year else day.year)
 
 
-def _in_sections(arranged: Arrangement, row: _Rows, now: float) -> list[Row]:
-    """Return the rows of the conversations in no other group, in sections by their day."""
-    rows: list[Row] = []
+def _sections(arranged: Arrangement, now: float) -> list[tuple[str, Sequence[ConversationSummary]]]:
+    """Return the conversations in no other group under headings: by their day, or all together."""
+    chats = arranged.others
     if arranged.order is ChatOrder.TITLE:
-        if arranged.others:
-            rows.append(ListHeading(words.ALL_CHATS))
-        rows.extend(row.of(one) for one in arranged.others)
-        return rows
+        return [(words.ALL_CHATS, chats)] if chats else []
+    sections: list[tuple[str, list[ConversationSummary]]] = []
     today = _day(now)
     start = math.inf  # Unix time at which the present section begins
     is_created = arranged.order is ChatOrder.CREATED
-    for summary in arranged.others:
+    for summary in chats:
         seconds = summary.created_at if is_created else summary.updated_at
         # Most rows need this comparison only. Finding the day takes longer than all the rest.
         if seconds < start:
             day = _day(seconds)
             start = datetime.combine(_first_day(day, today), datetime.min.time()).timestamp()
-            rows.append(ListHeading(heading_of(day, today)))
-        rows.append(row.of(summary))
-    return rows
+            sections.append((heading_of(day, today), []))
+        sections[-1][1].append(summary)
+    return [*sections]
 
 
 def _first_day(day: date, today: date) -> date:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.viewmodels import figures
-from app.words import several as words
+from app.words import several as words, units
 from engine.hosts.checking import HostCheck
 from engine.hosts.hostfile import Hosts
 from engine.types import StagePhase, StageState
@@ -71,7 +71,9 @@ def _checked_row(check: HostCheck) -> MacRow:
         return MacRow(name=check.name, text=str(check.problem), is_problem=True)
     link = ""
     if check.round_trip_ms is not None:
-        link = words.link(kind=check.link, round_trip=f"{check.round_trip_ms:.1f} ms")
+        link = words.link(
+            kind=check.link, round_trip=units.milliseconds(f"{check.round_trip_ms:.1f}")
+        )
     text = words.checked(memory=figures.file_size(check.memory_bytes), link=link)
     return MacRow(name=check.name, text=f"{text}. {check.note}" if check.note else text)
 

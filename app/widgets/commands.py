@@ -30,6 +30,8 @@ class CommandId(StrEnum):
     IMPORT = "import"
     EXPORT = "export"
     EXPORT_ALL = "export-all"
+    SAVE_PDF = "save-pdf"
+    PRINT = "print"
     SETTINGS = "settings"
     CLOSE = "close"
     QUIT = "quit"
@@ -43,6 +45,7 @@ class CommandId(StrEnum):
     FIND_NEXT = "find-next"
     FIND_PREVIOUS = "find-previous"
     SEARCH = "search"
+    SWITCHER = "switcher"
     SIDEBAR = "sidebar"
     ARCHIVED = "archived"
     BY_ACTIVITY = "by-activity"
@@ -134,6 +137,7 @@ COMMANDS = (
     MenuCommand(
         id=CommandId.NEW_FOLDER, text=words.NEW_FOLDER, menu=MenuName.FILE, keys="Ctrl+Shift+N"
     ),
+    MenuCommand(id=CommandId.SWITCHER, text=words.SWITCHER, menu=MenuName.FILE, keys="Ctrl+K"),
     MenuCommand(
         id=CommandId.ATTACH,
         text=attachments.ATTACH,
@@ -144,6 +148,8 @@ COMMANDS = (
     MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
     MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
     MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
+    MenuCommand(id=CommandId.SAVE_PDF, text=words.SAVE_PDF, menu=MenuName.FILE),
+    MenuCommand(id=CommandId.PRINT, text=words.PRINT, menu=MenuName.FILE, keys=Keys.Print),
     MenuCommand(
         id=CommandId.SETTINGS,
         text=words.SETTINGS,

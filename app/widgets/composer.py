@@ -127,6 +127,7 @@ class Composer(QWidget):
         inner.setContentsMargins(Space.L, Space.M + Space.HAIR, Space.S, Space.S)
         inner.setSpacing(Space.XS)
         inner.addWidget(self.files)
+        self.files.setContentsMargins(0, 0, Space.S, Space.S)
         inner.addWidget(self.edit)
         inner.addLayout(row)
         centre = QHBoxLayout()

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QStandardPaths, Qt
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
 
+from app.controllers.printing import PageDocument, page_layout
+from app.conversation.tree import Conversation
 from app.exchange.importing import Unreadable
 from app.words import attachments, commands, dialogs as words, exchange, several, window
 from engine.types import Problem
@@ -98,6 +100,24 @@ def ask_where_to_export(
 
     dialog.fileSelected.connect(on_selected)
     dialog.open()
+
+
+def ask_to_print(parent: QWidget, conversation: Conversation) -> None:
+    """Show the print dialog of the system, and print a conversation."""
+    # Imported here because few starts of the app print, and the import loads a library.
+    from PySide6.QtPrintSupport import QPrintDialog, QPrinter  # noqa: PLC0415
+
+    printer = QPrinter(QPrinter.PrinterMode.HighResolution)
+    printer.setPageLayout(page_layout())
+    printer.setDocName(conversation.title)
+    dialog = QPrintDialog(printer, parent)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+
+    def on_accepted() -> None:
+        PageDocument(conversation).print_(printer)
+
+    dialog.accepted.connect(on_accepted)
+    QDialog.open(dialog)  # QPrintDialog.open() has other parameters
 
 
 def ask_for_imports(parent: QWidget, on_chosen: Callable[[list[Path]], object]) -> None:

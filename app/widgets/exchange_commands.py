@@ -11,7 +11,12 @@ from app.controllers.origin import Origin
 from app.conversation.tree import Conversation
 from app.exchange.documents import to_markdown
 from app.exchange.exporting import file_name
-from app.widgets.dialogs import ask_for_imports, ask_where_to_export
+from app.widgets.dialogs import (
+    ask_for_imports,
+    ask_to_print,
+    ask_where_to_export,
+    ask_where_to_save,
+)
 from app.words import exchange as words
 from engine.types import ConversationId
 
@@ -45,6 +50,17 @@ class ExchangeCommands:
             ".md",
             lambda path: self._core.exports.export_one(path, conversation),
         )
+
+    def save_pdf(self) -> None:
+        conversation = self._shown
+        ask_where_to_save(
+            self._window,
+            f"{file_name(conversation.title)}.pdf",
+            lambda path: self._core.exports.save_pdf(path, conversation),
+        )
+
+    def print_chat(self) -> None:
+        ask_to_print(self._window, self._shown)
 
     def export_all(self) -> None:
         chats = [one.conversation_id for one in self._core.library.all_summaries]

@@ -27,7 +27,7 @@ from app.widgets.icon_button import IconButton
 from app.widgets.menu import Menu, pop_up
 from app.words import attachments as words
 
-_WIDTH, _HEIGHT = 224, 44
+_WIDTH, _HEIGHT = 272, 44
 _ICON = 18
 _MAX_ROWS = 3
 
@@ -85,10 +85,10 @@ class FileChip(QAbstractButton):
         self._theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
         left = icon.right() + Space.S
         width = self.close_button.x() - left
-        self._paint_line(painter, Type.UI, colors.text, QRectF(left, 5, width, 18), chip.name)
-        details = QRectF(left, 22, width, 16)
+        name, details = QRectF(left, 5, width, 18), QRectF(left, 22, width, 16)
+        self._paint_line(painter, Type.UI, colors.text, name, chip.name)
         self._paint_line(painter, Type.SMALL, colors.secondary, details, chip.details)
-        if chip.share is not None and chip.share < 1:
+        if chip.share is not None and 0 < chip.share < 1:
             self._paint_bar(painter, box, chip.share)
 
     def _paint_line(
@@ -98,7 +98,9 @@ class FileChip(QAbstractButton):
         font.setPixelSize(style.size)
         painter.setFont(font)
         painter.setPen(QColor(color))
-        shown = QFontMetricsF(font).elidedText(text, Qt.TextElideMode.ElideMiddle, rect.width())
+        # The end of a file's name tells its kind.
+        mode = Qt.TextElideMode.ElideMiddle if style is Type.UI else Qt.TextElideMode.ElideRight
+        shown = QFontMetricsF(font).elidedText(text, mode, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, shown)
 
     def _paint_bar(self, painter: QPainter, box: QRectF, share: float) -> None:

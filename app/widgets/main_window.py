@@ -65,6 +65,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
+from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, diagnostics, hub, window as words
@@ -104,6 +105,7 @@ class MainWindow(QMainWindow):
         self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
+        self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
@@ -224,6 +226,8 @@ class MainWindow(QMainWindow):
             CommandId.IMPORT: self._exchange.import_chats,
             CommandId.EXPORT: self._exchange.export_chat,
             CommandId.EXPORT_ALL: self._exchange.export_all,
+            CommandId.SAVE_PDF: self._exchange.save_pdf,
+            CommandId.PRINT: self._exchange.print_chat,
             CommandId.SETTINGS: self._open_settings,
             CommandId.CLOSE: self._close_active,
             CommandId.QUIT: self._quitting.quit,
@@ -237,6 +241,7 @@ class MainWindow(QMainWindow):
             CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SEARCH: self._search,
+            CommandId.SWITCHER: lambda: self.switching.open(),  # noqa: PLW0108 (created later)
             CommandId.SIDEBAR: self._toggle_sidebar,
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),
@@ -417,6 +422,8 @@ class MainWindow(QMainWindow):
             (CommandId.COPY_LAST, transcript.has_messages),
             (CommandId.COPY_CHAT, transcript.has_messages),
             (CommandId.EXPORT, transcript.has_messages),
+            (CommandId.SAVE_PDF, transcript.has_messages),
+            (CommandId.PRINT, transcript.has_messages),
             (CommandId.EXPORT_ALL, core.library.num_listed > 0),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),

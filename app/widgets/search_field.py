@@ -12,7 +12,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
-from app.words import window as words
+from app.words import search, window as words
 
 
 class _Field(LineField):
@@ -36,7 +36,7 @@ class _Field(LineField):
 
 
 class SearchField(QWidget):
-    """A text field, and a button at its right while it has text."""
+    """A text field, and two buttons at its right while it has text."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -46,10 +46,13 @@ class SearchField(QWidget):
         self.edit.setFixedHeight(Size.CONTROL)
         self.clear_button = IconButton(theme, Icon.CLOSE, words.CLEAR_SEARCH, self)
         self.clear_button.hide()
+        self.filter_button = IconButton(theme, Icon.FILTER, search.FILTERS, self)
+        self.filter_button.hide()
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.S + Space.HAIR, 0, Space.S + Space.HAIR, Space.S)
         layout.setSpacing(Space.XS)
         layout.addWidget(self.edit, 1)
+        layout.addWidget(self.filter_button)
         layout.addWidget(self.clear_button)
         self.edit.textChanged.connect(self._on_changed)
         self.clear_button.clicked.connect(self.edit.ended)
@@ -61,3 +64,4 @@ class SearchField(QWidget):
 
     def _on_changed(self, text: str) -> None:
         self.clear_button.setVisible(bool(text))
+        self.filter_button.setVisible(bool(text))

@@ -73,7 +73,10 @@ class SeveralPage(SettingsPage):
         self.file.setText(name or words.NO_FILE)
         self.file.setToolTip(path)
         hosts, checks, stages = several.hosts, several.checks, several.stages
-        self.macs.show_rows(mac_rows(hosts, checks, stages, is_checking=several.is_checking))
+        rows = mac_rows(hosts, checks, stages, is_checking=several.is_checking)
+        if several.problem is not None:
+            rows = (MacRow(name="", text=str(several.problem), is_problem=True), *rows)
+        self.macs.show_rows(rows)
         shown = parts(checks, stages)
         self.bar.show_parts(shown)
         self.bar.setVisible(bool(shown))
@@ -98,7 +101,8 @@ class _Macs(QWidget):
     @property
     def text(self) -> str:
         """The names and the sentences, one Mac a line."""
-        return "\n".join(f"{row.name}: {row.text}" for row in self._rows or ())
+        rows = self._rows or ()
+        return "\n".join(f"{row.name}: {row.text}" if row.name else row.text for row in rows)
 
     def show_rows(self, rows: tuple[MacRow, ...]) -> None:
         if rows == self._rows:

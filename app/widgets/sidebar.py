@@ -29,6 +29,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.list_menus import ListMenus
 from app.widgets.memory_line import MemoryLine
 from app.widgets.search_field import SearchField
+from app.widgets.search_filters import SearchFilters
 from app.widgets.search_results import SearchResults
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
@@ -69,6 +70,7 @@ class Sidebar(QWidget):
         self._rows = ConversationsModel(self)
         self._search = core.search
         self.search = SearchField(theme, self)
+        self.filters = SearchFilters(theme, core, self.search.filter_button, self)
         self.list = ConversationList(theme, self._rows, self)
         self.menus = ListMenus(self.list, core)
         self.results = SearchResults(theme, self)
@@ -158,6 +160,7 @@ class Sidebar(QWidget):
         layout.setSpacing(0)
         layout.addWidget(header)
         layout.addWidget(self.search)
+        layout.addWidget(self.filters)
         layout.addWidget(self.list, 1)
         layout.addWidget(self.results, 1)
         layout.addWidget(self.nothing_found, 1)
@@ -207,7 +210,7 @@ class Sidebar(QWidget):
         library = self._library
         state = ListState(
             now=self._origin.now(),
-            activity=library.activity,
+            activity=library.activities,
             unseen=library.unseen,
             closed=self._organiser.closed_folders,
         )
@@ -237,6 +240,7 @@ class Sidebar(QWidget):
         self._search.open(row.conversation_id, row.node_id)
 
     def _end_search(self) -> None:
+        self._search.end()
         self.search.edit.clear()
         self.search_ended.emit()
 

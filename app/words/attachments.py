@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Final
 
 UNNAMED: Final = "Untitled"
@@ -27,57 +26,32 @@ BAD_PAGES: Final = "The file has none of these pages."
 SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
 
-class Refused(StrEnum):
-    """The reasons why a file is not attached."""
-
-    MISSING = "missing"
-    UNREADABLE = "unreadable"
-    FOLDER = "folder"
-    LINK = "link"
-    NO_FILE = "no_file"
-    EMPTY = "empty"
-    BINARY = "binary"
-    ENCODING = "encoding"
-    IMAGE = "image"
-    SOUND = "sound"
-    ARCHIVE = "archive"
-    OFFICE = "office"
-    OLD_OFFICE = "old_office"
-    RICH_TEXT = "rich_text"
-    DAMAGED = "damaged"
-    ENCRYPTED = "encrypted"
-    SCANNED = "scanned"
-    TOO_LARGE = "too_large"
-    TOO_COMPLEX = "too_complex"
-    STOPPED = "stopped"
-
-
-# Sentences that begin with the name of the file.
+# Sentences that begin with the name of the file. The keys are the values of extraction.Refused.
 _SENTENCES: Final = {
-    Refused.MISSING: "no longer exists.",
-    Refused.UNREADABLE: "can’t be read. Check its permissions.",
-    Refused.FOLDER: "is a folder. Attach the files in it.",
-    Refused.LINK: "is a link. Attach the file that it points to.",
-    Refused.NO_FILE: "is not a file.",
-    Refused.EMPTY: "contains no text.",
-    Refused.BINARY: "contains no text that can be read.",
-    Refused.ENCODING: "has an unknown text encoding. Save it as UTF-8, then attach it.",
-    Refused.IMAGE: "is an image. Models here read text only: describe it, or paste its text.",
-    Refused.SOUND: "is a recording. Models here read text only: attach its transcript.",
-    Refused.ARCHIVE: "is an archive. Unpack it, then attach the files in it.",
-    Refused.OFFICE: "can’t be read in this format. Save it as PDF, CSV or plain text.",
-    Refused.OLD_OFFICE: "is an old or protected Office file. Save it as .docx or PDF without a password.",
-    Refused.RICH_TEXT: "is rich text. Save it as .docx or as plain text.",
-    Refused.DAMAGED: "is damaged. Open it in its own app and save it again.",
-    Refused.ENCRYPTED: "is password-protected. Save a copy without the password.",
-    Refused.SCANNED: "contains pictures of pages, not text. Run text recognition on it first.",
-    Refused.TOO_LARGE: "is too large. Attach a part of it.",
-    Refused.TOO_COMPLEX: "takes too much time or memory to read. Save it as plain text.",
-    Refused.STOPPED: "was not attached.",
+    "missing": "no longer exists.",
+    "unreadable": "can’t be read. Check its permissions.",
+    "folder": "is a folder. Attach the files in it.",
+    "link": "is a link. Attach the file that it points to.",
+    "no_file": "is not a file.",
+    "empty": "contains no text.",
+    "binary": "contains no text that can be read.",
+    "encoding": "has an unknown text encoding. Save it as UTF-8, then attach it.",
+    "image": "is an image. Models here read text only: describe it, or paste its text.",
+    "sound": "is a recording. Models here read text only: attach its transcript.",
+    "archive": "is an archive. Unpack it, then attach the files in it.",
+    "office": "can’t be read in this format. Save it as PDF, CSV or plain text.",
+    "old_office": "is an old or protected Office file. Save it as .docx or PDF without a password.",
+    "rich_text": "is rich text. Save it as .docx or as plain text.",
+    "damaged": "is damaged. Open it in its own app and save it again.",
+    "encrypted": "is password-protected. Save a copy without the password.",
+    "scanned": "contains pictures of pages, not text. Run text recognition on it first.",
+    "too_large": "is too large. Attach a part of it.",
+    "too_complex": "takes too much time or memory to read. Save it as plain text.",
+    "stopped": "was not attached.",
 }
 
 
-def refused(name: str, why: Refused) -> str:
+def refused(name: str, why: str) -> str:
     return f"“{name}” {_SENTENCES[why]}"
 
 

@@ -140,13 +140,13 @@ def settings_kept(name: str) -> str:
     return f"Rejoinder starts with its defaults and kept the file as {name}."
 
 
-def rescued(*, missing: int, garbled: int, nameless: int, backup: str, kept: str) -> str:
+def rescued(lost: str, *, garbled: int, nameless: int, backup: str, kept: str) -> str:
     """Return what a rescue could not save, and where the damaged file is.
 
-    garbled: number of messages with unreadable characters. backup: file name of the backup that
-    added rows, or an empty string.
+    lost: result of lost_messages() or lost_unknown(). garbled: number of messages with unreadable
+    characters. backup: file name of the backup that added rows, or an empty string.
     """
-    parts = [f"{_count(missing, 'message')} {'are' if missing > 1 else 'is'} missing"]
+    parts = [lost]
     if garbled:
         parts.append(f"{_count(garbled, 'message')} {'have' if garbled > 1 else 'has'} gaps")
     if nameless:
@@ -154,6 +154,15 @@ def rescued(*, missing: int, garbled: int, nameless: int, backup: str, kept: str
     if backup:
         parts.append(f"some messages come from {backup}")
     return f"{', '.join(parts)}, and the damaged file is kept as {kept}."
+
+
+def lost_messages(number: int) -> str:
+    return f"{_count(number, 'message')} {'are' if number > 1 else 'is'} missing"
+
+
+def lost_unknown(saved: int) -> str:
+    were = "were" if saved > 1 else "was"
+    return f"{_count(saved, 'message')} {were} saved, others may be missing"
 
 
 def kept_aside(kept: str) -> str:

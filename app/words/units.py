@@ -19,7 +19,7 @@ def tokens_per_second(rate: str) -> str:
     return f"{rate} tok/s"
 
 
-def milliseconds(number: int) -> str:
+def milliseconds(number: int | str) -> str:
     return f"{number} ms"
 
 

@@ -91,7 +91,7 @@ def _check(
 def _checked(
     stage: StageProcess, host: Host, model: Path | None, folder: Mapping[str, Any] | None
 ) -> HostCheck:
-    stage.order(Line.SETUP, ips=host.ips)
+    stage.order(Line.SETUP, ips=host.ips, config=None)
     stage.facts = facts = _next_line(stage, Line.HERE)
     own = version("rejoinder")
     if facts["version"] != own:

@@ -18,6 +18,10 @@ class StagesError(TryAgainError):
     advice = "Choose Start Again."
 
 
+class PeerLostError(StagesError):
+    """The connection to another stage broke. Only a stage raises this error."""
+
+
 def _problem(title: str, cause: str, advice: str, details: str = "") -> Problem:
     return Problem(title=title, cause=cause, advice=advice, details=details)
 

@@ -8,7 +8,6 @@ weights would read hundreds of gigabytes. A host may lack the files of other sta
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,16 +27,7 @@ def describe(path: Path) -> dict[str, Any]:
         "config": _hash(path / _CONFIG),
         "index": _hash(path / _INDEX),
         "sizes": sizes,
-        "layers": _num_layers(path / _CONFIG),
     }
-
-
-def _num_layers(path: Path) -> int:
-    try:
-        config = json.loads(path.read_bytes())
-        return config.get("text_config", config)["num_hidden_layers"]
-    except Exception:
-        return 0
 
 
 def _hash(path: Path) -> str:

@@ -2,8 +2,9 @@
 
 A thread of this process reads the lines of all stages (lines.py):
 
-    setup -> here         every stage runs, and has chosen free ports
+    setup -> here, up     every stage runs, has chosen free ports, and has imported its libraries
     look  -> folder       the same model folder on every host (with more than one stage)
+    plan  -> plan         rank 0 divides the layers
     join  -> ready        the group is formed, and the weights are in memory
 
 The first fault ends all stages: a process that ended, 10 s without a sign of life, or two minutes
@@ -31,16 +32,20 @@ from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
 from engine.hosts.lines import Line
 from engine.hosts.process import StageProcess, stage_command
-from engine.hosts.wire import encode
+from engine.hosts.wire import decode, encode
 from engine.types import Problem, StagePhase, StageState
 
 log = logging.getLogger(__name__)
+
+# Share of a machine's memory that a model may take. macOS gives a GPU about three quarters.
+_GIVEN = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits of time for the stages, in seconds."""
 
+    start_s: float = 11.0  # from the start to the first line
     silent_s: float = 10.0  # without a line: a stage writes two a second
     join_s: float = 60.0  # from `join` to the first report of the weights
     progress_s: float = 120.0  # without a pass or a part of the weights, while there is work
@@ -94,6 +99,16 @@ class Group:
         self._thread = threading.Thread(target=self._run, name="stages", daemon=True)
         self._thread.start()
 
+    def note_loading(self, loaded_bytes: int, total_bytes: int) -> None:
+        """Take the progress of rank 0, which its engine reports, also as that of its stage."""
+        first = self._stages[0]
+        first.loaded_bytes, first.total_bytes = loaded_bytes, total_bytes
+        self._progressed = time.monotonic()
+
+    def note_loaded(self) -> None:
+        """Take rank 0 as ready, because its engine has loaded the model."""
+        self._stages[0].phase = StagePhase.READY
+
     def keep_awake(self, *, on: bool) -> None:
         """Keep the machines from sleeping, or no longer."""
         for stage in list(self._stages):
@@ -146,7 +161,7 @@ class Group:
             self._stages.append(stage)
             stage.heard = time.monotonic()
             self._selector.register(stage.output, selectors.EVENT_READ, stage)
-            stage.order(Line.SETUP, ips=host.ips)
+            stage.order(Line.SETUP, ips=host.ips, config=encode(self._config))
             # Rank 0 has its own descriptor. With another one here, its end would not close the pair.
             self._far_end.close()
         return None
@@ -208,27 +223,22 @@ class Group:
         match kind:
             case Line.HERE:
                 return self._on_here(stage, fields)
+            case Line.UP:
+                stage.is_up = True
+                return self._prepare()
             case Line.FOLDER:
                 stage.folder = fields
-                return self._on_folder(stage)
-            case Line.LOADING:
-                self._progressed = time.monotonic()
-                stage.loaded_bytes, stage.total_bytes = fields["done"], fields["total"]
-            case Line.READY:
-                self._progressed = time.monotonic()
-                stage.phase, stage.num_layers = StagePhase.READY, fields["num_layers"]
-                stage.loaded_bytes = stage.total_bytes = fields["weight_bytes"]
-            case Line.ALIVE:
-                if fields.get("passes") != stage.alive.get("passes"):
-                    self._progressed = time.monotonic()
-                stage.alive = fields
+                return self._prepare()
+            case Line.PLAN:
+                return self._on_plan(fields)
             case Line.WAKE:
                 for other in self._stages[1:]:
                     other.order(Line.GO)
             case Line.PROBLEM:
                 return self._on_problem(stage, fields)
             case _:
-                pass
+                if stage.note(kind, fields):
+                    self._progressed = time.monotonic()
         return None
 
     def _on_here(self, stage: StageProcess, fields: dict[str, Any]) -> Problem | None:
@@ -241,22 +251,42 @@ class Group:
                 one.order(Line.LOOK, path=self.path)
         return None
 
-    def _on_folder(self, stage: StageProcess) -> Problem | None:
-        folders = [one.folder for one in self._stages]
-        own = folders[0]
-        if stage.folder is None or own is None or None in folders:
+    def _prepare(self) -> Problem | None:
+        """Once all stages are up with the same folder, ask for the plan."""
+        own = self._stages[0].folder
+        if not all(one.is_up and one.folder for one in self._stages):
             return None
         for one in self._stages[1:]:
+            assert own is not None
             assert one.folder is not None
             differs = difference(own, one.folder, self.path)
             if differs:
                 return faults.other_folder(one.host, differs)
-        self._join()
+        self._ask_for_plan()
         return None
 
-    def _join(self) -> None:
-        count, layers = len(self._stages), (self._stages[0].folder or {})["layers"]
-        split = [layers // count + (n < layers % count) for n in range(count)]
+    def _ask_for_plan(self) -> None:
+        """Let rank 0 divide the model by the memory of the hosts: that takes mlx."""
+        if len(self._stages) == 1:
+            self._join([1])
+            return
+        num_local = sum(stage.host.is_local for stage in self._stages)
+        free = [
+            round(stage.facts["total"] * _GIVEN) // (num_local if stage.host.is_local else 1)
+            for stage in self._stages
+        ]
+        self._stages[0].order(Line.PLAN, path=self.path, free=free)
+
+    def _on_plan(self, fields: dict[str, Any]) -> Problem | None:
+        if "problem" in fields:
+            return decode(Problem, fields["problem"])
+        for stage, num_bytes in zip(self._stages, fields["bytes"], strict=True):
+            stage.total_bytes = num_bytes
+        self._join(fields["layers"])
+        return None
+
+    def _join(self, split: list[int]) -> None:
+        """Give each stage its job. `split` has the number of layers of each rank."""
         addresses = [
             [
                 _address(ip, port)
@@ -266,18 +296,19 @@ class Group:
         ]
         self._joined = self._progressed = time.monotonic()
         for stage in self._stages:
-            stage.phase = StagePhase.LOADING
+            stage.phase, stage.num_layers = StagePhase.LOADING, split[stage.rank]
             stage.order(
                 Line.JOIN,
                 rank=stage.rank,
                 path=self.path,
                 layers=split,
                 addresses=addresses,
-                config=encode(self._config),
                 socket=self._far_descriptor if stage.rank == 0 else None,
             )
 
     def _on_problem(self, stage: StageProcess, fields: dict[str, Any]) -> Problem | None:
+        if self._is_ending:
+            return None
         if fields["has_lost_peer"]:
             stage.has_lost_peer = True
             self._lost = self._lost or time.monotonic()
@@ -290,11 +321,17 @@ class Group:
         """Return the problem of a limit that was exceeded, or None."""
         limits = self._limits
         for stage in self._stages:
-            if now - stage.heard > limits.silent_s and not stage.has_ended:
-                self._end_unreachable(stage)
-                is_new = stage.phase is StagePhase.STARTING
-                report = faults.never_came if is_new else faults.silent
-                return report(stage.host, limits.silent_s)
+            is_new = stage.phase is StagePhase.STARTING
+            limit_s = limits.start_s if is_new else limits.silent_s
+            silent_s = now - stage.heard
+            if silent_s < limit_s or stage.has_ended:
+                continue
+            # A process of this machine that is not stopped may wait for a busy processor.
+            if silent_s < 3 * limit_s and stage.is_scheduled:
+                continue
+            self._end_unreachable(stage)
+            report = faults.never_came if is_new else faults.silent
+            return report(stage.host, silent_s)
         if self._lost is not None and now - self._lost > limits.blame_s:
             return self._blame_link()
         return self._without_progress(now)
@@ -302,7 +339,7 @@ class Group:
     def _without_progress(self, now: float) -> Problem | None:
         limits = self._limits
         loading = [one for one in self._stages if one.phase is StagePhase.LOADING]
-        unformed = [one for one in loading if len(self._stages) > 1 and not one.total_bytes]
+        unformed = [one for one in loading if len(self._stages) > 1 and not one.loaded_bytes]
         if self._joined is not None and unformed and now - self._joined > limits.join_s:
             return faults.not_formed(unformed[-1].host, limits.join_s)
         busy_s = self._stages[0].alive.get("busy_s", 0.0)

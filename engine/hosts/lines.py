@@ -3,14 +3,16 @@
 A line is one JSON object whose field "line" names its kind:
 
     starter to stage
-        setup       the addresses of the stage's links
+        setup       the addresses of the stage's links, and the settings of the engine
         look        describe a model folder: the stage answers with `folder`
+        plan        divide the model by layers: rank 0 answers with `plan`
         join        start to work: the job, and the addresses of all stages
         echo        listen for a measurement of the link: the stage answers with its port
         go          end the rest of a follower
         awake       on or off: keep the machine from sleeping
     stage to starter
         here        the process runs: its id, the ports that it chose, its versions
+        up          the libraries are imported
         folder      a description of a model folder (folder.py)
         loading     bytes of the own weights that are in memory
         ready       the weights are in memory
@@ -40,10 +42,12 @@ class Line(StrEnum):
 
     SETUP = "setup"
     LOOK = "look"
+    PLAN = "plan"
     JOIN = "join"
     GO = "go"
     AWAKE = "awake"
     HERE = "here"
+    UP = "up"
     FOLDER = "folder"
     ECHO = "echo"
     LOADING = "loading"

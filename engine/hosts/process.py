@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+import psutil
+
 from engine.hosts.hostfile import Host
 from engine.hosts.lines import Line, LineBuffer, Tail, packed, parse
 from engine.types import StagePhase, StageState
@@ -61,6 +63,7 @@ class StageProcess:
         self.phase = StagePhase.STARTING
         self.heard = 0.0  # time of the last line, by the group's clock
         self.facts: dict[str, Any] = {}  # fields of the `here` line
+        self.is_up = False  # True: its libraries are imported
         self.folder: dict[str, Any] | None = None  # fields of the `folder` line
         self.alive: dict[str, Any] = {}  # fields of the last `alive` line
         self.num_layers = 0
@@ -80,6 +83,17 @@ class StageProcess:
             memory_bytes=self.facts.get("total", 0),
             process_bytes=self.alive.get("rss", 0),
         )
+
+    @property
+    def is_scheduled(self) -> bool:
+        """True if the stage is a process of this machine that the system lets run."""
+        if not self.host.is_local:
+            return False
+        try:
+            status = psutil.Process(self._process.pid).status()
+        except psutil.Error:
+            return False
+        return status not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE)
 
     @property
     def output(self) -> int:
@@ -115,6 +129,22 @@ class StageProcess:
             return None
         lines = [parse(line) for line in self._lines.split(chunk)]
         return iter([line for line in lines if line is not None])
+
+    def note(self, kind: Line, fields: dict[str, Any]) -> bool:
+        """Note a report of the stage. Return True if it has made progress."""
+        match kind:
+            case Line.LOADING:
+                self.loaded_bytes, self.total_bytes = fields["done"], fields["total"]
+                return True
+            case Line.READY:
+                self.phase = StagePhase.READY
+                self.loaded_bytes = self.total_bytes = fields["weight_bytes"]
+                return True
+            case Line.ALIVE:
+                before, self.alive = self.alive, fields
+                return fields["passes"] != before.get("passes")
+            case _:
+                return False
 
     def read_errors(self) -> bool:
         """Read standard error. Return False at its end."""

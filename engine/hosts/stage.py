@@ -35,6 +35,7 @@ from engine.engine import prepare_libraries
 from engine.errors import Failure, failure_of
 from engine.events import Command, Event, Shutdown
 from engine.hosts.echo import answer, listen
+from engine.hosts.faults import PeerLostError
 from engine.hosts.folder import describe
 from engine.hosts.hostfile import HostsFileError
 from engine.hosts.lines import Line, LineBuffer, LineWriter, parse
@@ -81,7 +82,8 @@ def _serve() -> NoReturn:
     try:
         stage.run()
     except BaseException as error:  # noqa: BLE001 — each error is reported and ends the process
-        stage.report(failure_of("the stage", error))
+        has_lost_peer = isinstance(error, PeerLostError)
+        stage.report(failure_of("the stage", error), has_lost_peer=has_lost_peer)
         os._exit(_FAILED)
     os._exit(0)
 
@@ -93,14 +95,16 @@ class Stage:
         self._lines = lines
         self.pulse = Pulse()
         self._setup: SimpleQueue[dict[str, Any]] = SimpleQueue()
-        self._joined: SimpleQueue[dict[str, Any]] = SimpleQueue()
+        # Orders for the main thread, the one that imports mlx.
+        self._work: SimpleQueue[tuple[Line, dict[str, Any]]] = SimpleQueue()
         self._num_passes = 0
         self._wakes = threading.Semaphore(0)  # a permit for each `go`
         self._caffeinate: subprocess.Popen[bytes] | None = None
 
     def run(self) -> None:
         """Report that the process runs, wait for the job and do it."""
-        ports = _free_ports(self._setup.get()["ips"])
+        setup = self._setup.get()
+        ports = _free_ports(setup["ips"])
         self._lines.write(
             Line.HERE,
             pid=os.getpid(),
@@ -111,19 +115,27 @@ class Stage:
             chip=_chip(),
         )
         threading.Thread(target=self._beat, name="alive", daemon=True).start()
-        job = self._joined.get()
-        config: EngineConfig = decode(EngineConfig, job["config"])
+        if setup["config"] is None:
+            threading.Event().wait()  # a check of the host: the starter ends this process
+        config: EngineConfig = decode(EngineConfig, setup["config"])
         prepare_libraries(config)
         # Imported here, so that `here` is written before mlx is imported, which takes seconds.
-        from engine.hosts.working import Process, work  # noqa: PLC0415
+        # Every stage has imported it before the group is formed: mlx waits for the other stages
+        # with Python's lock held, and no `alive` line could be written.
+        from engine.hosts.working import Process, planned, work  # noqa: PLC0415
 
+        self._lines.write(Line.UP)
+        kind, job = self._work.get()
+        if kind is Line.PLAN:
+            self._lines.write(Line.PLAN, **planned(Path(job["path"]), job["free"], config))
+            _, job = self._work.get()
         ends = None if job["socket"] is None else _open_ends(job["socket"], self.pulse)
         work(job, config, Process(self._lines, self._note_passes, self._wakes), ends)
 
     def _note_passes(self, num_passes: int) -> None:
         self._num_passes = num_passes
 
-    def report(self, failure: Failure) -> None:
+    def report(self, failure: Failure, *, has_lost_peer: bool) -> None:
         """Write why this process ends."""
         problem = failure.problem
         self._lines.write(
@@ -131,7 +143,7 @@ class Stage:
             cause=problem.cause,
             advice=problem.advice if failure.is_expected else "",
             is_out_of_memory=failure.is_out_of_memory,
-            has_lost_peer=_has_lost_peer(failure),
+            has_lost_peer=has_lost_peer,
         )
 
     # Orders of the starter
@@ -152,8 +164,8 @@ class Stage:
                 self._lines.write(Line.FOLDER, **describe(Path(fields["path"])))
             case (Line.ECHO, fields):
                 self._echo(fields["ip"], bytes.fromhex(fields["secret"]))
-            case (Line.JOIN, fields):
-                self._joined.put(fields)
+            case (Line.PLAN | Line.JOIN as kind, fields):
+                self._work.put((kind, fields))
             case (Line.GO, _):
                 self._wakes.release()
             case (Line.AWAKE, fields):
@@ -192,12 +204,6 @@ class Stage:
                 passes=self._num_passes,
                 busy_s=round(self.pulse.busy_s, 1),
             )
-
-
-def _has_lost_peer(failure: Failure) -> bool:
-    """Return whether mlx.distributed raised the error because another stage is gone."""
-    words = failure.problem.details
-    return "[ring]" in words and ("lost" in words or "connect" in words)
 
 
 def _open_ends(descriptor: int, pulse: Pulse) -> EngineEnds:

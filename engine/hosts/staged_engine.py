@@ -227,16 +227,27 @@ class StagedEngine(EngineCommands):
         try:
             while (event := life.channel.receive(Event)) is not None:
                 with self._lock:
-                    is_partial = isinstance(event, ModelLoading) and self._is_divided
-                    if life is not self._life or is_partial:
-                        continue
-                    if isinstance(event, ModelLoaded | ModelFailed):
-                        life.group.keep_awake(on=isinstance(event, ModelLoaded))
-                    self._pass_on(event)
+                    if life is self._life:
+                        self._on_engine_event(life, event)
         except WireError:
             log.exception("an event was damaged")
         life.ended.set()
         life.channel.close()
+
+    def _on_engine_event(self, life: _Life, event: Event) -> None:
+        match event:
+            case ModelLoading() if self._is_divided:
+                # The window shows the progress of all stages together (_on_change).
+                life.group.note_loading(event.loaded_bytes, event.total_bytes)
+                return
+            case ModelLoaded():
+                life.group.note_loaded()
+                life.group.keep_awake(on=True)
+            case ModelFailed():
+                life.group.keep_awake(on=False)
+            case _:
+                pass
+        self._pass_on(event)
 
     def _pass_on(self, event: Event) -> None:
         with self._lock:

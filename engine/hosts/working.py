@@ -10,12 +10,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import mlx.core as mx
 from typing_extensions import override
 
 from engine.config import EngineConfig
 from engine.core import run_core
+from engine.errors import Failure, attempt
+from engine.hosts.faults import PeerLostError
 from engine.hosts.lines import Line, LineWriter
+from engine.hosts.wire import encode
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
+from engine.pipeline.plan import plan_stages
+from engine.pipeline.relay import StageLostError
 from engine.pipeline.run import run_stage
 
 
@@ -41,11 +47,7 @@ class Process(StageHost):
 
     @override
     def ready(self, report: StageReady) -> None:
-        self._lines.write(
-            Line.READY,
-            num_layers=report.last_layer - report.first_layer + 1,
-            weight_bytes=report.weight_bytes,
-        )
+        self._lines.write(Line.READY, weight_bytes=report.weight_bytes)
 
     @override
     def passed(self, num_passes: int) -> None:
@@ -62,6 +64,22 @@ class Process(StageHost):
     @override
     def wake_others(self) -> None:
         self._lines.write(Line.WAKE)
+
+
+def planned(folder: Path, free: list[int], config: EngineConfig) -> dict[str, Any]:
+    """Return the fields of the `plan` line: the layers of each rank, or the problem.
+
+    Args:
+        folder: the model folder.
+        free: bytes of memory that each rank can give, rank 0 first.
+        config: the settings of the engine.
+    """
+    if config.on_cpu:
+        mx.set_default_device(mx.Device(mx.cpu))
+    plan = attempt("the plan of the stages", lambda: plan_stages(folder, free))
+    if isinstance(plan, Failure):
+        return {"problem": encode(plan.problem)}
+    return {"layers": plan.layers, "bytes": [share.weight_bytes for share in plan.stages]}
 
 
 def work(job: dict[str, Any], config: EngineConfig, host: Process, ends: EngineEnds | None) -> None:
@@ -83,4 +101,18 @@ def work(job: dict[str, Any], config: EngineConfig, host: Process, ends: EngineE
         file.flush()
         os.environ.update(MLX_RANK=str(job["rank"]), MLX_HOSTFILE=file.name)
         stage = StageJob(rank=job["rank"], layers=layers, folder=Path(job["path"]), config=config)
-        run_stage(stage, host, ends)
+        try:
+            run_stage(stage, host, ends)
+        except Exception as error:
+            if _is_loss(error):
+                raise PeerLostError(str(error)) from error
+            raise
+
+
+def _is_loss(error: BaseException | None) -> bool:
+    """Return whether an error, or its cause, is that of a lost or missing peer."""
+    if error is None:
+        return False
+    words = str(error)
+    is_of_ring = "[ring]" in words and ("lost" in words or "connect" in words)
+    return is_of_ring or isinstance(error, StageLostError) or _is_loss(error.__cause__)

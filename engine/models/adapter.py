@@ -62,6 +62,15 @@ class ModelAdapter:
         """
         return self._model(input_ids, cache=caches)
 
+    def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:  # noqa: ARG002 — used by models in stages
+        """Let other stages begin with tokens that the next call of `forward` will feed.
+
+        Returns:
+            True if there are other stages. The caller must then feed exactly these tokens next, or
+            cut the caches.
+        """
+        return False
+
     @property
     def has_head(self) -> bool:
         """True if the model has a multi-token prediction head that can draft."""

@@ -57,7 +57,7 @@ class ModelOpener(Protocol):
 
     @property
     def namespace(self) -> str:
-        """All that cached state depends on besides the model folder."""
+        """A text of all that cached state depends on besides the model folder."""
         ...
 
     @property

@@ -2,7 +2,7 @@
 
 The weights are lazy, and only those that are evaluated are read from disk. Weight files without needed
 tensors may be missing: mlx-lm then keeps random numbers in their place, which are never evaluated.
-`used_parameters` finds the parameters that given results depend on. Use on the engine thread.
+`used_arrays` finds the parameters that given results depend on. Use on the engine thread.
 """
 
 # mlx-lm, mlx.nn and mlx.utils have few type annotations.
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
@@ -34,49 +34,65 @@ class PartlyStored:
     model: nn.Module
     config: dict[str, Any]
     stored: frozenset[str]
+    # The tensors of the files, by their names in the files. Empty unless they were asked for.
+    tensors: dict[str, mx.array]
 
 
-def load_partly(folder: Path) -> PartlyStored:
+def load_partly(folder: Path, *, keeps_tensors: bool = False) -> PartlyStored:
     """Build the model of a folder whose weight files need not be complete. The weights are lazy.
+
+    Args:
+        folder: the model folder.
+        keeps_tensors: True to keep the tensors as they are in the files. They would stay in memory
+            beside the parameters that are made from them, so nothing may be evaluated then.
 
     Raises:
         Exception: as mlx-lm's load_model.
     """
     stored = set[str]()
+    tensors = dict[str, mx.array]()
 
     def classes(config: dict[str, Any]) -> tuple[type[Any], type[Any]]:
         model_class, args_class = _get_classes(config)
 
         def load_weights(self: Any, weights: list[tuple[str, mx.array]], strict: bool) -> Any:  # noqa: FBT001 — mlx's signature
             stored.update(name for name, _ in weights)
+            if keeps_tensors and not tensors:
+                tensors.update(weights)
             return model_class.load_weights(self, weights, strict=strict)
 
-        return type(
-            model_class.__name__, (model_class,), {"load_weights": load_weights}
-        ), args_class
+        def sanitize(self: Any, weights: dict[str, mx.array]) -> dict[str, mx.array]:
+            if keeps_tensors:
+                tensors.update(weights)
+            return model_class.sanitize(self, weights)
+
+        methods: dict[str, Any] = {"load_weights": load_weights}
+        if hasattr(model_class, "sanitize"):
+            methods["sanitize"] = sanitize
+        return type(model_class.__name__, (model_class,), methods), args_class
 
     loaded = load_model(folder, lazy=True, strict=False, get_model_classes=classes)
     model, config = cast("tuple[nn.Module, dict[str, Any]]", loaded)
-    return PartlyStored(model, config, frozenset(stored))
+    found = dict(tensors)
+    # Classes are freed by garbage collection only, and `classes` references the dict.
+    tensors.clear()
+    return PartlyStored(model, config, frozenset(stored), found)
 
 
 def parameters_of(model: nn.Module) -> dict[str, mx.array]:
     return dict(cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters())))
 
 
-def used_parameters(model: nn.Module, results: Sequence[mx.array]) -> dict[str, mx.array]:
-    """Return the parameters of a model that lazy results depend on, by name. Compute nothing."""
-    parameters = parameters_of(model)
+def used_arrays(arrays: Mapping[str, mx.array], results: Sequence[mx.array]) -> dict[str, mx.array]:
+    """Return those of the named arrays that lazy results depend on. Compute nothing."""
     # An array that two names share (tied weights) appears once in the graph.
     labels: dict[int, str] = {}
-    for number, array in enumerate(parameters.values()):
+    for number, array in enumerate(arrays.values()):
         labels.setdefault(id(array), f"p{number}")
-    labelled = {labels[id(array)]: array for array in parameters.values()}
+    labelled = {labels[id(array)]: array for array in arrays.values()}
     ends = {f"r{number}": array for number, array in enumerate(results)}
     reached = _reached(_edges(labelled | ends), {f'"{name}"' for name in ends})
-    return {
-        name: array for name, array in parameters.items() if f'"{labels[id(array)]}"' in reached
-    }
+    return {name: array for name, array in arrays.items() if f'"{labels[id(array)]}"' in reached}
 
 
 def _edges(arrays: dict[str, mx.array]) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import cast
+from typing import NamedTuple, cast
 
 import mlx.core as mx
 from typing_extensions import override
@@ -18,7 +18,14 @@ from engine.cache.far import FarCaches, FarGroup, FarPart, FarSpan, FarState
 from engine.cache.kv import STEP, roomy, round_up
 from engine.cache.layout import Layout
 from engine.pipeline.messages import Op
-from engine.pipeline.relay import Relay, ReportedBytes
+from engine.pipeline.relay import Relay, ReportedBytes, Ticket
+
+
+class Received(NamedTuple):
+    """The result of a pass of the followers."""
+
+    arrays: tuple[mx.array, ...]  # what rank 0's first layer takes
+    num_tokens: int | mx.array  # number of tokens of each row before the pass
 
 
 class _Numbered:
@@ -86,6 +93,8 @@ class StageCaches(_Numbered, FarCaches):
         self._state_bytes = [layout.snapshot_bytes for layout in followers]
         self._num_tokens = 0
         self._capacity = 0
+        # A pass that was sent ahead: the number of tokens before it, and its ticket.
+        self._ahead: tuple[int, Ticket] | None = None
         relay.add(Op.NEW, self.number)
 
     @property
@@ -108,11 +117,20 @@ class StageCaches(_Numbered, FarCaches):
     def has_state(self) -> bool:
         return self._has_state
 
-    def run_pass(self, input_ids: mx.array) -> tuple[mx.array, ...]:
-        """Feed token ids of shape (1, L). Return what rank 0's first layer takes."""
-        arrays = self.relay.run_pass(self.number, input_ids)
+    def run_pass(self, input_ids: mx.array) -> Received:
+        """Feed token ids of shape (1, L), unless they were sent ahead. Wait for the result."""
+        if self._ahead is None:
+            self.send_ahead(input_ids)
+        assert self._ahead is not None
+        (num_tokens, ticket), self._ahead = self._ahead, None
+        assert self._num_tokens == num_tokens + input_ids.shape[1]
+        return Received(self.relay.result(ticket), num_tokens)
+
+    def send_ahead(self, input_ids: mx.array) -> None:
+        """Let the followers feed token ids of shape (1, L). The next `run_pass` must feed them too."""
+        assert self._ahead is None
+        self._ahead = self._num_tokens, self.relay.send_pass(self.number, input_ids)
         self.note_fed(input_ids.shape[1])
-        return arrays
 
     def note_fed(self, num_tokens: int) -> None:
         """Record that a pass has fed tokens. mlx-lm grows full buffers by whole steps."""
@@ -125,6 +143,7 @@ class StageCaches(_Numbered, FarCaches):
     @override
     def cut(self, num_tokens: int) -> None:
         assert num_tokens <= self._num_tokens
+        self._ahead = None
         if num_tokens < self._num_tokens:
             self.relay.add(Op.CUT, self.number, num_tokens)
         self._num_tokens = num_tokens
@@ -165,6 +184,7 @@ class StageCaches(_Numbered, FarCaches):
 
     @override
     def capture(self) -> StageState:
+        assert self._ahead is None
         state = StageState(self.relay, self._state_bytes)
         self.relay.add(Op.CAPTURE, self.number, state.number)
         return state
@@ -187,17 +207,18 @@ class StageGroup(_Numbered, FarGroup):
         relay.add(Op.GROUP, [row.number for row in rows], self.number)
 
     @property
-    def num_tokens(self) -> int | mx.array:
+    def _num_tokens(self) -> int | mx.array:
         """Number of tokens of each row, of shape (B,), or a single number if all are equal."""
         counts = [row.num_tokens for row in self._rows]
         return counts[0] if len(set(counts)) == 1 else mx.array(counts)
 
-    def run_pass(self, input_ids: mx.array) -> tuple[mx.array, ...]:
-        """Feed token ids of shape (B, L). Return what rank 0's first layer takes."""
-        arrays = self.relay.run_pass(self.number, input_ids)
+    def run_pass(self, input_ids: mx.array) -> Received:
+        """Feed token ids of shape (B, L). Wait for the result."""
+        num_tokens = self._num_tokens
+        arrays = self.relay.result(self.relay.send_pass(self.number, input_ids))
         for row in self._rows:
             row.note_fed(input_ids.shape[1])
-        return arrays
+        return Received(arrays, num_tokens)
 
     @override
     def hand_back(self, row: int) -> None:

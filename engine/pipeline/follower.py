@@ -117,18 +117,20 @@ class Follower:
         self.memory = memory
         self._facts = facts
         self._passing = _Passing(part)
-        self._held: dict[int, _Row | _Group | KvArrays | Snapshot] = {}
-        self._captured: list[int] = []  # numbers of the states captured for the present message
+        # All objects under rank 0's numbers. Public for tests.
+        self.held: dict[int, _Row | _Group | KvArrays | Snapshot] = {}
+        # Numbers and bytes of the states captured for the present message.
+        self._captured: list[tuple[int, int]] = []
 
     @property
     def num_held(self) -> int:
         """Number of objects that the stage holds."""
-        return len(self._held)
+        return len(self.held)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of K/V buffers, spans and snapshots."""
-        return sum(held.nbytes for held in self._held.values())
+        return sum(held.nbytes for held in self.held.values())
 
     def handle(self, message: Message) -> Message:
         """Carry out a message. Return the message for the next stage."""
@@ -136,12 +138,11 @@ class Follower:
         arrays: tuple[mx.array, ...] = ()
         for command in message.commands:
             if command[0] == Op.FEED:
-                arrays = self._run_pass(self._held[command[1]], message)
+                arrays = self._run_pass(self.held[command[1]], message)
             else:
                 report |= self._carry_out(command)
         if self._captured:
-            report["states"] = [[number, self._held[number].nbytes] for number in self._captured]
-            self._captured.clear()
+            report["states"], self._captured = self._captured, []
         reports = {**message.reports, self._rank: report} if report else message.reports
         if self._rank == 1:
             # Rank 0 gave the commands and the token ids.
@@ -177,14 +178,14 @@ class Follower:
             case ((Op.REST | Op.END), []):
                 pass
             case Op.FREE, [number]:
-                del self._held[number]
+                del self.held[number]
             case ((Op.NEW | Op.GROUP | Op.HAND_BACK), _):
                 self._change_rows(op, items)
             case ((Op.CAPTURE | Op.RESTORE), [number, state]):
                 self._keep_state(op, self._row(number), state)
             case Op.SPLIT, [number, at, head, tail]:
-                span = cast("KvArrays", self._held[number])
-                self._held[head], self._held[tail] = span.split(at)
+                span = cast("KvArrays", self.held[number])
+                self.held[head], self.held[tail] = span.split(at)
             case _, [number, *arguments]:
                 self._change_kv(op, self._row(number), arguments)
             case _:
@@ -195,24 +196,25 @@ class Follower:
         match op, items:
             case Op.NEW, [number]:
                 caches = self._part.new_caches()
-                self._held[number] = _Row(caches, Leaves.of(caches))
+                self.held[number] = _Row(caches, Leaves.of(caches))
             case Op.GROUP, [rows, number]:
                 members = [self._row(row) for row in rows]
                 merged = MergedRows([row.caches for row in members])
-                self._held[number] = _Group(members, merged)
+                self.held[number] = _Group(members, merged)
             case Op.HAND_BACK, [number, row]:
-                cast("_Group", self._held[number]).merged.hand_back(row, undoing=False)
+                cast("_Group", self.held[number]).merged.hand_back(row, undoing=False)
             case _:
                 raise ValueError(f"unknown command {op!r}")
 
     def _keep_state(self, op: str, row: _Row, number: int) -> None:
         if op == Op.CAPTURE:
-            self._held[number] = capture(row.leaves, row.num_tokens, PointKind.STRIDE)
-            self._captured.append(number)
+            snapshot = capture(row.leaves, row.num_tokens, PointKind.STRIDE)
             # The next pass may write into the arrays that the snapshot copies.
-            evaluate(cast("Snapshot", self._held[number]).states)
+            evaluate(snapshot.states)
+            self.held[number] = snapshot
+            self._captured.append((number, snapshot.nbytes))
         else:
-            restore(row.leaves, cast("Snapshot", self._held[number]))
+            restore(row.leaves, cast("Snapshot", self.held[number]))
 
     def _change_kv(self, op: str, row: _Row, arguments: list[Any]) -> None:
         match op, arguments:
@@ -226,15 +228,15 @@ class Follower:
                 kv.append_slices(row.leaves, parts, num_tokens, room)
                 row.num_tokens = num_tokens
             case Op.COPY, [start, end, number]:
-                self._held[number] = kv.copy_range(row.leaves, start, end)
+                self.held[number] = kv.copy_range(row.leaves, start, end)
             case _:
                 raise ValueError(f"unknown command {op!r}")
 
     def _row(self, number: int) -> _Row:
-        return cast("_Row", self._held[number])
+        return cast("_Row", self.held[number])
 
     def _slices(self, number: int, start: int, end: int) -> KvPart:
-        source = self._held[number]
+        source = self.held[number]
         if isinstance(source, KvArrays):
             return source.range(start, end)
         return kv.read_range(cast("_Row", source).leaves, start, end)

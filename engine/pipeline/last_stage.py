@@ -34,10 +34,18 @@ class StagedModel(OwnLayers):
     def run(self, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
         *own, others = caches
         assert isinstance(others, (StageCaches, StageGroup))
-        num_tokens = others.num_tokens
-        received = others.run_pass(input_ids)
+        received, num_tokens = others.run_pass(input_ids)
         logits, _ = self.pass_through(input_ids, own, received, num_tokens)
         return logits
+
+    @override
+    def send_ahead(self, token_ids: Sequence[int], caches: Sequence[object]) -> bool:
+        others = caches[-1]
+        assert isinstance(others, StageCaches)
+        if max(token_ids) >= self.vocab_size:
+            return False  # `forward` will refuse them
+        others.send_ahead(mx.array([token_ids], mx.int32))
+        return True
 
 
 class LastStage:
@@ -65,14 +73,14 @@ class LastStage:
         """
         self._folder = folder
         self._layers = layers
-        self._relay = relay
+        self.relay = relay
         self._loading = loading
         self._ready = ready
 
     @property
     def namespace(self) -> str:
         """The split and the devices of all stages: the bits of a result depend on them."""
-        facts = [str(report["facts"]) for report in self._relay.ask(Op.REPORT).values()]
+        facts = [str(report["facts"]) for report in self.relay.ask(Op.REPORT).values()]
         return f"{list(self._layers)} {facts}"
 
     def open(
@@ -89,15 +97,15 @@ class LastStage:
         end = sum(self._layers)
         own = load_own_part(self._folder, end - self._layers[0], end, progress, kind=StagedModel)
         others = self._others()
-        own.part.relay = self._relay
+        own.part.relay = self.relay
         own.part.followers = [stage.layout for stage in others]
         return OpenedModel(own.part, own.config, others=tuple(others))
 
     def rest(self) -> float | None:
-        return self._relay.rest()
+        return self.relay.rest()
 
     def _others(self) -> list[StageMemory]:
-        reports = self._relay.ask(Op.REPORT)
+        reports = self.relay.ask(Op.REPORT)
         return [_memory(reports[rank]["memory"]) for rank in range(1, len(self._layers))]
 
 

@@ -20,7 +20,7 @@ import mlx.core as mx
 
 
 class Op(StrEnum):
-    """What a follower does. Behind each name: the items that follow it in the command."""
+    """The kinds of commands. The comment of each kind lists the items that follow it."""
 
     NEW = "new"  # caches: create empty live caches
     CUT = "cut"  # caches, num_tokens
@@ -49,7 +49,7 @@ class Message:
 
     commands: Sequence[Command] = ()
     token_ids: Sequence[Sequence[int]] = ()  # (B, L), for a pass
-    # What the followers report, by rank.
+    # Reports of the followers, by rank.
     reports: dict[int, dict[str, Any]] = field(default_factory=dict[int, dict[str, Any]])
     arrays: tuple[mx.array, ...] = ()
 

@@ -7,7 +7,7 @@ parameter that is in no file is an error, for mlx-lm would fill it with random n
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -24,7 +24,7 @@ from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
 from engine.models.float32 import as_float32
 from engine.models.opening import read_weights
-from engine.models.partial import PartlyStored, load_partly, used_parameters
+from engine.models.partial import PartlyStored, load_partly, parameters_of, used_arrays
 from engine.pipeline.exact import EXACT_TYPES
 from engine.pipeline.split import PartOfModel
 from engine.pipeline.trace import LayerTrace, UnsplittableError, trace_layers
@@ -55,13 +55,14 @@ class OwnLayers(PartOfModel):
     def weight_bytes(self) -> int:
         return self.own_bytes
 
-    def results(self) -> list[mx.array]:
-        """Return all results of a lazy pass on empty caches: what is sent or the logits, and state."""
+    def used(self, arrays: Mapping[str, mx.array]) -> dict[str, mx.array]:
+        """Return those of the named arrays that the own layers use. Compute nothing."""
         caches = self.new_caches()
         ids = mx.zeros((1, _NUM_TOKENS), mx.int32)
         logits, sent = self.pass_through(ids, caches, self.stand_in(_NUM_TOKENS), 0)
         leaves = Leaves.of(caches)
-        return [*((logits,) if self.is_last else sent), *arrays_in((leaves.buffers, leaves.states))]
+        results = (logits if self.is_last else sent, leaves.buffers, leaves.states)
+        return used_arrays(arrays, list(arrays_in(results)))
 
 
 def require_exact(folder: Path) -> None:
@@ -79,13 +80,13 @@ def require_exact(folder: Path) -> None:
         )
 
 
-def traced(folder: Path) -> tuple[PartlyStored, LayerTrace]:
+def traced(folder: Path, *, keeps_tensors: bool = False) -> tuple[PartlyStored, LayerTrace]:
     """Return the lazy model of a folder as load_partly gives it, and its trace.
 
     Raises:
         UnsplittableError: the model cannot be divided by layers.
     """
-    loaded = load_partly(folder)
+    loaded = load_partly(folder, keeps_tensors=keeps_tensors)
     return loaded, trace_layers(loaded.model, ModelAdapter(loaded.model).new_caches())
 
 
@@ -112,7 +113,7 @@ def load_own_part(
             f"{folder.name} cannot be divided: {error}.",
             advice="Use it on one Mac, or choose another model for several Macs.",
         ) from error
-    missing = sorted(used_parameters(loaded.model, part.results()).keys() - loaded.stored)
+    missing = sorted(part.used(parameters_of(loaded.model)).keys() - loaded.stored)
     if missing:
         raise ModelFolderError(
             f"{folder.name} lacks {len(missing)} of the weights of layers {start + 1} to {end}, "
@@ -121,8 +122,8 @@ def load_own_part(
         )
     if mx.default_device() == mx.Device(mx.cpu):
         as_float32(loaded.model)
-    own = list(used_parameters(loaded.model, part.results()).values())
-    own = list({id(array): array for array in own}.values())
+    used = part.used(parameters_of(loaded.model)).values()
+    own = list({id(array): array for array in used}.values())
     read_weights(own, progress)
     part.own_bytes = tree_bytes(own)
     attend_in_pieces()

@@ -2,12 +2,17 @@
 
 A command costs no message of its own. So a follower frees and copies arrays only when the next message
 arrives. `flush` sends what has collected without a pass: before a rest, and to count bytes.
+
+Several messages may be on their way: while rank 0 computes its layers for one part of a prompt, the
+followers compute theirs for the next part.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -18,9 +23,6 @@ from engine.pipeline.messages import Command, Line, Message, Op
 
 # Seconds without a message after which the followers rest.
 _REST_AFTER_S: Final = 2.0
-# Number of commands after which a message is sent without a pass, so that freed arrays do not
-# stay for long.
-_MAX_COMMANDS: Final = 512
 
 
 class StageLostError(EngineError):
@@ -35,6 +37,13 @@ class ReportedBytes:
 
     def __init__(self, estimate: Sequence[int]) -> None:
         self.stage_bytes: list[int] = list(estimate)
+
+
+@dataclass(slots=True, eq=False)
+class Ticket:
+    """A message on its way round the stages. `answer` is None until it is back."""
+
+    answer: Message | None = None
 
 
 class Relay:
@@ -66,8 +75,9 @@ class Relay:
         self._is_resting = True
         self._is_lost = False
         self._last_message = time.monotonic()
-        # Captured states whose bytes are not reported yet, by number.
-        self._unreported: WeakValueDictionary[int, ReportedBytes] = WeakValueDictionary()
+        self._unanswered: deque[Ticket] = deque()  # in the order of their messages
+        # Captured states that rank 0 still has, by number.
+        self._states: WeakValueDictionary[int, ReportedBytes] = WeakValueDictionary()
 
     def new_number(self) -> int:
         self._num_numbers += 1
@@ -79,26 +89,30 @@ class Relay:
 
     def expect_bytes(self, number: int, state: ReportedBytes) -> None:
         """Set the bytes of a state once the followers report them."""
-        self._unreported[number] = state
+        self._states[number] = state
 
-    def run_pass(self, target: int, input_ids: mx.array) -> tuple[mx.array, ...]:
-        """Let all followers feed token ids (B, L), and return what rank 0's first layer takes."""
+    def send_pass(self, target: int, input_ids: mx.array) -> Ticket:
+        """Let all followers feed token ids (B, L). Do not wait for what they compute."""
         self.add(Op.FEED, target)
         token_ids: Any = input_ids.tolist()
-        arrays = self._exchange(token_ids).arrays
+        ticket = self._send(token_ids)
         self._num_passes += 1
         self._passed(self._num_passes)
-        return arrays
+        return ticket
+
+    def result(self, ticket: Ticket) -> tuple[mx.array, ...]:
+        """Wait for the arrays that a pass gives to rank 0's first layer."""
+        return self._answer(ticket).arrays
 
     def ask(self, op: Op) -> dict[int, dict[str, Any]]:
         """Return the followers' answers to a command without a pass, by rank."""
         self.add(op)
-        return self._exchange().reports
+        return self._answer(self._send()).reports
 
     def flush(self) -> None:
         """Let the followers carry out what has collected."""
         if self._commands and not self._is_lost:
-            self._exchange()
+            self._answer(self._send())
 
     def rest(self) -> float | None:
         """Let the followers rest if there was no message for a while.
@@ -122,29 +136,44 @@ class Relay:
             self.ask(Op.END)
             self._is_lost = True
 
-    def _exchange(self, token_ids: Sequence[Sequence[int]] = ()) -> Message:
+    def _send(self, token_ids: Sequence[Sequence[int]] = ()) -> Ticket:
         if self._is_lost:
-            raise StageLostError("The connection to another stage was lost.")
+            raise _lost()
         if self._is_resting:
             self._wake()
             self._is_resting = False
         commands, self._commands = self._commands, []
         try:
             self._line.send(Message(commands, token_ids))
-            answer = self._line.receive()
         except Exception as error:
-            # After its first error, mlx.distributed may hang for good.
             self._is_lost = True
-            raise StageLostError("The connection to another stage was lost.") from error
-        self._last_message = time.monotonic()
-        self._note_bytes(answer.reports)
-        return answer
+            raise _lost() from error
+        self._unanswered.append(Ticket())
+        return self._unanswered[-1]
+
+    def _answer(self, ticket: Ticket) -> Message:
+        """Wait for the answer to a message. Answers to earlier messages arrive before it."""
+        while ticket.answer is None:
+            if self._is_lost:
+                raise _lost()
+            try:
+                answer = self._line.receive()
+            except Exception as error:
+                # After its first error, mlx.distributed may hang for good.
+                self._is_lost = True
+                raise _lost() from error
+            self._unanswered.popleft().answer = answer
+            self._last_message = time.monotonic()
+            self._note_bytes(answer.reports)
+        return ticket.answer
 
     def _note_bytes(self, reports: dict[int, dict[str, Any]]) -> None:
         for rank, report in reports.items():
             for number, num_bytes in report.get("states", ()):
-                state = self._unreported.get(number)
+                state = self._states.get(number)
                 if state is not None:
                     state.stage_bytes[rank - 1] = num_bytes
-        if reports:
-            self._unreported.clear()
+
+
+def _lost() -> StageLostError:
+    return StageLostError("The connection to another stage was lost.")

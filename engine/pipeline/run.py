@@ -14,7 +14,7 @@ from typing import Any
 import mlx.core as mx
 
 from engine.config import EngineConfig
-from engine.core import run_core
+from engine.core import EngineCore
 from engine.errors import ModelFolderError
 from engine.memory import cache_budget, limit_memory, spare_bytes, wire_weights
 from engine.models.loader import usable_card
@@ -142,10 +142,10 @@ def _lead(job: StageJob, host: StageHost, line: GroupLine, engine: EngineEnds) -
         loading=host.loading,
         ready=lambda memory: host.ready(_ready(job, memory)),
     )
-    try:
-        run_core(staged_config(job.config), engine.commands, engine.emit, engine.pulse, opener)
-    finally:
-        relay.end()
+    config = staged_config(job.config)
+    # The streams of this thread are still needed after the engine has ended: do not call run_core.
+    EngineCore(config, engine.commands, engine.emit, engine.pulse, opener).run()
+    relay.end()
 
 
 def _ready(job: StageJob, memory: StageMemory) -> StageReady:

@@ -118,6 +118,9 @@ class Decoder:
             # the next pass hands back the other rows and makes a new group.
             group.hand_back(row, undoing=sequence.is_ahead)
             sequence.is_ahead = False
+        if not self._places:
+            # No later pass needs the group. Free the caches of a side request now.
+            self._grouped = []
 
     def step(self, deliver: Deliver, beside_s: float = 0.0) -> list[StepResult]:
         """Draw and deliver the next tokens of every sequence.
@@ -153,6 +156,8 @@ class Decoder:
         # The duration of the next step counts only if it is like this one.
         self._is_steady = not drafts and fed == self._sequences
         results = [StepResult(sequence, events) for sequence, events in self._events.items()]
+        # Keep no sequence that has ended: its caches would stay in memory until the next step.
+        self._events = {}
         return [*results, *self._take_failed()]
 
     def wait(self) -> list[StepResult]:

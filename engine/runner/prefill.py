@@ -56,6 +56,8 @@ class Prefill:
         self._computation: Computation | None = None
         # Lazy logits (V,) after the prompt; None unless the launched chunk ends the prompt.
         self._logits: mx.array | None = None
+        # True if other stages compute the next chunk already.
+        self._is_ahead = False
 
     @property
     def fed(self) -> int:
@@ -85,7 +87,7 @@ class Prefill:
             ahead ends without logits.
         """
         if self._computation is None:
-            self._computation = self._launch(room, in_blocks=seconds < math.inf)
+            self._computation = self._launch(room, seconds)
         if not self._computation.compute_parts(seconds):
             return None
         self._computation = None
@@ -104,6 +106,11 @@ class Prefill:
 
         kind: kind of the snapshot. A model that resumes at any token gets none.
         """
+        if self._is_ahead:
+            # Other stages have fed the next chunk. Feed it here too: their state cannot be undone.
+            if self._computation is not None:
+                self._computation.compute_parts()
+            self._computation = self._launch(self.end, 0.0)
         points = self.lease.snapshots
         if self.fed > self.start and not (points and points[-1].num_tokens == self.fed):
             self._capture(kind, None)
@@ -121,7 +128,7 @@ class Prefill:
         if is_of_use and not self.lease.side:
             self._cache.capture_snapshot(self.lease, kind, logits)
 
-    def _launch(self, room: int, *, in_blocks: bool) -> Computation:
+    def _launch(self, room: int, seconds: float) -> Computation:
         self._cache.reserve_tokens(self.lease, room)
         chunk = self.chunks.pop(0)
         token_ids = self._token_ids[self.fed : chunk.end]
@@ -131,9 +138,15 @@ class Prefill:
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
+        # Not beside running answers: their next pass would wait for the chunk that was sent ahead.
+        self._is_ahead = bool(self.chunks) and seconds == math.inf and self._send_ahead()
         # Divide attention into blocks only for steps with a time limit. On a small model, keeping
         # the attention outputs makes a pass take a tenth longer.
-        return self._compute(attended if in_blocks else {})
+        return self._compute(attended if seconds < math.inf else {})
+
+    def _send_ahead(self) -> bool:
+        token_ids = self._token_ids[self.fed : self.chunks[0].end]
+        return self._model.adapter.send_ahead(token_ids, self.lease.hot.caches)
 
     def _compute(self, attended: Mapping[int, list[mx.array]]) -> Computation:
         """Return the computation of a pass, divided into layer caches and attention blocks."""

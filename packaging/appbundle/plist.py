@@ -34,6 +34,7 @@ def info(spec: Spec) -> dict[str, object]:
         "LSRequiresNativeExecution": True,
         "NSHighResolutionCapable": True,
         "NSHumanReadableCopyright": spec.copyright,
+        "NSLocalNetworkUsageDescription": spec.local_network,
         "NSPrincipalClass": "NSApplication",
         "NSSupportsAutomaticGraphicsSwitching": True,
         # This key opts out of the new design of macOS 26, because Qt's widgets have the earlier
@@ -54,6 +55,17 @@ def _document_types() -> list[dict[str, object]]:
         {
             "CFBundleTypeName": "Model folder",
             "LSItemContentTypes": ["public.folder"],
+            "CFBundleTypeRole": "Viewer",
+            "LSHandlerRank": "Alternate",
+        },
+        {
+            "CFBundleTypeName": "Document to attach",
+            "LSItemContentTypes": [
+                "public.text",
+                "com.adobe.pdf",
+                "org.openxmlformats.wordprocessingml.document",
+                "org.idpf.epub-container",
+            ],
             "CFBundleTypeRole": "Viewer",
             "LSHandlerRank": "Alternate",
         },

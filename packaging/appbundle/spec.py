@@ -18,6 +18,7 @@ class Spec:
     identifier: str
     category: str
     copyright: str
+    local_network: str  # shown when macOS asks for access to the local network
     min_macos: str
     python: str  # major and minor version, as in "3.12"
     bundle_mb: int  # size limit of the bundle in MB, without the starter model

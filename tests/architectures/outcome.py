@@ -47,6 +47,8 @@ class TrialOutcome:
     is_opaque: bool = False
     num_kv: int = 0  # number of K/V caches, which can be cut at any token
     num_quantised: int = 0  # number of K/V caches that are quantised
+    # Result of the trial in two stages (stages.py); "" if it was not run.
+    two_stages: str = ""
     cpu_s: float = 0.0  # CPU seconds of the trial
 
     @property

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 
 from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.architectures.stages import SAME_BITS
 
 _HEADER = """\
 # Every model type of mlx-lm
@@ -27,12 +28,14 @@ lay within 1e-4 of the logits' standard deviation of reading the whole prompt in
 zeroed state, a state one token ahead, another chat's state and a message left out were reported.
 """
 _COLUMNS = """\
-| type | caches | verdict | to one go | K/V bytes a token | bytes a point | remarks |
-|---|---|---|---|---|---|---|
+| type | caches | verdict | to one go | K/V bytes a token | bytes a point | over two stages | remarks |
+|---|---|---|---|---|---|---|---|
 """
 _COLUMNS_TEXT = """
 *to one go*: the largest difference to reading the prompt in one go, relative to the logits' standard
-deviation; *same bits* where there was none. *bytes a point*: the largest state kept beside the K/V.
+deviation; *same bits* where there was none. *bytes a point*: the largest state kept beside the K/V. *over two
+stages*: the model divided by layers (`stages.py`); *same bits* at every cut that its trace allows. Other
+types are refused on several Macs: `engine/pipeline/exact.py` lists those that are not.
 """
 _KV_HEADER = """
 ## Quantised K/V
@@ -52,6 +55,7 @@ class ArchitectureRow:
     name: str  # name of the module in mlx_lm.models
     caches: frozenset[str]  # names of the cache classes
     verdict: Verdict
+    two_stages: str  # result of the trial in two stages
 
 
 def render(outcomes: Sequence[TrialOutcome]) -> str:
@@ -75,9 +79,11 @@ def read_rows(text: str) -> Iterator[ArchitectureRow]:
     """Yield the rows of the first table, which is the one without quantised K/V."""
     for line in text.partition("## ")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if len(cells) == 7 and cells[0].startswith("`"):
+        if len(cells) == 8 and cells[0].startswith("`"):
             caches = frozenset(cache.partition(" x")[0] for cache in cells[1].split("; ") if cache)
-            yield ArchitectureRow(cells[0].strip("`"), caches, Verdict(cells[2].strip("*")))
+            yield ArchitectureRow(
+                cells[0].strip("`"), caches, Verdict(cells[2].strip("*")), cells[6]
+            )
 
 
 def _totals(plain: Sequence[TrialOutcome]) -> str:
@@ -90,6 +96,7 @@ def _totals(plain: Sequence[TrialOutcome]) -> str:
 - not exact: {_names(o for o in plain if o.verdict is Verdict.NOT_EXACT)}
 - not run by mlx-lm itself here: {_names(o for o in plain if o.verdict is Verdict.NOT_RUN)}
 - held to the same passes alone, for in mlx-lm itself they depend on how a prompt is cut: {_names(o for o in plain if o.depends_on_cuts)}
+- same bits over two stages: {sum(o.two_stages == SAME_BITS for o in plain)}
 - whole cache opaque, copied at every point though the type attends: {_names(o for o in plain if o.is_opaque)}
 - CPU time: {sum(outcome.cpu_s for outcome in plain):,.0f} s
 """
@@ -102,11 +109,11 @@ def _names(outcomes: Iterable[TrialOutcome]) -> str:
 def _line(outcome: TrialOutcome) -> str:
     verdict = f"**{outcome.verdict}**" if outcome.verdict is Verdict.NOT_EXACT else outcome.verdict
     if not outcome.caches:  # the trial ended before any cache was made
-        return f"| `{outcome.name}` | | {verdict} | | | | {_cell(outcome.reason)} |\n"
+        return f"| `{outcome.name}` | | {verdict} | | | | | {_cell(outcome.reason)} |\n"
     difference = f"{outcome.difference:.0e}" if outcome.difference else "same bits"
     return (
         f"| `{outcome.name}` | {_caches(outcome)} | {verdict} | {difference} |"
-        f" {outcome.kv_bytes_per_token:,} | {outcome.point_bytes:,} | {_cell(_remarks(outcome))} |\n"
+        f" {outcome.kv_bytes_per_token:,} | {outcome.point_bytes:,} | {_cell(outcome.two_stages)} | {_cell(_remarks(outcome))} |\n"
     )
 
 

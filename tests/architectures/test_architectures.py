@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from engine.pipeline.exact import EXACT_TYPES
 from tests.architectures.__main__ import in_process
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.modules import model_modules
 from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.architectures.stages import SAME_BITS, compare_two_stages
 from tests.architectures.table import ArchitectureRow, read_rows, render
 from tests.architectures.trial import run_trial
+from tests.fakes.tiny_model import Template, build_tiny
 
 ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="utf-8")))
 
@@ -39,6 +42,19 @@ def test_at_least_95_percent_of_runnable_types_are_exact() -> None:
     verdicts = [row.verdict for row in ROWS if row.verdict is not Verdict.NOT_RUN]
 
     assert verdicts.count(Verdict.EXACT) >= 0.95 * len(verdicts)
+
+
+def test_exact_types_of_the_pipeline_are_those_of_the_table() -> None:
+    assert {row.name for row in ROWS if row.two_stages == SAME_BITS} == EXACT_TYPES
+
+
+@pytest.mark.parametrize("name", [*one_of_each_kind(), "olmo_hybrid", "gemma4", "gemma3n"])
+def test_type_over_two_stages_gives_the_result_of_the_table(name: str, tmp_path: Path) -> None:
+    (wanted,) = (row.two_stages for row in ROWS if row.name == name)
+
+    assert (
+        compare_two_stages(build_tiny(name, tmp_path / name, Template.KEEPING, CONFIGS)) == wanted
+    )
 
 
 @pytest.mark.slow
@@ -76,14 +92,20 @@ def test_failed_process_gives_an_outcome_with_its_status(monkeypatch: pytest.Mon
 
 def test_rendered_table_is_read_back_unchanged() -> None:
     caches = ("KVCache", "CacheList(ArraysCache, KVCache)", "KVCache")
-    exact = TrialOutcome(name="a", verdict=Verdict.EXACT, caches=caches, difference=1e-6)
+    exact = TrialOutcome(
+        name="a",
+        verdict=Verdict.EXACT,
+        caches=caches,
+        difference=1e-6,
+        two_stages=SAME_BITS,
+    )
     wrong = TrialOutcome(name="b", caches=("Window",), reason="step 2: 1 | 2", cut_difference=0.5)
     quantised = TrialOutcome(name="a", kv_bits=8, num_kv=2, num_quantised=1)
     not_run = TrialOutcome(name="c", verdict=Verdict.NOT_RUN, reason="no")
 
     assert list(read_rows(render([exact, quantised, wrong, not_run]))) == [
-        ArchitectureRow("a", frozenset(caches), Verdict.EXACT),
-        ArchitectureRow("b", frozenset({"Window"}), Verdict.NOT_EXACT),
-        ArchitectureRow("c", frozenset(), Verdict.NOT_RUN),
+        ArchitectureRow("a", frozenset(caches), Verdict.EXACT, SAME_BITS),
+        ArchitectureRow("b", frozenset({"Window"}), Verdict.NOT_EXACT, ""),
+        ArchitectureRow("c", frozenset(), Verdict.NOT_RUN, ""),
     ]
     assert TrialOutcome.from_json(wrong.as_json()) == wrong

@@ -2,7 +2,7 @@
 
 `run_trial` builds the type as a tiny model with random weights and runs four parts:
 
-1. mlx-lm's own generation. If it fails, the verdict is "not run".
+1. mlx-lm's own generation, and every cut into two stages (stages.py). If it fails, the verdict is "not run".
 2. The bare model reads a prompt in one pass, in several passes, and with quantised K/V. If its
    logits differ between these runs, part 3 accepts such differences.
 3. A script of user actions on the engine, with evictions and a reload. Each answer is compared with
@@ -44,6 +44,7 @@ from engine.models.compare import relative_difference
 from engine.models.probe import find_quantisation
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.outcome import TrialOutcome, Verdict
+from tests.architectures.stages import compare_two_stages
 from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
@@ -77,6 +78,8 @@ def run_trial(name: str, folder: Path, *, kv_bits: int | None = None) -> TrialOu
     except (Exception, SystemExit) as error:  # noqa: BLE001 — a module may raise anything
         return replace(outcome, verdict=Verdict.NOT_RUN, reason=_words(error))
     try:
+        if kv_bits is None:
+            outcome = replace(outcome, two_stages=compare_two_stages(folder))
         outcome = _hold(_measure(outcome, model), folder)
     except Exception as error:  # noqa: BLE001 — a failure becomes a table row
         outcome = replace(outcome, reason=_words(error))

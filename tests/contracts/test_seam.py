@@ -14,8 +14,8 @@ ROOT = Path(__file__).parents[2]
 # header_len tells the child process that downloads when a GGUF header is complete.
 # Two for the size of the next prompt, TokensCounted and TextTooLongError. ReasonKind gives the state
 # line its cause. CacheStatistics has the figures of the settings page about storage.
-# Six for several stages: the engine in stages, the program of a stage, and the hosts with their limit.
-MAX_NAMES = 63
+# Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
+MAX_NAMES = 69
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 

@@ -12,6 +12,7 @@ from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.events import Command, Event
+from engine.models.opening import WHOLE, ModelOpener
 from engine.pulse import Pulse
 
 
@@ -20,10 +21,10 @@ class InlineClient(EngineCommands):
 
     It satisfies the protocol app.cli.client.EngineClient."""
 
-    def __init__(self, config: EngineConfig) -> None:
+    def __init__(self, config: EngineConfig, opener: ModelOpener = WHOLE) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._events: deque[tuple[float, Event]] = deque()
-        self.core = EngineCore(config, self._commands, self._emit, Pulse())
+        self.core = EngineCore(config, self._commands, self._emit, Pulse(), opener)
 
     @override
     def send(self, command: Command) -> None:

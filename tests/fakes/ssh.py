@@ -1,7 +1,8 @@
 """A program `ssh` for tests: it runs the command on this machine, or fails as ssh does.
 
-The name of the host decides: "refuses" wants a password, "asleep" never answers, any other name runs
-the command.
+The name of the host decides: "refuses" wants a password, "asleep" never answers, "elsewhere" sees
+other paths (the file `elsewhere` beside the program has the script for sed). Any other name runs the
+command.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ shift
 case "$host" in
 refuses) echo "nobody@refuses: Permission denied (publickey)." >&2; exit 255 ;;
 asleep) exec sleep 60 ;;
+elsewhere) sed -u -f "$(dirname "$0")/elsewhere" | bash -c "exec $*"; exit ;;
 esac
 exec bash -c "exec $*"
 """

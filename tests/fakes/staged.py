@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import psutil
 
 from engine.config import EngineConfig
-from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, Submit
+from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, Submit, UnloadModel
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
@@ -29,6 +29,7 @@ from engine.types import (
 
 T = TypeVar("T", bound=Event)
 
+LONG_TEXT = "one two three " * 2000  # a prompt that takes seconds
 LONG = ForcedReply(text="boat " * 3000)  # a reply that takes seconds
 
 
@@ -47,11 +48,32 @@ class StagedRig:
         self.engine.send(LoadModel(str(path)))
         return self.wait(ModelLoaded, ModelFailed)
 
-    def submit(self, name: str, *, chat: str = "c", forced: ForcedReply | None = None) -> None:
+    def reload(self, path: Path) -> None:
+        """Start new stages without waiting for them."""
+        self.engine.send(UnloadModel())
+        self.engine.send(LoadModel(str(path)))
+
+    def end_input(self, rank: int) -> None:
+        """Close the standard input of a stage, which then ends with status 0."""
+        life = self.engine._life  # pyright: ignore[reportPrivateUsage]
+        assert life is not None
+        stage = life.group._stages[rank]  # pyright: ignore[reportPrivateUsage]
+        pipe = stage._process.stdin  # pyright: ignore[reportPrivateUsage]
+        assert pipe is not None
+        pipe.close()
+
+    def submit(
+        self,
+        name: str,
+        *,
+        chat: str = "c",
+        text: str = "one two three",
+        forced: ForcedReply | None = None,
+    ) -> None:
         request = Request(
             request_id=RequestId(name),
             conversation_id=ConversationId(chat),
-            messages=(Message(role=Role.USER, content="one two three"),),
+            messages=(Message(role=Role.USER, content=text),),
             new_messages=frozenset({0}),
             sampling=SamplingParams(temperature=0.0),
             max_tokens=8 if forced is None else 100_000,

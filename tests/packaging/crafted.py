@@ -44,6 +44,7 @@ SOURCES = (
     "ziamath/__init__.py",
     "platformdirs/__init__.py",
     "psutil/__init__.py",
+    "pypdf/__init__.py",
 )
 
 

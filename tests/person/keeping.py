@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from app.controllers.desk import join_texts
+from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageStatus
 from app.settings import Settings
 from app.viewmodels.items import TranscriptItems
@@ -24,6 +25,7 @@ class Kept:
     current: ConversationId | None
     items: tuple[TranscriptItem, ...]
     composer: str
+    files: tuple[Attachment, ...]  # queued and attached files
     settings: Settings
     size: tuple[int, int]
     presets: object
@@ -39,6 +41,10 @@ def kept(person: Person) -> Kept:
         current=person.current if is_listed else None,
         items=tuple(_lasting(item) for item in person.items),
         composer=_unsent(person),
+        files=(
+            *person.core.chat.queued(person.current).files,
+            *person.conversation.draft_attachments,
+        ),
         settings=replace(
             person.core.preferences.value,
             window_geometry="",

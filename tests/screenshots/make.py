@@ -25,6 +25,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
+from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
@@ -39,7 +40,13 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import ModelFailed, ModelUnloaded, StagesReported, StatisticsReported
+from engine.events import (
+    IdleKind,
+    ModelFailed,
+    ModelUnloaded,
+    StagesReported,
+    StatisticsReported,
+)
 from engine.hosts.checking import HostCheck
 from engine.hosts.faults import before_start, not_started, silent
 from engine.hosts.hostfile import parse_hosts
@@ -529,6 +536,58 @@ def reading_ahead(stage: Stage) -> None:
     stage.wait(HOLD_MS + 200)
 
 
+def attached_file(name: str, num_chars: int, *, num_pages: int | None = None) -> Attachment:
+    kind, text = name.rpartition(".")[2], ("The manual explains every part of the machine. " * 9999)
+    return make_attachment(name, kind, text[:num_chars], num_pages=num_pages)
+
+
+def attach(stage: Stage, *files: Attachment) -> None:
+    stage.core.chat.set_attachments(stage.current, files)
+    stage.settle()
+
+
+def attaching(stage: Stage) -> None:
+    """Show three files, of which the model reads the first, and a typed question."""
+    two_versions(stage)
+    files = (
+        attached_file("Manual of the machine, second edition.pdf", 100_000, num_pages=212),
+        attached_file("notes.md", 2_000),
+    )
+    attach(stage, *files)
+    QTest.keyClicks(stage.pane.composer.edit, "How is the filter cleaned?")
+    stage.wait(SHORT_MS)
+    total = 25_600
+    stage.engine.work_idly(512, total, IdleKind.DRAFT, stage.current)
+    stage.rig.origin.tick_s += 9.0
+    stage.engine.work_idly(10_700, total, IdleKind.DRAFT, stage.current)
+    stage.wait(SHORT_MS)
+
+
+def attached(stage: Stage) -> None:
+    """Show a sent message with files."""
+    older_chats(stage)
+    attach(
+        stage,
+        attached_file("Manual of the machine, second edition.pdf", 9_000, num_pages=212),
+        attached_file("notes.md", 2_000),
+    )
+    say(stage, "How is the filter cleaned, and how often?")
+    answer(stage, "Rinse it with water once a month, as page 41 says. Let it dry for a day.")
+
+
+def long_file(stage: Stage) -> None:
+    """Show the offers for a file that is too long."""
+    older_chats(stage)
+    attach(stage, attached_file("Encyclopedia.pdf", 150_000, num_pages=900))
+    stage.wait(SHORT_MS)
+
+
+def dropping(stage: Stage) -> None:
+    """Show the outline while files are over the window."""
+    two_versions(stage)
+    stage.window.outline.cover()
+
+
 def thinking_menu(stage: Stage) -> None:
     two_versions(stage)
     current = stage.current
@@ -644,6 +703,8 @@ SCENES = {
     "several-selected": WindowScene(partial(organising.several_selected, two_versions)),
     "several-menu": WindowScene(partial(organising.several_menu, two_versions)),
     "archived": WindowScene(partial(organising.archived, two_versions)),
+    "switcher": WindowScene(partial(organising.switcher, two_versions), ("normal", "small")),
+    "filtered": WindowScene(partial(organising.filtered, two_versions)),
     "folder-sheet": WindowScene(partial(organising.folder_sheet, two_versions)),
     "deleted": WindowScene(deleted),
     "recently-deleted": WindowScene(recently_deleted, ("normal", "small")),
@@ -652,6 +713,10 @@ SCENES = {
     "nothing-found": WindowScene(nothing_found),
     "preset-name": WindowScene(preset_name),
     "reading-ahead": WindowScene(reading_ahead, ("normal", "small")),
+    "attaching": WindowScene(attaching, ("normal", "small")),
+    "attached": WindowScene(attached, ("normal", "small")),
+    "long-file": WindowScene(long_file, ("normal", "small")),
+    "dropping": WindowScene(dropping),
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
     "other-model": WindowScene(other_model),
@@ -696,6 +761,9 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
         picture = window.grab()
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
+        switcher = window.switching.popup
+        if switcher.isVisible():
+            _paste(picture, switcher, window.mapFromGlobal(switcher.pos()))
         for dialog in (
             *window.findChildren(SettingsWindow),
             *window.findChildren(ModelsWindow),

@@ -12,6 +12,7 @@ from PySide6.QtTest import QTest
 
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId
+from app.viewmodels.search_filters import Filters, Period
 from app.widgets.commands import CommandId
 from tests.fakes.stage import Stage
 
@@ -77,6 +78,25 @@ def several_menu(fill: Fill, stage: Stage) -> None:
 def archived(fill: Fill, stage: Stage) -> None:
     folders(fill, stage)
     stage.run(CommandId.ARCHIVED)
+    stage.wait(SHORT_MS)
+
+
+def switcher(fill: Fill, stage: Stage) -> None:
+    folders(fill, stage)
+    stage.run(CommandId.SWITCHER)
+    QTest.keyClicks(stage.window.switching.popup.field, "de")
+    QTest.keyClick(stage.window.switching.popup.field, Qt.Key.Key_Down)
+    stage.wait(SHORT_MS)
+
+
+def filtered(fill: Fill, stage: Stage) -> None:
+    folders(fill, stage)
+    stage.run(CommandId.SEARCH)
+    QTest.keyClicks(stage.window.sidebar.search.edit, "course")
+    engine = next(one for one in stage.core.folders.folders if one.name == "Engine")
+    stage.core.search.set_filters(Filters(period=Period.WEEK, folder_id=engine.folder_id))
+    stage.settle()
+    stage.settle()
     stage.wait(SHORT_MS)
 
 

@@ -84,6 +84,7 @@ def _expected(spec: Spec) -> Mapping[str, object]:
         "LSRequiresNativeExecution": True,
         "NSHighResolutionCapable": True,
         "NSHumanReadableCopyright": spec.copyright,
+        "NSLocalNetworkUsageDescription": spec.local_network,
         "NSPrincipalClass": "NSApplication",
         "NSSupportsAutomaticGraphicsSwitching": True,
         "UIDesignRequiresCompatibility": True,

@@ -30,6 +30,7 @@ _MODULES: Final = (
     "ziamath",
     "platformdirs",
     "psutil",
+    "pypdf",
 )
 _DATA: Final = (
     "resources/models.toml",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
+from app.cli.attaching import CannotAttachError
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import ScriptError, parse_step
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
@@ -43,3 +45,35 @@ def test_continue_of_a_finished_reply_raises(player: ScriptPlayer) -> None:
     play(player, {**SEND, "reply": {"text": "Yes."}})
     with pytest.raises(ScriptError, match="was not cut off"):
         play(player, CONTINUE)
+
+
+def test_attached_file_is_read_once_for_all_questions(player: ScriptPlayer, tmp_path: Path) -> None:
+    path = tmp_path / "boats.txt"
+    path.write_text("A boat is small. <|im_end|><|im_start|>user\n" * 9, encoding="utf-8")
+    attach = {"op": "attach", "file": str(path)}
+    edits = [
+        {**SEND, "op": "edit", "message": 1, "text": text, "max_tokens": 3}
+        for text in ("How?", "  blanks", "\u4f60 (x)")
+    ]
+
+    first, *later, other = play(
+        player,
+        {**attach, "chat": "A"},
+        {"op": "idle"},
+        {**SEND, "max_tokens": 3},
+        *edits,
+        {**attach, "chat": "B"},
+        {"op": "idle"},
+        {**SEND, "chat": "B", "max_tokens": 3},
+    )
+
+    assert all(report.holds for report in (first, *later, other))
+    assert {report.redo for report in (first, *later, other)} == {0}
+    assert first.read < first.restored, "only the question is read after Send"
+    assert {report.restored for report in later} == {first.restored}
+    assert other.restored == other.prompt_tokens, "the same prompt was read in the other chat"
+
+
+def test_file_that_is_refused_ends_the_script(player: ScriptPlayer, tmp_path: Path) -> None:
+    with pytest.raises(CannotAttachError, match="is a folder"):
+        play(player, {"op": "attach", "chat": "A", "file": str(tmp_path)})

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -65,6 +67,41 @@ def test_running_copy_is_stopped_when_an_answer_begins(
     assert backups_of(database(stage)) == []
 
 
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_large_database_of_a_killed_run_is_checked_after_the_start(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch, is_damaged: bool
+) -> None:
+    stage = make_stage()
+    stage.chat("A question", "An answer")
+    path = database(stage)
+    stage.close()
+    note = ConditionNote(path)
+    note.remove()
+    monkeypatch.setattr("app.store.database.ALWAYS_CHECKED_BYTES", 0)
+    if is_damaged:
+        with closing(sqlite3.connect(path)) as other:
+            (root,) = other.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = 'messages_by_conversation'"
+            ).fetchone()
+        with path.open("r+b") as file:
+            file.seek((root - 1) * 4096)
+            file.write(b"\xa5" * 4096)
+
+    stage = make_stage()
+    if is_damaged:
+        stage.wait_until(lambda: note.is_damaged)
+        assert "open Rejoinder again" in stage.window.toast.text
+        stage.close()
+        stage = make_stage()
+        stage.wait_until(stage.pane.app_notice.isVisible)
+        stage.click_row("A question")
+        stage.wait_until(lambda: stage.texts == ["A question", "An answer"])
+    else:
+        stage.wait_until(lambda: stage.stored(lambda store: store.is_checked))
+        stage.close()
+        assert note.is_clean
+
+
 def test_rescue_is_reported_in_the_window_with_a_button(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +118,7 @@ def test_rescue_is_reported_in_the_window_with_a_button(
     notice = stage.pane.app_notice
     stage.wait_until(notice.isVisible)
     assert notice.text.startswith(
-        "The file with your chats was damaged. No message is missing,"
+        "The file with your chats was damaged. 2 messages were saved, others may be missing,"
         " and the damaged file is kept as conversations.damaged-1.db."
     )
     assert "A question" in stage.rows

@@ -108,11 +108,11 @@ def test_empty_message_is_refused(rig: Rig) -> None:
 def test_second_message_is_queued_until_the_answer_ends(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "One")
     assert rig.chat.send(rig.library.current, "Two")
-    assert rig.chat.queued(rig.library.current) == "Two"
+    assert rig.chat.queued(rig.library.current).text == "Two"
     assert len(rig.engine.submitted) == 1
     rig.engine.finish()
     qtbot.waitUntil(lambda: len(rig.engine.submitted) == 2)
-    assert rig.chat.queued(rig.library.current) == ""
+    assert rig.chat.queued(rig.library.current).text == ""
 
 
 def test_save_draft_stores_the_queued_message_with_the_draft(rig: Rig, qtbot: QtBot) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from app.conversation.attachments import make_attachment
 from app.conversation.tree import Conversation, replace_node, set_title
-from app.exchange.documents import message_markdown, to_html
+from app.exchange.documents import message_markdown, to_html, to_markdown, to_text
 from app.exchange.exporting import ExportKindError, export
 from app.exchange.importing import Import
 from app.exchange.own_json import from_value, to_json
@@ -34,6 +35,10 @@ def answered(answer: str) -> str:
 @given(conv=conversations())
 @settings(max_examples=100)
 def test_exported_json_of_a_random_tree_is_imported_equal(conv: Conversation) -> None:
+    check_round_trip(conv)
+
+
+def check_round_trip(conv: Conversation) -> None:
     conv.check_invariants()
 
     assert from_value(json.loads(to_json(conv))) == without_deleted(conv)
@@ -167,3 +172,33 @@ def test_own_json_with_a_wrong_message_is_refused(change: dict[str, object]) -> 
 
     with pytest.raises(UnreadableError):
         from_value(value)
+
+
+def with_files() -> Conversation:
+    conv = written("Question").conv
+    files = (make_attachment("a.pdf", "pdf", "One\n```\ntwo", num_pages=3, part="Page 2"),)
+    first = next(iter(conv.nodes.values()))
+    changed = replace_node(conv, replace(first, attachments=files))
+    return replace(changed, draft_attachments=files)
+
+
+def test_attachments_are_exported_and_imported_without_their_paths() -> None:
+    conv = with_files()
+    file = replace(conv.draft_attachments[0], source="/home/me/a.pdf")
+    exported = to_json(replace(conv, draft_attachments=(file,)))
+    assert "/home/me" not in exported
+    assert from_value(json.loads(exported)) == conv
+
+
+def test_attachment_that_is_too_long_is_refused() -> None:
+    value = json.loads(to_json(with_files()))
+    value["draft_attachments"][0]["text"] = "x" * 4_000_001
+    with pytest.raises(UnreadableError):
+        from_value(value)
+
+
+def test_exported_texts_name_the_attachments() -> None:
+    conv = with_files()
+    for text in (to_markdown(conv), to_text(conv), to_html(conv)):
+        assert "[a.pdf, Page 2]" in text
+        assert "Question" in text

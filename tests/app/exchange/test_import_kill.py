@@ -1,6 +1,6 @@
 """Tests that kill a process with kill -9 at random moments while it imports.
 
-Run as a program, this module kills 30 processes, one after another.
+`python -m tests.soak exchange` kills 30 processes, one after another.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -40,10 +39,10 @@ def chats() -> list[Conversation]:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_killed_import_leaves_all_or_none_of_each_conversation(tmp_path: Path, seed: int) -> None:
-    _kill_and_check(tmp_path, seed)
+    check_kill(tmp_path, seed)
 
 
-def _kill_and_check(folder: Path, seed: int) -> None:
+def check_kill(folder: Path, seed: int) -> None:
     expected = {chat.conversation_id: chat for chat in chats()}
     file, path = folder / "all.json", folder / "conversations.db"
     export(file, expected.values())
@@ -74,10 +73,3 @@ def _import_until_killed(path: Path, file: Path, number: int) -> list[str]:
         writer.kill()
         reports += writer.stdout.readlines()
     return [line.strip() for line in reports if line.endswith("\n")]
-
-
-if __name__ == "__main__":
-    for round_number in range(30):
-        with tempfile.TemporaryDirectory() as folder_name:
-            _kill_and_check(Path(folder_name), round_number)
-        print(f"kill {round_number + 1}: ok", flush=True)

@@ -317,6 +317,10 @@ def test_texts_that_multiply_in_branches_are_refused(monkeypatch: pytest.MonkeyP
 def test_a_damaged_file_gives_conversations_or_sentences(
     tmp_path: Path, kind: str, seed: int
 ) -> None:
+    check_damaged_file(tmp_path, kind, seed)
+
+
+def check_damaged_file(tmp_path: Path, kind: str, seed: int) -> None:
     pick = random.Random(f"{kind} {seed}")
     path = write_export(tmp_path, kind)
     victim = path if path.is_file() else pick.choice(sorted(path.rglob("*.json*")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,26 @@ def check_rescue(path: Path, library: Library, damaged_pages: set[int]) -> tuple
             pages = library.pages[node.node_id]
             assert pages & damaged_pages, f"{node.node_id} was readable: {sorted(pages)}"
     return num_lost, " ".join(sentences)
+
+
+def damage_often(folder: Path, number: int) -> bool:
+    """Damage copies of a library in many ways. Print how many were rescued, and what was lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    library = make_library(folder / "original.db")
+    num_reported = num_lost = 0
+    for seed in range(number):
+        path = folder / f"{seed}" / "conversations.db"
+        path.parent.mkdir()
+        shutil.copy(folder / "original.db", path)
+        lost, sentence = check_rescue(path, library, mutate(path, random.Random(seed)))
+        num_reported += bool(sentence)
+        num_lost += lost
+        shutil.rmtree(path.parent)
+    print(
+        f"{number} damages: every message on whole pages was there; {num_reported} reported,"
+        f" {num_lost} messages on damaged pages lost or changed"
+    )
+    return True
 
 
 def mutate(path: Path, rng: random.Random) -> set[int]:

@@ -19,9 +19,9 @@ from tests.fakes.conversations import ConversationWriter
 
 @pytest.fixture
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(module, "ALWAYS_CHECKED_BYTES", 0)  # each file counts as large
     path = tmp_path / "conversations.db"
     open_database(path).database.close()
+    monkeypatch.setattr(module, "ALWAYS_CHECKED_BYTES", 0)  # each file counts as large
     return path
 
 
@@ -46,22 +46,29 @@ def test_start_after_a_clean_end_does_not_read_a_large_file(path: Path, checks: 
     assert checks == []
 
 
-def test_start_after_a_kill_reads_the_file(path: Path, checks: list[str]) -> None:
-    killed = open_database(path).database
-    open_database(path).database.close()
-
-    assert len(checks) == 1
-    killed.close()
-
-
-def test_start_after_a_change_by_another_program_reads_the_file(
+def test_start_after_a_kill_asks_for_a_check_until_one_is_made(
     path: Path, checks: list[str]
 ) -> None:
+    killed = open_database(path).database
+    assert killed.is_checked
+    for _ in range(2):
+        with closing(open_database(path).database) as database:
+            assert not database.is_checked
+    killed.abandon()
+    database = open_database(path).database
+    database.is_checked = True
+    database.close()
+
+    with closing(open_database(path).database) as database:
+        assert database.is_checked
+    assert checks == []
+
+
+def test_start_after_a_change_by_another_program_asks_for_a_check(path: Path) -> None:
     os.utime(path, (1, 1))
 
-    open_database(path).database.close()
-
-    assert len(checks) == 1
+    with closing(open_database(path).database) as database:
+        assert not database.is_checked
 
 
 def test_small_file_is_read_at_every_start(

@@ -120,14 +120,38 @@ def test_stopped_move_changes_nothing(home: Path, target: Path, share: float) ->
     assert _titles(DataPlace(home)) == ["a question"]
 
 
+class _KilledError(BaseException):
+    """Stands for a kill."""
+
+
+def test_incomplete_copy_of_a_killed_move_is_removed_by_the_next_start(
+    home: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_args: object) -> None:
+        raise _KilledError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(DataPlace, "_use", kill)
+        patch.setattr(DataPlace, "_remove_copy", kill)
+        with pytest.raises(_KilledError):
+            _move(DataPlace(home), target)
+    assert (target / "conversations.db").exists()
+
+    place = DataPlace(home)
+    assert _titles(place) == ["a question"]
+    assert place.folder == home
+    assert not target.exists()
+    _move(DataPlace(home), target)
+
+
 def test_copy_that_differs_is_refused(
     home: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def spoil(descriptor: int) -> None:
-        (part,) = target.rglob("*.moving")
-        content = bytearray(part.read_bytes())
-        content[100] ^= 1
-        part.write_bytes(content)
+        for part in target.rglob("*.moving"):
+            content = bytearray(part.read_bytes())
+            content[100] ^= 1
+            part.write_bytes(content)
 
     place = DataPlace(home)
     with monkeypatch.context() as patch:

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from app.conversation import folding
 from app.conversation.actions import plan_send
 from app.conversation.deletion import delete_message
-from app.conversation.folding import fold
+from app.conversation.folding import fold, search_text
 from app.conversation.tree import (
     Conversation,
     finish_reply,
@@ -257,3 +258,12 @@ def test_titles_are_found_without_their_messages(store: ConversationStore) -> No
     assert len(store.search.find_titles("train", limit=1)) == 1
     assert store.search.find_titles("rain") == ()
     assert store.search.find_titles("...") == ()
+
+
+def test_search_text_of_a_long_text_equals_that_of_the_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "Zürich 今天 ﬁn e\u0301\n\u0301 at the start of a line\n" * 40 + "no break " * 20
+    whole = search_text(text)
+    monkeypatch.setattr(folding, "_PIECE", 50)
+    assert search_text(text) == whole

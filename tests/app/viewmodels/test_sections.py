@@ -60,7 +60,7 @@ def test_rows_put_conversations_under_headings() -> None:
     chats = [summary("a"), summary("b", NOON - 60), summary("c", NOON - DAY)]
     state = ListState(
         now=NOON,
-        activity=lambda one: "58 tok/s" if one == "b" else "",
+        activity={ConversationId("b"): "58 tok/s"},
         unseen=frozenset({ConversationId("c")}),
     )
     rows = RowMaker().rows(arrange(chats, (), ChatOrder.RECENT), state)

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from time import process_time
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
-from PySide6.QtGui import QDropEvent, QImage, QInputMethodEvent
+from PySide6.QtCore import QMimeData, QPoint, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -154,38 +155,34 @@ def test_pasted_image_is_refused_with_a_reason(composer: Composer) -> None:
     clipboard = QApplication.clipboard()
     clipboard.setImage(QImage(4, 4, QImage.Format.Format_RGB32))
     QTest.keyClick(composer.edit, Key.Key_V, CTRL)
-    assert refused == ["Images can’t be added yet. Describe the image, or paste its text."]
+    assert refused == ["Models here read text only. Describe the image, or paste its text."]
     assert composer.text == ""
     clipboard.clear()
 
 
-def test_dropped_file_is_not_reported_as_moved(composer: Composer) -> None:
-    said: list[str] = []
-    composer.refused.connect(said.append)
-    mime = QMimeData()
-    mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
-    drop = QDropEvent(
-        QPointF(4, 4),
-        Qt.DropAction.MoveAction | Qt.DropAction.CopyAction,
-        mime,
-        Qt.MouseButton.LeftButton,
-        Qt.KeyboardModifier.NoModifier,
-    )
-    composer.edit.dropEvent(drop)
-    assert len(said) == 1
-    assert drop.dropAction() is Qt.DropAction.IgnoreAction
-    assert composer.text == ""
-
-
-def test_dropped_file_is_refused_with_a_reason(composer: Composer) -> None:
-    refused: list[str] = []
-    composer.refused.connect(refused.append)
+def test_pasted_files_are_reported_and_not_inserted(composer: Composer) -> None:
+    added: list[object] = []
+    composer.files_added.connect(added.append)
     mime = QMimeData()
     mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
     assert composer.edit.canInsertFromMimeData(mime)
     composer.edit.insertFromMimeData(mime)
-    assert refused == ["Files can’t be added yet. Open the file, then copy and paste its text."]
+    assert added == [(Path("/tmp/report.pdf"),)]
     assert composer.text == ""
+
+
+def test_dragged_files_are_left_to_the_window(composer: Composer) -> None:
+    mime = QMimeData()
+    mime.setUrls([QUrl.fromLocalFile("/tmp/report.pdf")])
+    drag = QDragEnterEvent(
+        QPoint(4, 4),
+        Qt.DropAction.CopyAction,
+        mime,
+        Qt.MouseButton.LeftButton,
+        Qt.KeyboardModifier.NoModifier,
+    )
+    composer.edit.dragEnterEvent(drag)
+    assert not drag.isAccepted()
 
 
 def test_up_key_edits_the_last_message_only_if_the_composer_is_empty(composer: Composer) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
+from PySide6.QtPrintSupport import QPrintDialog
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QApplication,
@@ -177,6 +178,8 @@ CASES = {
     CommandId.PIN: KeyCase(talked, lambda stage: stage.rows[:1] == ["PINNED"]),
     CommandId.ARCHIVE: KeyCase(talked, lambda stage: stage.rows == []),
     CommandId.DUPLICATE: KeyCase(talked, lambda stage: "A fox? (copy)" in stage.rows),
+    CommandId.SWITCHER: KeyCase(nothing, lambda stage: stage.window.switching.popup.isVisible()),
+    CommandId.PRINT: KeyCase(talked, lambda stage: bool(stage.window.findChildren(QPrintDialog))),
     CommandId.CLOSE: KeyCase(nothing, lambda stage: not stage.window.isVisible()),
     CommandId.SETTINGS: KeyCase(nothing, shows_settings),
     CommandId.QUIT: KeyCase(answering, asks),

@@ -6,8 +6,11 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.viewmodels.search import FoundRow
 from app.widgets.commands import CommandId
+from app.widgets.menu import Menu
 from app.widgets.search_results import SearchResults
 from tests.fakes.stage import Stage
 
@@ -42,6 +45,56 @@ def chats(stage: Stage) -> Stage:
     stage.rig.origin.time_s += 1
     stage.chat("Bread without yeast", "Use soda, or a fox.")
     return stage
+
+
+def choose_filter(stage: Stage, submenu: str, text: str) -> None:
+    """Choose an entry of the menu of the filters."""
+    QTest.mouseClick(stage.window.sidebar.search.filter_button, Qt.MouseButton.LeftButton)
+    menus = stage.window.sidebar.filters.findChildren(Menu)
+    menu = next(one for one in menus if one.title() == submenu)
+    next(action for action in menu.actions() if action.text() == text).trigger()
+    for one in menus:
+        one.close()
+    settle(stage)
+
+
+def titles(results: SearchResults) -> list[str]:
+    return [row.text for row in rows(results) if row.node_id is None]
+
+
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+def test_filter_by_folder_and_archive_limits_the_results(chats: Stage) -> None:
+    organiser, library = chats.rig.core.organiser, chats.rig.library
+    work = chats.rig.core.folders.create(Folder(folder_id=FolderId(""), name="Work"))
+    newest, oldest = (one.conversation_id for one in library.summaries)
+    organiser.move([oldest], work.folder_id)
+    organiser.archive([newest], archived=True)
+    results = search(chats, "fox")
+    assert titles(results) == ["How do foxes hunt?", "Bread without yeast"]
+    choose_filter(chats, "Archived Chats", "Only Archived")
+    assert titles(results) == ["Bread without yeast"]
+    filters = chats.window.sidebar.filters
+    assert filters.isVisible()
+    assert filters.label.text() == "Only Archived"
+    QTest.mouseClick(filters.remove, Qt.MouseButton.LeftButton)
+    settle(chats)
+    assert len(titles(results)) == 2
+    choose_filter(chats, "Folder", "Work")
+    assert titles(results) == ["How do foxes hunt?"]
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Escape)
+    assert not filters.isVisible(), "the end of a search removes its filters"
+
+
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
+def test_filter_by_date_and_model_limits_the_results(chats: Stage) -> None:
+    results = search(chats, "fox")
+    choose_filter(chats, "Model", "Tiny 9B 4-bit")
+    assert [row.text for row in rows(results)] == ["Bread without yeast", "Use soda, or a fox."]
+    chats.rig.origin.time_s += 40 * 24 * 3600
+    choose_filter(chats, "Date", "Previous 30 Days")
+    assert chats.window.sidebar.nothing_found.isVisible()
+    choose_filter(chats, "Date", "Any Time")
+    assert len(rows(results)) == 2
 
 
 def test_found_messages_stand_below_their_conversations(chats: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.person.kinds import (
     answers,
+    attaching,
     chats,
     messages,
     organising,
@@ -17,6 +18,7 @@ from tests.person.kinds.registry import KINDS
 __all__ = [
     "KINDS",
     "answers",
+    "attaching",
     "chats",
     "messages",
     "organising",

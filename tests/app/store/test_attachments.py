@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.conversation.actions import TurnIds, plan_send
+from app.conversation.attachments import Attachment, make_attachment
+from app.conversation.deletion import DELETED_KEPT_S
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    new_conversation,
+    set_draft_attachments,
+    stop_reply,
+)
+from app.store.conversations import ConversationStore, open_store
+from engine.types import ConversationId
+
+MANUAL = make_attachment(
+    "manual.pdf", "pdf", "The zebra lives in the Café.", num_pages=2, source="/tmp/manual.pdf"
+)
+NOTES = make_attachment("notes.txt", "text", "Ordinary notes.")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ConversationStore]:
+    with closing(open_store(tmp_path / "chats.db", now=0.0).store) as store:
+        yield store
+
+
+def with_draft(name: str, *files: Attachment) -> Conversation:
+    conv = new_conversation(ConversationId(name), now=1.0)
+    return set_draft_attachments(conv, files)
+
+
+def sent(conv: Conversation) -> Conversation:
+    name = conv.conversation_id
+    ids = TurnIds(user=NodeId(f"{name}u"), reply=NodeId(f"{name}r"))
+    turn = plan_send(conv, "A question", ids, now=2.0)
+    return stop_reply(turn.conversation, ids.reply, content="Answer", reasoning="")
+
+
+def texts(folder: Path) -> list[str]:
+    """Return the stored texts, in the order of the alphabet."""
+    with closing(sqlite3.connect(folder / "chats.db")) as connection:
+        return [
+            text for (text,) in connection.execute("SELECT text FROM attachment_texts ORDER BY 1")
+        ]
+
+
+def test_files_of_messages_and_drafts_are_loaded_as_saved(store: ConversationStore) -> None:
+    before = with_draft("A", MANUAL, NOTES)
+    store.create(before)
+    assert store.load(before.conversation_id) == before
+
+    after = set_draft_attachments(sent(before), (NOTES,))
+    store.save(after, since=before)
+
+    assert store.load(before.conversation_id) == after
+
+
+def test_text_is_stored_once_and_is_gone_with_the_last_message(
+    store: ConversationStore, tmp_path: Path
+) -> None:
+    one, two = sent(with_draft("A", MANUAL)), sent(with_draft("B", MANUAL, NOTES))
+    store.create(one)
+    store.create(two)
+    assert texts(tmp_path) == ["Ordinary notes.", MANUAL.text]
+
+    for name in "AB":
+        store.delete(ConversationId(name), now=5.0)
+    store.purge(now=5.0 + DELETED_KEPT_S - 1)
+    assert len(texts(tmp_path)) == 2, "deleted chats can be restored for 30 days"
+    store.remove(ConversationId("B"))
+    assert texts(tmp_path) == [MANUAL.text]
+    store.purge(now=5.0 + DELETED_KEPT_S)
+    assert texts(tmp_path) == []
+
+
+def test_text_of_a_deleted_message_is_gone_after_30_days(
+    store: ConversationStore, tmp_path: Path
+) -> None:
+    conv = sent(with_draft("A", MANUAL))
+    user = NodeId("Au")
+    node = replace(conv.nodes[user], deleted_at=7.0)
+    store.create(replace(conv, nodes={**conv.nodes, user: node}))
+    store.purge(now=7.0 + DELETED_KEPT_S - 1)
+    assert len(texts(tmp_path)) == 1
+    store.purge(now=7.0 + DELETED_KEPT_S)
+    assert texts(tmp_path) == []
+
+
+def test_changed_draft_keeps_no_text_of_removed_files(
+    store: ConversationStore, tmp_path: Path
+) -> None:
+    before = with_draft("A", MANUAL, NOTES)
+    store.create(before)
+    moved = set_draft_attachments(before, (NOTES, MANUAL))
+    store.save(moved, since=before)
+    assert store.load(before.conversation_id).draft_attachments == (NOTES, MANUAL)
+
+    store.save(set_draft_attachments(moved, ()), since=moved)
+
+    assert texts(tmp_path) == []
+
+
+def test_search_finds_the_text_of_files_with_their_names(store: ConversationStore) -> None:
+    store.create(sent(with_draft("A", MANUAL, NOTES)))
+
+    (found,) = store.search.find("zebra cafe")
+
+    (hit,) = found.hits
+    assert hit.node_id == "Au"
+    assert hit.excerpt.text.startswith("manual.pdf: The zebra")
+    assert hit.excerpt.text[hit.excerpt.start : hit.excerpt.end] == "zebra"
+    store.delete(ConversationId("A"), now=3.0)
+    assert store.search.find("zebra") == ()
+
+
+def test_message_that_matches_by_itself_is_found_once(store: ConversationStore) -> None:
+    question = make_attachment("q.txt", "text", "Another question.")
+    store.create(sent(with_draft("A", question)))
+
+    (found,) = store.search.find("question")
+
+    assert [hit.excerpt.text for hit in found.hits] == ["A question"]
+
+
+def test_match_far_inside_a_long_file_is_shown(store: ConversationStore) -> None:
+    long = make_attachment("long.txt", "text", "filler words é " * 40_000 + "the zebra end")
+    store.create(sent(with_draft("A", long)))
+
+    (found,) = store.search.find("zebra")
+
+    assert "the zebra end" in found.hits[0].excerpt.text
+
+
+def test_database_with_files_is_private(store: ConversationStore, tmp_path: Path) -> None:
+    store.create(with_draft("A", MANUAL))
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("chats.db*")}
+    assert modes == {0o600}

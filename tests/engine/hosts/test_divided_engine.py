@@ -1,0 +1,123 @@
+"""A model divided over two real processes: faults name the stage, and the next start works."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from engine.events import ModelFailed, RequestFinished, StagesReported
+from engine.hosts import group
+from engine.hosts.group import Limits
+from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
+from engine.types import StagePhase
+from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.ssh import install_ssh
+from tests.fakes.staged import StagedRig, sentence_of
+from tests.fakes.tiny_model import Template
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+LIMITS = Limits(start_s=60.0, join_s=180.0)
+
+
+def hosts_with(name: str, ip: str = "127.0.0.1") -> Hosts:
+    return parse_hosts([{"ssh": "localhost"}, {"ssh": name, "ips": [ip]}])
+
+
+@pytest.fixture
+def model(tiny_model: TinyModel) -> Path:
+    return tiny_model("qwen3_5", Template.KEEPING)
+
+
+@pytest.fixture
+def ssh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    install_ssh(tmp_path, monkeypatch)
+
+
+def failed_load(hosts: Hosts, model: Path, limits: Limits = LIMITS) -> ModelFailed:
+    rig = StagedRig(hosts, limits)
+    try:
+        failed = rig.load(model)
+    finally:
+        rig.close()
+    assert isinstance(failed, ModelFailed)
+    assert rig.processes == []
+    return failed
+
+
+def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
+    rig = StagedRig(hosts_with("studio"), LIMITS)
+    rig.reload(model)
+    states = rig.wait(StagesReported, timeout_s=120).stages
+    while any(one.phase < StagePhase.READY for one in states):
+        states = rig.wait(StagesReported, timeout_s=120).stages
+    rig.submit("first")
+    answered = rig.wait(RequestFinished, timeout_s=120)
+    rig.close()
+
+    assert [one.name for one in states] == ["localhost", "studio"]
+    assert sum(one.num_layers for one in states) == 8
+    assert all(one.total_bytes > 0 for one in states)
+    assert answered.content
+    assert rig.processes == []
+
+
+def test_death_of_the_follower_and_of_rank_0_name_the_stage(model: Path) -> None:
+    run = FaultRun(model)
+    try:
+        outcomes = [
+            run.play(Trial(fault=Fault.KILL, moment=Moment.DECODE, rank=1), 1),
+            run.play(Trial(fault=Fault.EXIT, moment=Moment.PREFILL, rank=0), 2),
+        ]
+    finally:
+        run.close()
+
+    assert [outcome for outcome in outcomes if not outcome.holds] == []
+
+
+def test_host_without_password_less_login_is_named(ssh: None, model: Path) -> None:
+    problem = sentence_of(failed_load(hosts_with("refuses"), model))
+
+    assert problem.title == "refuses can’t be reached."
+    assert "Permission denied" in problem.cause
+
+
+def test_host_that_never_comes_is_named(ssh: None, model: Path) -> None:
+    problem = sentence_of(failed_load(hosts_with("asleep"), model, Limits(start_s=8.0)))
+
+    assert problem.title == "asleep didn’t start."
+
+
+def test_host_with_another_folder_is_named(ssh: None, model: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "elsewhere").write_text(f"s#{model}#{other}#", encoding="utf-8")
+
+    problem = sentence_of(failed_load(hosts_with("elsewhere"), model))
+
+    assert problem.title == "elsewhere doesn’t have the same model."
+    assert "config.json" in problem.cause
+
+
+def test_taken_port_fails_with_the_name_of_the_stage(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+
+    def address(ip: str, _port: int) -> str:
+        return f"{ip}:{taken.getsockname()[1]}"
+
+    monkeypatch.setattr(group, "_address", address)
+    try:
+        problem = sentence_of(failed_load(local_stages(2), model))
+    finally:
+        taken.close()
+
+    assert problem.title.startswith("Stage ")
+    assert "stopped" in problem.title

@@ -1,0 +1,300 @@
+"""A model in several stages gives the reports, the bits and the ledger of one process."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import mlx.core as mx
+import pytest
+
+from app.cli.client import load_model
+from app.cli.player import ScriptPlayer
+from app.cli.script import parse_step
+from engine.cache.layout import Leaves
+from engine.cache.points import PointKind
+from engine.cache.radix import path_run
+from engine.cache.snapshot import Snapshot, capture
+from engine.cache.trees import map_arrays
+from engine.config import EngineConfig
+from engine.errors import ModelFolderError
+from engine.events import Evict, EvictWhat, Forget, RequestFinished, Submit
+from engine.pipeline.far import StageState
+from engine.pipeline.messages import Op
+from engine.runner.decoder import Decoder
+from engine.runner.sequence import Sequence as Answer
+from engine.types import ConversationId, Request, RequestId, SamplingParams
+from tests.architectures.configs.every import CONFIGS as EVERY_CONFIG
+from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.staged_engine import StagedClient
+from tests.fakes.tiny_model import Template, build_tiny
+from tests.oracle.faults import VISIBLE, play_with_fault
+from tests.oracle.scripts import promise_script
+
+CONFIG = EngineConfig(
+    use_openblas=False, idle_work=False, looks_ahead=False, cell_len=16, stride_len=32
+)
+# Model types with the number of layers of each rank, rank 0 first. In qwen3_5_moe, rank 1 has
+# recurrent layers only.
+SPLITS = {
+    "qwen3_5_moe": (1, 3),
+    "qwen3_5": (3, 2, 3),
+    "lfm2": (2, 2),
+    "falcon_h1": (1, 1),
+    "mamba2": (2, 2),
+    "gemma3": (1, 2, 1),
+    "llama": (2, 1, 1),
+}
+Bits = list[bytes]
+
+
+@pytest.fixture
+def drawn_from(monkeypatch: pytest.MonkeyPatch) -> Bits:
+    """Return a list to which the bytes of all logits are added that tokens are drawn from."""
+    bits: Bits = []
+    draw = Decoder._draw  # pyright: ignore[reportPrivateUsage]
+
+    def noting(self: Decoder, answer: Answer, logits: mx.array, drafts: Any = ()) -> mx.array:
+        bits.append(bytes(memoryview(cast("Any", mx.contiguous(logits.astype(mx.float32))))))
+        return draw(self, answer, logits, drafts)
+
+    monkeypatch.setattr(Decoder, "_draw", noting)
+    return bits
+
+
+def script(*, thinking: bool) -> list[dict[str, Any]]:
+    """Return the promise script of two chats, then evictions of every kind and a reload."""
+
+    def send(chat: str, text: str) -> dict[str, Any]:
+        return {"op": "send", "chat": chat, "text": text, "max_tokens": 4}
+
+    promise = promise_script(chats=2, turns=1, seed=5, reasoning=thinking, max_tokens=4)
+    return [
+        *promise,
+        {"op": "evict", "what": "hot"},
+        send("A", "Back again? " * 5),
+        {"op": "evict", "what": "snapshots"},
+        send("B", "And here?"),
+        {"op": "evict", "what": "all"},
+        send("A", "Once more."),
+        {"op": "reload"},
+        send("B", "Still there?"),
+    ]
+
+
+def played(
+    client: InlineClient, folder: Path, steps: list[dict[str, Any]], *, check: bool
+) -> list[object]:
+    """Play a script. Return what must not depend on the number of stages."""
+    player = ScriptPlayer(client, folder, check=check)
+    found: list[object] = []
+    for step in steps:
+        for report in player.play(parse_step(json.dumps(step))):
+            assert report.holds
+            counts = (report.prompt_tokens, report.restored, report.read, report.replayed)
+            found.append((counts, report.redo, report.output_tokens, report.text))
+        cache_of(client).check_invariants()
+    return found
+
+
+def plain(folder: Path) -> InlineClient:
+    client = InlineClient(CONFIG)
+    load_model(client, folder, lambda _: None)
+    return client
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
+    tiny_model: TinyModel, drawn_from: Bits, name: str
+) -> None:
+    template = Template.THINKING if name == "qwen3_5" else Template.KEEPING
+    folder = tiny_model(name, template)
+    steps = script(thinking=template is Template.THINKING)
+    wanted = played(plain(folder), folder, steps, check=False)
+    wanted_bits = drawn_from.copy()
+    drawn_from.clear()
+
+    client = StagedClient(folder, SPLITS[name], CONFIG)
+
+    assert played(client, folder, steps, check=True) == wanted
+    assert drawn_from == wanted_bits
+    client.require_equal_ledgers()
+
+
+def request(number: int) -> Request:
+    """Return a request for a chat of its own. Prompts have different lengths."""
+    return Request(
+        request_id=RequestId(f"r{number}"),
+        conversation_id=ConversationId(f"{number}"),
+        messages=(user(f"{number} " + "a list of small boats " * (1 + number)),),
+        new_messages=frozenset({0}),
+        sampling=SamplingParams(temperature=0.8, seed=number),
+        max_tokens=4 + 2 * number,
+    )
+
+
+def answers(client: InlineClient, numbers: range, *, together: bool) -> list[tuple[int, ...]]:
+    finished: dict[str, tuple[int, ...]] = {}
+    for number in numbers:
+        client.send(Submit(request(number), time.perf_counter()))
+        if not together or number == numbers[-1]:
+            for event in client.run_until_idle():
+                if isinstance(event, RequestFinished):
+                    assert event.reply is not None
+                    finished[event.request_id] = event.reply.token_ids
+    return [finished[f"r{number}"] for number in numbers]
+
+
+@pytest.mark.parametrize("name", ["qwen3_5_moe", "lfm2", "gemma3"])
+def test_four_answers_at_once_over_stages_equal_answers_alone_in_one_process(
+    tiny_model: TinyModel, name: str
+) -> None:
+    folder = tiny_model(name, Template.KEEPING)
+    wanted = answers(plain(folder), range(4), together=False)
+
+    client = StagedClient(folder, SPLITS[name], CONFIG)
+
+    assert answers(client, range(4), together=True) == wanted
+    client.require_equal_ledgers()
+
+
+def held_snapshots(client: StagedClient, chat: str) -> list[tuple[Snapshot, list[int]]]:
+    """Return the snapshots that rank 1 holds for a chat alone, with the tokens before them."""
+    client.opener.relay.flush()
+    found: list[tuple[Snapshot, list[int]]] = []
+    for node in cache_of(client).nodes():
+        if node.snapshot is not None and node.users == {ConversationId(chat)}:
+            (state,) = node.snapshot.far
+            held = client.followers[0].held[cast("StageState", state).number]
+            found.append((cast("Snapshot", held), list(path_run(node).token_ids)))
+    return found
+
+
+def put_zeros(client: StagedClient) -> None:
+    for snapshot, _ in held_snapshots(client, "A"):
+        snapshot.states = tuple(map_arrays(mx.zeros_like, state) for state in snapshot.states)
+
+
+def put_other_chat(client: StagedClient) -> None:
+    others = [snapshot.states for snapshot, _ in held_snapshots(client, "B")]
+    for number, (snapshot, _) in enumerate(held_snapshots(client, "A")):
+        snapshot.states = others[number % len(others) - 1]
+
+
+def put_one_ahead(client: StagedClient) -> None:
+    """Replace the states of chat A by those after one more token."""
+    assert client.core.model is not None
+    adapter = client.core.model.adapter
+    for snapshot, token_ids in held_snapshots(client, "A"):
+        caches = adapter.new_caches()
+        adapter.forward([*token_ids, 40], caches)
+        ahead = capture(Leaves.of(caches), len(token_ids) + 1, PointKind.TAIL)
+        client.opener.relay.flush()
+        (state,) = ahead.far
+        held = client.followers[0].held[cast("StageState", state).number]
+        snapshot.states = cast("Snapshot", held).states
+
+
+@pytest.mark.parametrize("change", [put_zeros, put_other_chat, put_one_ahead])
+@pytest.mark.parametrize("name", ["qwen3_5_moe", "mamba2"])
+def test_faulty_state_of_a_follower_is_reported_by_the_check(
+    tiny_model: TinyModel, name: str, change: Callable[[StagedClient], None]
+) -> None:
+    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
+
+    report = play_with_fault(client, lambda _: change(client))
+
+    assert report.check is not None
+    assert not report.holds
+    assert min(report.check.max_difference, report.check.replay_difference) > VISIBLE
+
+
+def random_actions(client: StagedClient, num_actions: int, seed: int) -> None:
+    """Ask, edit, side requests, forget and evict at random. Compare the ledgers after each."""
+    rng = random.Random(seed)
+    threads: dict[str, list[Any]] = {chat: [] for chat in "ABCD"}
+    for _ in range(num_actions):
+        chat = rng.choice("ABCD")
+        match rng.randrange(8):
+            case 0:
+                client.send(Evict(rng.choice(list(EvictWhat))))
+                client.run_until_idle()
+            case 1:
+                client.send(Forget(ConversationId(chat)))
+                client.run_until_idle()
+                threads[chat] = []
+            case 2:
+                threads[chat] = threads[chat][: 2 * rng.randrange(len(threads[chat]) // 2 + 1)]
+            case 3:
+                ask(client, user("A title, please."), chat=chat, side=True)
+            case 4:
+                cache_of(client).set_budget(rng.randrange(100_000, 4_000_000))
+            case _:
+                messages = [*threads[chat][-8:], user("word " * rng.randrange(1, 40))]
+                threads[chat] = [*messages, reply_of(ask(client, *messages, chat=chat))]
+        client.require_equal_ledgers()
+        cache_of(client).check_invariants()
+
+
+@pytest.mark.parametrize("name", ["qwen3_5_moe", "gemma3"])
+def test_bytes_held_by_followers_equal_the_ledger_after_random_actions(
+    tiny_model: TinyModel, name: str
+) -> None:
+    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
+
+    random_actions(client, 60, seed=1)
+
+
+def test_followers_hold_no_more_objects_after_many_turns(tiny_model: TinyModel) -> None:
+    client = StagedClient(tiny_model("qwen3_5_moe", Template.KEEPING), (1, 3), CONFIG)
+    at_start = client.num_held()
+
+    for number in range(40):
+        ask(client, user(f"{number} words"), chat=f"{number % 5}")
+    client.send(Evict(EvictWhat.ALL))
+    client.run_until_idle()
+
+    assert client.num_held() == at_start
+
+
+def test_small_budget_of_a_follower_evicts_until_its_stage_fits(tiny_model: TinyModel) -> None:
+    folder = tiny_model("qwen3_5_moe", Template.KEEPING)
+    client = StagedClient(folder, (1, 3), EngineConfig(**TIGHT))
+
+    for number in range(12):
+        ask(client, user(f"{number} " + "a list of small boats " * 6), chat=f"{number}")
+
+    statistics = cache_of(client).statistics()
+    assert statistics.evictions > 0
+    held = client.opener.relay.ask(Op.COUNT)[1]["held"]
+    assert 0 < held <= TIGHT["cache_budget_bytes"]
+    client.require_equal_ledgers()
+
+
+TIGHT: dict[str, Any] = {
+    "use_openblas": False,
+    "idle_work": False,
+    "cell_len": 16,
+    "stride_len": 32,
+    "cache_budget_bytes": 600_000,
+}
+
+
+def test_other_model_than_that_of_the_stages_is_refused(tiny_model: TinyModel) -> None:
+    client = StagedClient(tiny_model("llama", Template.KEEPING), (2, 2), CONFIG)
+
+    with pytest.raises(Exception, match="Start them again"):
+        load_model(client, tiny_model("lfm2", Template.KEEPING), lambda _: None)
+
+
+def test_type_that_is_not_exact_over_stages_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    folder = build_tiny("gemma3n", tmp_path / "model", Template.KEEPING, EVERY_CONFIG)
+
+    with pytest.raises(ModelFolderError, match="not exact when it is divided"):
+        StagedClient(folder, (1, 1), CONFIG)
