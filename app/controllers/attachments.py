@@ -39,6 +39,7 @@ from app.viewmodels.attachments import (
     excess_of,
     file_sizes,
     seconds_left,
+    short_name,
 )
 from app.words import attachments as words
 from engine.catalog.card import ModelCard
@@ -241,7 +242,7 @@ class AttachmentsController(QObject):
             total=event.total - self._reading.first_done,
             spent_s=self._origin.tick() - since,
         )
-        name = self._files[unread].name
+        name = short_name(self._files[unread].name)
         return words.reading(name, percent=int(100 * sizes[unread].share), seconds=left)
 
     # Extraction

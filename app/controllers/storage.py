@@ -7,9 +7,15 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.engine_bridge import EngineBridge
+from app.bridge.engine_bridge import EngineBridge, ModelEvent, RequestEvent
 from app.controllers.preferences import Preferences
-from engine.events import StatisticsReported
+from engine.events import (
+    ModelLoaded,
+    ModelUnloaded,
+    RequestFailed,
+    RequestFinished,
+    StatisticsReported,
+)
 from engine.types import CacheStatistics, ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
@@ -32,9 +38,12 @@ class Storage(QObject):
         self._folder = folder
         self._sent: tuple[bool, int | None] | None = None  # arguments of the last set_disk
         self.figures: CacheStatistics | None = None  # None before the first report
+        self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._engine.report_statistics)
         bridge.statistics_reported.connect(self._on_reported)
+        bridge.model_changed.connect(self._on_event)
+        bridge.request_changed.connect(self._on_event)
         preferences.changed.connect(self._send)
         self._send()
 
@@ -56,6 +65,8 @@ class Storage(QObject):
             self._engine.forget(conversation_id)
 
     def stop(self) -> None:
+        """Ask for no more figures: the engine is being closed."""
+        self._is_stopped = True
         self._look.stop()
 
     def _send(self) -> None:
@@ -64,6 +75,12 @@ class Storage(QObject):
         if (enabled, budget_bytes) != self._sent:
             self._sent = enabled, budget_bytes
             self._engine.set_disk(str(self._folder), enabled=enabled, budget_bytes=budget_bytes)
+
+    def _on_event(self, event: ModelEvent | RequestEvent) -> None:
+        """Ask for figures when they have changed: after an answer, after a load or an unload."""
+        changes = isinstance(event, ModelLoaded | ModelUnloaded | RequestFinished | RequestFailed)
+        if changes and not self._is_stopped:
+            self._engine.report_statistics()
 
     def _on_reported(self, event: StatisticsReported) -> None:
         self.figures = event.statistics

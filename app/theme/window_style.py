@@ -122,6 +122,10 @@ QPushButton[kind="row"] {{
   text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
 QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
+QPushButton#memoryLine {{
+  color: {colors.secondary}; font-size: {Type.SMALL.size}px; min-height: {Size.CONTROL_MINI - 2}px;
+  padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
+}}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}
 QPushButton[kind="chip"] {{

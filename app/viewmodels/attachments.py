@@ -18,6 +18,7 @@ _RESERVED = 512
 _RESERVED_SHARE = 16
 _CHARS_PER_TOKEN = 4  # estimate for files that are too long to be counted
 _MAX_ETA_S = 3600.0
+_MAX_NAME = 28  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +119,14 @@ def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
         tip=f"{file.name}\n{' · '.join(filter(None, (part, tokens, state)))}",
         share=None if size is None else size.share,
     )
+
+
+def short_name(name: str) -> str:
+    """Return a file name that fits into a line with figures. Its middle is left out if it is long."""
+    if len(name) <= _MAX_NAME:
+        return name
+    half = _MAX_NAME // 2
+    return f"{name[:half].rstrip()}…{name[-half + 1 :].lstrip()}"
 
 
 def sent_chip(file: Attachment) -> Chip:

@@ -117,7 +117,7 @@ class PickerRow:
     path: Path
     name: str
     description: str  # the second line: parameters, bits, size, kind
-    source: str  # "HF cache", "LM Studio" or a folder
+    source: str  # "Hugging Face", "LM Studio" or a folder
     state: str = ""  # text at the right, such as "Loaded"; empty if the model is not in use
     fraction: float | None = None  # progress of loading, 0 to 1; None if no progress bar is shown
     sentence: str = ""  # the reason why the model cannot be used, or a note about the model

@@ -14,6 +14,20 @@ def memory_text(found: CacheStatistics | None) -> str:
     return words.used(size=size, budget=budget, num_chats=found.num_conversations)
 
 
+def memory_line(found: CacheStatistics | None) -> str:
+    """Return the line of the sidebar, or an empty string if no chat is in memory."""
+    if found is None or not found.num_conversations:
+        return ""
+    size = figures.file_size(found.total_bytes)
+    return words.line(size=size, num_chats=found.num_conversations)
+
+
+def memory_tip(found: CacheStatistics | None) -> str:
+    if found is None:
+        return ""
+    return words.line_tip(figures.share(found.total_bytes, found.budget_bytes))
+
+
 def disk_text(found: CacheStatistics | None) -> str:
     """Return the disk space in use, or the problem for which nothing is kept on disk."""
     if found is not None and found.disk_problem is not None:

@@ -36,6 +36,7 @@ from app.controllers.core import Core
 from app.controllers.origin import Origin
 from app.hub.values import Download
 from app.settings import Appearance
+from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size
 from app.theme.window_style import make_window_style
@@ -198,6 +199,7 @@ class MainWindow(QMainWindow):
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
         self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
+        self.sidebar.memory.clicked.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(self._rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
@@ -289,10 +291,14 @@ class MainWindow(QMainWindow):
         self._core.library.new_chat()
         self.pane.composer.edit.setFocus()
 
-    def _open_settings(self) -> None:
+    def _open_settings(self) -> SettingsWindow:
         if self._settings is None:
             self._settings = SettingsWindow(self._theme, self._core, self.commands, self)
         self._settings.open()
+        return self._settings
+
+    def _open_storage(self) -> None:
+        self._open_settings().tabs[Icon.STORAGE].click()
 
     def _close_active(self) -> None:
         """Close the active window of the app: the main window, the settings or a dialog."""

@@ -33,6 +33,7 @@ from app.widgets.folder_sheet import FolderSheet
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.widgets.list_menus import ListMenus
+from app.widgets.memory_line import MemoryLine
 from app.widgets.search_field import SearchField
 from app.widgets.search_filters import SearchFilters
 from app.widgets.search_results import SearchResults
@@ -83,6 +84,7 @@ class Sidebar(QWidget):
         self.archived_button = Button(folder_words.ARCHIVED, self)
         self.deleted_button = Button(deleted.TITLE, self)
         self.footer = SidebarFooter(self)
+        self.memory = MemoryLine(core.storage, self)
         self.toast = Toast(self)
         self._build(theme, actions)
         self._connect(core, actions)
@@ -185,6 +187,10 @@ class Sidebar(QWidget):
         layout.addLayout(deleted_box)
         layout.addLayout(toast_box)
         layout.addWidget(self.footer)
+        memory_box = QVBoxLayout()
+        memory_box.setContentsMargins(Space.S, 0, Space.S, 0)
+        memory_box.addWidget(self.memory)
+        layout.addLayout(memory_box)
 
     def _connect(self, core: Core, actions: Actions) -> None:
         self.list.chosen.connect(self._library.select)

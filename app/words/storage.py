@@ -51,6 +51,16 @@ def gigabytes(number: int) -> str:
     return f"{number} GB" if number else AUTOMATIC
 
 
+def line(*, size: str, num_chats: int) -> str:
+    """Return the line at the foot of the sidebar."""
+    return f"{_chats(num_chats)} in memory · {size}"
+
+
+def line_tip(share: str) -> str:
+    """Return the tooltip of that line. share: the memory in use and the most that may be used."""
+    return f"These chats continue without being read again.\n{share} of memory used"
+
+
 def used(*, size: str, budget: str, num_chats: int) -> str:
     return f"{size} of {budget}, {_chats(num_chats)}"
 

@@ -17,7 +17,7 @@ class ModelSource(StrEnum):
     """The kind of place where a model folder was found. The values are shown on screen."""
 
     STARTER = "Demo"
-    HF_CACHE = "HF cache"
+    HF_CACHE = "Hugging Face"
     LM_STUDIO = "LM Studio"
     OLLAMA = "Ollama"
     FOLDER = "Folder"

@@ -248,6 +248,7 @@ def conversation(stage: Stage) -> None:
         stage.rig.origin.tick_s += 0.05
         stage.wait(5)
     stage.core.library.select(current)
+    stage.engine.on_event(StatisticsReported(CACHED))
     stage.wait(200)
 
 

@@ -89,7 +89,7 @@ def test_first_part_ends_with_a_whole_page_or_paragraph() -> None:
     plain = make_attachment("a.txt", "text", "First paragraph.\n\nSecond paragraph is longer.")
     cut = first_part(plain, 30)
     assert cut.text == "First paragraph."
-    assert cut.part == "First 36 %"
+    assert cut.part == "First 36%"
 
 
 @pytest.mark.parametrize("typed", ["", "x", "1-", "1..3", "9" * 9])

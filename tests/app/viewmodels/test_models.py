@@ -37,7 +37,7 @@ def test_picker_rows_show_loaded_and_broken_models() -> None:
     assert [row.name for row in rows] == ["SmolLM2-135M-Instruct", "Tiny-9B-4bit", "Broken-7B"]
     demo, tiny, broken = rows
     assert demo.sentence == DEMO_NOTE
-    assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "HF cache")
+    assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "Hugging Face")
     assert broken.sentence == "This model can’t be loaded. model.safetensors is missing."
     assert not broken.usable
 

@@ -12,7 +12,7 @@ from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
-from engine.events import ClearDisk, ReportStatistics, SetDisk, StatisticsReported
+from engine.events import ClearDisk, ModelUnloaded, ReportStatistics, SetDisk, StatisticsReported
 from engine.types import NOTHING_CACHED
 from tests.fakes.stage import Stage
 
@@ -73,3 +73,31 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     count = len(stage.engine.commands)
     stage.wait(1100)
     assert len(stage.engine.commands) == count
+
+
+def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> None:
+    line = stage.window.sidebar.memory
+    assert not line.isVisible()
+    stage.chat("Why?", "Because.")
+    assert isinstance(stage.engine.commands[-1], ReportStatistics)
+    stage.engine.on_event(StatisticsReported(replace(CACHED, num_conversations=14)))
+    stage.settle()
+    assert line.text() == "14 chats in memory · 1.2 GB"
+    assert line.toolTip().endswith("1.2 of 3.0 GB of memory used")
+    QTest.mouseClick(line, LEFT)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    assert window.tabs[Icon.STORAGE].isChecked()
+    assert window.storage.isVisible()
+
+
+def test_memory_line_is_hidden_after_the_model_was_unloaded(stage: Stage) -> None:
+    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.settle()
+    assert stage.window.sidebar.memory.isVisible()
+    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.settle()
+    assert isinstance(stage.engine.commands[-1], ReportStatistics)
+    stage.engine.on_event(StatisticsReported(NOTHING_CACHED))
+    stage.settle()
+    assert not stage.window.sidebar.memory.isVisible()
