@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import mlx.core as mx
 import pytest
@@ -27,14 +27,14 @@ def sharded(tiny_model: TinyModel, tmp_path: Path) -> Path:
     folder = tmp_path / "model"
     shutil.copytree(tiny_model("qwen3_5_moe", Template.KEEPING), folder)
     whole = folder / "model.safetensors"
-    tensors: dict[str, mx.array] = dict(mx.load(str(whole)))  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownMemberType]
+    tensors = cast("dict[str, mx.array]", mx.load(str(whole)))
     places: dict[str, str] = {}
     for name in tensors:
         _, found, rest = name.partition("layers.")
         places[name] = f"model-{rest.partition('.')[0] if found else 'rest'}.safetensors"
     for file in set(places.values()):
         own = {name: x for name, x in tensors.items() if places[name] == file}
-        mx.save_safetensors(str(folder / file), own, {"format": "mlx"})
+        mx.save_safetensors(str(folder / file), own, {"format": "mlx"})  # pyright: ignore[reportUnknownMemberType] — untyped result
     whole.unlink()
     index: dict[str, Any] = {"weight_map": places}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
@@ -94,7 +94,7 @@ def test_bytes_read_from_disk_grow_by_the_bytes_of_each_own_layer(sharded: Path)
         return int(counts.read_text().split()[1]) - before
 
     num_read((2, 2))  # imports modules
-    tensors: dict[str, mx.array] = dict(mx.load(str(sharded / "model-1.safetensors")))  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownMemberType]
+    tensors = cast("dict[str, mx.array]", mx.load(str(sharded / "model-1.safetensors")))
     own = sum(tensor.nbytes for tensor in tensors.values())
 
     assert num_read((2, 2)) - num_read((3, 1)) == pytest.approx(own, rel=0.02)
@@ -103,7 +103,9 @@ def test_bytes_read_from_disk_grow_by_the_bytes_of_each_own_layer(sharded: Path)
 def test_progress_ends_with_the_bytes_of_the_own_weights(sharded: Path) -> None:
     seen: list[tuple[int, int]] = []
 
-    follower = load_follower(sharded, (2, 2), 1, CONFIG, lambda *at: seen.append(at))
+    follower = load_follower(
+        sharded, (2, 2), 1, CONFIG, lambda done, total: seen.append((done, total))
+    )
 
     total = follower.memory.weight_bytes
     assert seen[0] == (0, total)
