@@ -138,7 +138,7 @@ class Prefill:
         self._logits = logits if chunk.kind is PointKind.PROMPT else None
         if chunk.kind is not None:
             self._capture(chunk.kind, self._logits)
-        # Not beside running answers: their next pass would wait for the chunk that was sent ahead.
+        # A chunk is sent ahead only without running answers: their next pass would wait for it.
         self._is_ahead = bool(self.chunks) and seconds == math.inf and self._send_ahead()
         # Divide attention into blocks only for steps with a time limit. On a small model, keeping
         # the attention outputs makes a pass take a tenth longer.
