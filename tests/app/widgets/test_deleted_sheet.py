@@ -91,12 +91,12 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     assert len(sheet.selected) == 3
     QTest.mouseClick(sheet.delete_button, LEFT)
     box = sheet.findChildren(QMessageBox)[-1]
-    assert box.text() == "Delete 3 chats for good?"
+    assert box.text() == "Permanently delete 3 chats?"
     confirm(sheet, "Cancel")
     assert len(titles(sheet)) == 3
     sheet.list.setCurrentRow(0)
     QTest.keyClick(sheet.list, Key.Key_Backspace)
-    assert sheet.findChildren(QMessageBox)[-1].text() == "Delete “Three” for good?"
+    assert sheet.findChildren(QMessageBox)[-1].text() == "Permanently delete “Three”?"
     confirm(sheet, "Delete")
     stage.settle()
     assert titles(sheet) == ["Two", "One"]
