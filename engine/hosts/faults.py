@@ -40,7 +40,7 @@ def not_started(host: Host, reason: str) -> Problem:
 def never_came(host: Host, seconds: float) -> Problem:
     return _problem(
         f"{_name(host)} didn’t start.",
-        f"It gave no sign of life for {seconds:.0f} seconds.",
+        f"It did not respond for {seconds:.0f} seconds.",
         f"{_check(host)} {_AGAIN}",
     )
 
@@ -48,7 +48,7 @@ def never_came(host: Host, seconds: float) -> Problem:
 def silent(host: Host, seconds: float) -> Problem:
     return _problem(
         f"{_name(host)} no longer answers.",
-        f"It gave no sign of life for {seconds:.0f} seconds.",
+        f"It did not respond for {seconds:.0f} seconds.",
         f"{_check(host)} {_AGAIN}",
     )
 

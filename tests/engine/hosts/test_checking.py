@@ -52,7 +52,7 @@ def test_hosts_that_cannot_take_part_are_named_with_the_reason(
     _, wrong = check_hosts(hosts_named("wrong", ip="203.0.113.1"), None)
 
     assert str(refuses.problem).startswith("refuses can’t be reached. nobody@refuses: Permission")
-    assert str(asleep.problem).startswith("asleep didn’t start. It gave no sign of life")
+    assert str(asleep.problem).startswith("asleep didn’t start. It did not respond")
     assert "203.0.113.1 is not one of its addresses. Correct the hosts file." in str(wrong.problem)
     assert "Start Again" not in f"{refuses.problem} {asleep.problem} {wrong.problem}"
 
