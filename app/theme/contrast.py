@@ -69,7 +69,9 @@ TRANSCRIPT_PAIRS = (
         for name in ("default", "keyword", "string", "number", "function", "type", "comment")
     ),
     Pair("instant.ink", "canvas"),
+    Pair("instant.ink", "instant.tint"),
     Pair("on_disk.ink", "canvas"),
+    Pair("on_disk.ink", "on_disk.tint"),
     Pair("must_read.ink", "canvas"),
     Pair("error.ink", "error.tint"),
     Pair("text", "error.tint"),

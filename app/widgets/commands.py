@@ -330,7 +330,7 @@ COMMANDS = (
         id=CommandId.ARCHIVE,
         text=words.ARCHIVE,
         menu=MenuName.CHAT,
-        keys="Meta+Ctrl+A" if sys.platform == "darwin" else "Ctrl+Shift+A",
+        keys="Meta+Ctrl+A" if sys.platform == "darwin" else "Ctrl+Shift+E",
     ),
     MenuCommand(
         id=CommandId.DUPLICATE,

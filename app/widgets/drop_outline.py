@@ -35,7 +35,7 @@ class DropOutline(QWidget):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         veil = QColor(colors.canvas)
-        veil.setAlphaF(0.85)
+        veil.setAlphaF(0.98)  # nothing below may lower the contrast of the outline
         painter.fillRect(self.rect(), veil)
         inset = Space.M
         box = QRectF(self.rect()).adjusted(inset, inset, -inset, -inset)

@@ -107,7 +107,7 @@ class FileChip(QAbstractButton):
         colors = self._theme.colors
         line = QRectF(box.left() + Space.M, box.bottom() - 4, box.width() - 2 * Space.M, 2)
         painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(QColor(colors.border))
+        painter.setBrush(QColor(colors.hairline))
         painter.drawRoundedRect(line, 1, 1)
         line.setWidth(line.width() * share)
         painter.setBrush(QColor(colors.accent))

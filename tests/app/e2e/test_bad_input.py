@@ -23,7 +23,7 @@ def test_database_of_newer_version_shows_notice_and_is_not_changed(
 ) -> None:
     path = tmp_path / "conversations.db"
     database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 9999")
+    database.execute("PRAGMA user_version = 999")
     database.commit()
     database.close()
     before = path.read_bytes()
@@ -42,7 +42,7 @@ def test_pasted_image_shows_a_toast(stage: Stage) -> None:
     assert stage.window.toast.isVisible()
     assert (
         stage.window.toast.text
-        == "Images can’t be added yet. Describe the image, or paste its text."
+        == "Models here read text only. Describe the image, or paste its text."
     )
     QApplication.clipboard().clear()
 

@@ -7,7 +7,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,8 +18,9 @@ from app.bridge.callers import Callers
 from app.hand_over import SOCKET_NAME, hand_over, listening
 from app.main import listen_to_others
 from app.store.lock import InstanceLock
-from app.widgets import app_notice
+from app.widgets import folders
 from app.widgets.application import Application
+from engine.types import ConversationId
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import (
     environment,
@@ -77,12 +78,19 @@ def test_second_start_brings_the_window_to_the_front_and_ends_quietly(
 def test_second_start_hands_its_files_over(
     first: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Path] = []
-    monkeypatch.setattr(first.rig.core.opening, "open", asked.extend)
+    models: list[Path] = []
+    monkeypatch.setattr(first.rig.core.opening, "open", models.extend)
+    files: list[Path] = []
+
+    def attach(_chat: ConversationId, paths: Sequence[Path]) -> None:
+        files.extend(paths)
+
+    monkeypatch.setattr(first.rig.core.attachments, "attach", attach)
     folder = tmp_path / "Ω odd name"
     second = run_app(tmp_path, folder, "relative.gguf")
     assert end_of(second, first) == (0, "")
-    assert asked == [tmp_path / "none", folder, Path.cwd() / "relative.gguf"]
+    assert models == [Path.cwd() / "relative.gguf"]
+    assert files == [tmp_path / "none", folder]
 
 
 @pytest.mark.slow
@@ -109,10 +117,10 @@ def test_killed_app_does_not_block_the_next_start(tmp_path: Path) -> None:
     following = run_app(tmp_path)
     try:
         wait_for_window(data_dir / "logs", following)
-        third = run_app(tmp_path, tmp_path / "notes.txt")
+        third = run_app(tmp_path, tmp_path / "notes.gguf")
         assert third.wait(timeout=30) == 0
         third.communicate()
-        wait_for_line(log, "notes.txt", following)
+        wait_for_line(log, "notes.gguf", following)
         following.send_signal(signal.SIGTERM)
         assert following.wait(timeout=40) == 0
     finally:
@@ -215,7 +223,7 @@ def test_crash_notice_stays_when_another_chat_is_shown(
     class Desktop:
         openUrl = shown.append  # noqa: N815 (Qt's)
 
-    monkeypatch.setattr(app_notice, "QDesktopServices", Desktop)
+    monkeypatch.setattr(folders, "QDesktopServices", Desktop)
     stage = make_stage()
     stage.chat("Hello", "Hi")
     notice = stage.pane.app_notice

@@ -100,12 +100,12 @@ def test_opened_gguf_file_is_imported_and_loaded(stage: Stage, tmp_path: Path) -
 
 
 def test_opened_file_that_is_no_model_only_shows_a_notice(stage: Stage, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").touch()
+    (tmp_path / "notes.gguf").touch()
     notice = stage.pane.app_notice
     before = loads(stage)
-    double_click(tmp_path / "notes.txt")
+    double_click(tmp_path / "notes.gguf")
     stage.wait_until(notice.isVisible)
-    assert "“notes.txt” is neither a model folder nor a GGUF file." in notice.text
+    assert "notes.gguf is empty." in notice.text
     assert not notice.button.isVisible()
     assert loads(stage) == before
     notice.close_button.click()
@@ -131,7 +131,7 @@ def test_notice_of_a_refused_file_goes_when_the_user_goes_on(
     stage: Stage, tmp_path: Path, act: Callable[[Stage, Path], None]
 ) -> None:
     stage.chat("First", "Yes")
-    bad = tmp_path / "notes.txt"
+    bad = tmp_path / "notes.gguf"
     bad.write_text("no model")
     double_click(bad)
     stage.wait_until(stage.pane.app_notice.isVisible)

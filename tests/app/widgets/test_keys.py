@@ -194,6 +194,7 @@ CASES = {
     CommandId.FIND: KeyCase(talked, lambda stage: stage.pane.find_bar.field.hasFocus()),
     CommandId.FIND_NEXT: KeyCase(looked_for, lambda stage: found(stage) == "2 of 3"),
     CommandId.FIND_PREVIOUS: KeyCase(looked_for, lambda stage: found(stage) == "3 of 3"),
+    CommandId.ATTACH: KeyCase(nothing, lambda stage: bool(stage.window.findChildren(QFileDialog))),
     CommandId.EXPORT: KeyCase(talked, lambda stage: bool(stage.window.findChildren(QFileDialog))),
     CommandId.SEARCH: KeyCase(nothing, lambda stage: stage.window.sidebar.search.edit.hasFocus()),
     CommandId.SIDEBAR: KeyCase(nothing, lambda stage: not stage.window.sidebar.isVisible()),

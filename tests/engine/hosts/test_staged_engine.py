@@ -83,8 +83,8 @@ def test_fault_of_a_stage_is_a_sentence_and_the_next_load_works(
     rig.engine.await_idle()
     (process,) = rig.processes
     harm(process, harmful)
-    failed = rig.wait(RequestFailed)
     unloaded = rig.wait(ModelFailed)
+    failed = rig.wait(RequestFailed)
     rig.wait(IdleReached)
 
     assert "this " in sentence_of(failed).title.lower()
@@ -102,8 +102,8 @@ def test_fault_while_the_stage_starts_fails_the_model(rig: StagedRig, model: Pat
     while not rig.processes:
         time.sleep(0.01)  # noqa: TID251 — the process is about to start
     harm(rig.processes[0], signal.SIGKILL)
-    failed = rig.wait(RequestFailed)
     rig.wait(ModelFailed)
+    failed = rig.wait(RequestFailed)
 
     assert "stop" in sentence_of(failed).title or "start" in sentence_of(failed).title
 
