@@ -37,7 +37,6 @@ class Attaching(QObject):
         composer.files.moved.connect(self._move)
         composer.files.opened.connect(self._open_draft_file)
         composer.files_added.connect(self.attach)
-        composer.attach_button.clicked.connect(self.choose)
         offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
         offer.pages_requested.connect(self._use_pages)
         offer.model_requested.connect(self._use_model)

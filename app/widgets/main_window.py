@@ -107,6 +107,7 @@ class MainWindow(QMainWindow):
         self.commands = make_actions(self, self._slots())
         self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
+        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)

