@@ -16,8 +16,9 @@ from app.widgets.commands import CommandId
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_window import SettingsWindow
 from engine.events import LoadModel, StagesReported
+from engine.hosts.checking import HostCheck, check_hosts
 from engine.hosts.faults import silent
-from engine.hosts.hostfile import parse_hosts
+from engine.hosts.hostfile import Hosts, parse_hosts
 from engine.types import StagePhase, StageState
 from tests.fakes.ssh import install_ssh
 from tests.fakes.stage import Stage
@@ -85,12 +86,20 @@ def test_check_shows_a_line_for_each_mac(
     page = opened(stage)
     several = stage.core.several
     several.choose_file(hosts_file)
+
+    # The model of the fake catalog is in no folder, so no host could have the same files.
+    def check_without_model(hosts: Hosts, _model: Path | None) -> tuple[HostCheck, ...]:
+        return check_hosts(hosts, None)
+
+    monkeypatch.setattr(several, "_check_hosts", check_without_model)
     QTest.mouseClick(page.check, LEFT)
     assert "studio: Checking…" in page.macs.text
     assert not page.check.isEnabled()
     stage.wait_until(lambda: not several.is_checking, 30)
 
     lines = page.macs.text.splitlines()
+    memory = several.checks[0].memory_bytes
+    assert stage.rig.catalog.counted_bytes == 2 * memory  # the third Mac cannot be reached
     assert len(lines) == 3
     assert lines[2].startswith("refuses: refuses can’t be reached.")
     assert page.check.isEnabled()
