@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.cache.disk import writer
+from engine.cache.disk.rates import Rates
 from engine.events import (
     ClearDisk,
     Forget,
@@ -341,6 +342,24 @@ def test_state_is_fetched_ahead_into_free_memory(
     assert plan.restored > plan.read > 0 == plan.restored_disk
     assert plan.replayed == 0
     _close(second)
+
+
+def test_a_record_that_is_mostly_unused_is_not_read(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    client = open_tiny("llama", disk_folder=tmp_path)
+    messages = [user(f"Shared words first. {LONG * 4}")]
+    messages.append(reply_of(ask(client, *messages)))
+    _close(client)
+
+    client = open_tiny("llama", disk_folder=tmp_path)
+    assert client.core.disk is not None
+    per_token = cache_of(client).holdings().kv_bytes_per_token
+    # Reading a token takes half as long as feeding it.
+    client.core.disk.rates = Rates(byte_s=0.5 / per_token, token_s=1.0)
+    other = ask(client, user("Shared words first. Then others."), chat="B").usage
+    assert other.plan.restored_disk == 0
+    same = ask(client, *messages, user("more")).usage
+    assert same.plan.restored_disk > 0
+    _close(client)
 
 
 def test_fetching_ahead_evicts_nothing(open_tiny: OpenTiny, tmp_path: Path) -> None:

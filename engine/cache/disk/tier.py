@@ -163,8 +163,8 @@ class DiskTier:
                 continue
             run = self._index.path_run(place)
             in_memory = stored_end(self._cache.holdings(), run)
-            nbytes = (place.num_tokens - in_memory) * self._layout.kv_bytes_per_token
-            nbytes += self._layout.snapshot_bytes
+            # Records are read whole, also where the path leaves them early.
+            nbytes = sum(entry.nbytes for entry in self._entries_of(place, in_memory))
             seconds = self.rates.seconds(nbytes, len(prompt_ids) - place.num_tokens)
             if seconds < best_s:
                 best, best_s = place, seconds
