@@ -83,6 +83,8 @@ class EngineConfig:
     # Highest number of bytes written to this folder on one day. SSDs wear: 40 GB a day are 150 TB, the
     # endurance that makers state for small SSDs, after ten years.
     disk_daily_bytes: int = 40 * 10**9
+    # Seconds that a conversation must rest before its state is written, unless the state is evicted.
+    disk_rest_s: float = 60.0
     # Highest number of seconds for writing cached state when the app quits or the model is unloaded.
     disk_close_s: float = 1.5
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.

@@ -262,8 +262,9 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # Wake up even while idle: other programs may need the cache's memory, or the model's.
-            wakes = self._watch is not None or self._unload_after_s is not None
+            # Wake up even while idle: other programs may need the cache's memory, or the model's, or
+            # a conversation has rested.
+            wakes = (self._watch, self.disk, self._unload_after_s) != (None, None, None)
             timeout = self._config.memory_check_s if wakes else None
             if wait and self._commands.empty():
                 self._pulse.rest()

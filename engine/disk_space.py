@@ -92,7 +92,8 @@ class DiskSpace:
             self._lock = FolderLock(root)
             folder = Folder(root, disk_namespace(namespace, self._config))
             limits = _limits(self._config, folder)
-            self.tier = DiskTier(folder, cache, layout, new_caches, limits)
+            rest_s = self._config.disk_rest_s
+            self.tier = DiskTier(folder, cache, layout, new_caches, limits, rest_s)
         except FolderInUseError:
             log.warning("another process uses the cached state on disk")
         except OSError:

@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
     python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
-                         [damage] [changes] [exchange] [stages]
+                         [full] [damage] [changes] [exchange] [stages]
 
-Without a name all runs are made. The last ten names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last eleven names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -20,6 +20,8 @@ answers    gives 5,000 answers in the window and deletes all conversations twent
 starts     starts the engine 50 times, and ends it in each of four states in turn
 kills      kills the app 30 times with kill -9 while it streams an answer
 disk       kills a process 200 times while it writes cached state, and checks what it left
+full       fills the disk 100 times while a process writes cached state to it, and checks what it left
+           (as root on Linux)
 damage     damages a database in 300 ways: every message on whole pages must be rescued
 changes    kills a process 100 times while it imports, deletes, backs up and moves chats: every change
            that was reported must be there, and the running one wholly or not at all
@@ -59,6 +61,7 @@ from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.disk_kills import kill_writers
+from tests.oracle.full_disks import fill_disks
 from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import promise_script
@@ -235,6 +238,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "starts": (starts, 50),
     "kills": (kills, 30),
     "disk": (kill_writers, 200),
+    "full": (fill_disks, 100),
     "damage": (damage_often, 300),
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),

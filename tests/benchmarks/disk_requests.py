@@ -8,6 +8,8 @@
                             cache, with a history of 4,000 tokens; the same hot; seconds of closing
                   written   bytes written / bytes of the K/V and snapshots that are kept, over
                             50 chats of 20 turns of a tiny model with wide layers
+                  long_chat gigabytes that Qwen3.5-9B would write in a chat of 40 turns of 300 tokens:
+                            as it goes on without a pause, and with a pause after each turn
 
 One line of JSON for each figure.
 """
@@ -30,7 +32,7 @@ from pathlib import Path
 from app.cli.client import load_model
 from engine.cache.disk import reader
 from engine.cache.disk.rates import Rates
-from engine.cache.disk.record import Record
+from engine.cache.disk.record import Record, RecordKind, read_header
 from engine.cache.disk.tier import DiskTier
 from engine.config import EngineConfig
 from engine.events import Evict, EvictWhat, RequestFinished, Shutdown, Submit
@@ -53,10 +55,15 @@ LONG_HISTORY = 230  # repetitions of TEXT in the history of `restart`: 4,000 tok
 REQUESTS = 3  # of each kind
 MEGABYTES_S = (1, 2, 4, 16)  # speeds of the disks of `slow`
 CHATS, TURNS = 50, 20
+LONG_TURNS, LONG_REPLY = 40, 150
+# Bytes of a snapshot and of one token's K/V of Qwen3.5-9B: 24 recurrent layers of 32 heads of 128 x
+# 128 float32 and their convolutions, 8 attention layers of 4 heads of 256 in 16 bits.
+LARGE_STATE, LARGE_KV = 24 * (32 * 128 * 128 * 4 + 3 * 8192 * 2), 8 * 2 * 4 * 256 * 2
 
 
 def opened(model: Path, **options: object) -> InlineClient:
-    config = replace(EngineConfig(idle_work=False, saves_battery=False), **options)
+    config = EngineConfig(idle_work=False, saves_battery=False, disk_rest_s=0.0)
+    config = replace(config, **options)
     client = InlineClient(config)
     load_model(client, model, lambda _: None)
     return client
@@ -235,17 +242,55 @@ def count_written(folder: Path) -> dict[str, object]:
     }
 
 
+def count_long_chat(model: Path, folder: Path, rest_s: float) -> dict[str, object]:
+    """Play a long chat, and count what is written of each kind.
+
+    model: has the ratio of snapshot to K/V bytes of LARGE_STATE and LARGE_KV.
+    """
+    client = opened(model, disk_folder=folder, disk_rest_s=rest_s)
+    messages: list[Message] = []
+    for turn in range(LONG_TURNS):
+        messages.append(user(f"{turn}: {TEXT * 2}"))
+        messages.append(reply_of(answered(client, "A", messages, LONG_REPLY)))
+        while client.core.step(wait=False):
+            pass  # idle work: state is written
+    closed(client)
+    headers = [read_header(path, path.parent.name) for path in folder.glob("*/*.safetensors")]
+    states = sum(header.key.kind is RecordKind.STATE for header in headers)
+    tokens = sum(len(header.key.run.token_ids) for header in headers)
+    nbytes = states * LARGE_STATE + tokens * LARGE_KV
+    return {"tokens": tokens, "states": states, "gigabytes": round(nbytes / 1e9, 2)}
+
+
+def compare_pauses(folder: Path) -> dict[str, object]:
+    model = build_like_9b(folder / "model")
+    return {
+        "no_pause": count_long_chat(model, folder / "no_pause", EngineConfig().disk_rest_s),
+        "pauses": count_long_chat(model, folder / "pauses", 0.0),
+    }
+
+
+def build_like_9b(folder: Path) -> Path:
+    """Build a tiny model whose snapshot has as many bytes as the K/V of 1,600 tokens."""
+    config = copy.deepcopy(CONFIGS["qwen3_5"])
+    config["text_config"] |= {"linear_value_head_dim": 128, "linear_key_head_dim": 128}
+    return build_tiny("like_9b", folder, Template.KEEPING, {"like_9b": config})
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=12)
-    parser.add_argument("figures", nargs="*", default=["on_off", "slow", "restart", "written"])
+    parser.add_argument(
+        "figures", nargs="*", default=["on_off", "slow", "restart", "written", "long_chat"]
+    )
     args = parser.parse_args()
     figures: dict[str, Callable[[Path], dict[str, object]]] = {
         "on_off": lambda folder: compare_on_and_off(args.model, folder, args.pairs),
         "slow": lambda folder: compare_slow_disks(args.model, folder),
         "restart": lambda folder: compare_restart(args.model, folder),
         "written": count_written,
+        "long_chat": compare_pauses,
     }
     for name in args.figures:
         with tempfile.TemporaryDirectory() as folder:

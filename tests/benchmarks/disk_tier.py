@@ -43,13 +43,18 @@ def _key(number: int, length: int) -> RecordKey:
     return RecordKey(NAMESPACE, RecordKind.KV, "", TokenRun(ids, (Feed(0, length, False),)))
 
 
-def time_index(root: Path, count: int = 10_000, length: int = 500) -> dict[str, object]:
+def write_records(root: Path, count: int, length: int = 500) -> None:
+    """Write records without arrays, of `length` tokens each, and no saved index."""
     folder = Folder(root, NAMESPACE)
     os.sync()
-    fsync, os.fsync = os.fsync, lambda _: None  # pyright: ignore — only the opening is measured
+    fsync, os.fsync = os.fsync, lambda _: None  # pyright: ignore — writing is not measured
     for number in range(count):
         write_record(folder.path, _key(number, length), {"conversation": str(number)}, {})
     os.fsync = fsync
+
+
+def time_index(root: Path, count: int = 10_000, length: int = 500) -> dict[str, object]:
+    write_records(root, count, length)
     start = time.perf_counter()
     folder = Folder(root, NAMESPACE)
     rebuilt = time.perf_counter() - start

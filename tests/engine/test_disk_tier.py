@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
 
 from engine.cache.disk import writer
 from engine.cache.disk.rates import Rates
+from engine.cache.disk.record import RecordKind, read_header
 from engine.events import (
     ClearDisk,
     Forget,
@@ -342,6 +344,43 @@ def test_state_is_fetched_ahead_into_free_memory(
     assert plan.restored > plan.read > 0 == plan.restored_disk
     assert plan.replayed == 0
     _close(second)
+
+
+def _points(folder: Path) -> int:
+    """Return the number of state records in a folder."""
+    headers = [read_header(path, path.parent.name) for path in _files(folder)]
+    return sum(header.key.kind is RecordKind.STATE for header in headers)
+
+
+def test_states_are_written_once_a_conversation_has_rested(
+    open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1e9
+    monkeypatch.setattr(time, "time", lambda: now)
+    client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
+    messages = [user("short")]
+    messages.append(reply_of(ask(client, *messages)))
+    client.run_until_idle()
+    assert not _files(tmp_path), "the state is larger than the K/V that it saves"
+    now += 3600.0
+    client.run_until_idle()
+    written = _points(tmp_path)
+    assert written > 0
+    ask(client, *messages, user("more"))
+    client.run_until_idle()
+    assert _points(tmp_path) == written
+    _close(client)
+    assert _points(tmp_path) > written, "nothing waits at closing"
+
+
+def test_a_state_that_saves_more_than_its_size_does_not_wait(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
+    ask(client, user(LONG * 4))
+    client.run_until_idle()
+    assert _points(tmp_path) == 1
+    _close(client)
 
 
 def test_a_record_that_is_mostly_unused_is_not_read(open_tiny: OpenTiny, tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
                 max_hot=max_hot,
                 idle_work=idle_work,
                 saves_battery=False,
-                **options,
+                **{"disk_rest_s": 0.0, **options},
             )
         )
         load_model(client, tiny_model(name, template), lambda _: None)

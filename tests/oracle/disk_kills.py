@@ -37,7 +37,7 @@ def kill_writers(folder: Path, number: int) -> bool:
         rounds = [steps_of(at) for at in range(start, min(start + CHECK_EVERY, number))]
         for steps in rounds:
             _kill(model, data, steps, rng.uniform(0, LATEST_S))
-        status, reports = _check(model, data, [step for steps in rounds for step in steps])
+        status, reports = play_checked(model, data, [step for steps in rounds for step in steps])
         differences = [report["replay_difference"] for report in reports]
         found = sum(report["restored_disk"] for report in reports)
         is_right = status == 0 and not any(differences)
@@ -62,7 +62,7 @@ def steps_of(number: int) -> list[Step]:
     return steps
 
 
-def _command(model: Path, data: Path, *options: str) -> list[str]:
+def command_of(model: Path, data: Path, *options: str) -> list[str]:
     command = [sys.executable, "-m", "app", "bench", "script", "-", "--json", *options]
     return [*command, "--model", str(model), "--data-dir", str(data)]
 
@@ -70,7 +70,7 @@ def _command(model: Path, data: Path, *options: str) -> list[str]:
 def _kill(model: Path, data: Path, steps: Sequence[Step], seconds: float) -> None:
     """Kill a process `seconds` after its first answer."""
     with subprocess.Popen(
-        _command(model, data), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command_of(model, data), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -82,9 +82,11 @@ def _kill(model: Path, data: Path, steps: Sequence[Step], seconds: float) -> Non
         process.kill()
 
 
-def _check(model: Path, data: Path, steps: Sequence[Step]) -> tuple[int, list[dict[str, float]]]:
+def play_checked(
+    model: Path, data: Path, steps: Sequence[Step]
+) -> tuple[int, list[dict[str, float]]]:
     ended = subprocess.run(
-        _command(model, data, "--check"),
+        command_of(model, data, "--check"),
         input="\n".join(map(json.dumps, steps)),
         capture_output=True,
         text=True,

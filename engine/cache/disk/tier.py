@@ -23,12 +23,12 @@ from typing import Final, cast
 
 from engine.cache.disk.folder import Folder
 from engine.cache.disk.index import Entry, Place
+from engine.cache.disk.queue import PointQueue
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
 from engine.cache.disk.record import MAX_TOKENS, RecordKey, RecordKind
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.grafting import Graft, stored_end
-from engine.cache.holdings import Holdings
 from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout, Leaves
@@ -46,11 +46,6 @@ log = logging.getLogger(__name__)
 _RECORD_BYTES = 32 << 20
 # Seconds that a step waits for the writing thread, if there is nothing else to do.
 _WAIT_S = 0.02
-# Resume points of one branch that are kept on disk, counted from its end.
-_NUM_POINTS = 4
-# Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
-# such a point at its end too, so that it can be continued.
-_NUM_PROMPTS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,7 @@ class DiskTier:
         layout: Layout,
         new_caches: Callable[[], list[object]],
         limits: DiskLimits,
-        clock: Callable[[], float] = time.time,
+        rest_s: float,
     ) -> None:
         """Create a tier.
 
@@ -100,22 +95,19 @@ class DiskTier:
             layout: the bytes per token and per snapshot of the model.
             new_caches: function that returns empty caches of the model.
             limits: what the tier may use.
-            clock: function that returns the Unix time.
+            rest_s: seconds since the last turn of a branch after which its points are written.
         """
         self._folder = folder
         self._index = folder.index
         self._cache = cache
         self._layout = layout
         self.limits = limits
-        self._clock = clock
         attributes = [
             frozenset(cast("dict[str, object]", leaf.state)) for leaf in Leaves.of(new_caches()).aux
         ]
         self._reader = RecordReader(folder, layout, attributes)
-        self._writer = RecordWriter(folder, limits, clock)
-        # Resume points that may not be on disk yet, the most valuable one last.
-        self._queue: dict[KvNode, None] = {}
-        self._seen = -1  # number of publications when the queue was filled
+        self._writer = RecordWriter(folder, limits, time.time)
+        self._queue = PointQueue(cache, layout, self._index, rest_s, time.time)
         self._read = self._damaged = 0
         self.rates = Rates.saved(folder.extra)
         cache.save_evicted(self._save_evicted)
@@ -177,7 +169,7 @@ class DiskTier:
         entries = self._entries_of(place, start)
         nbytes = sum(entry.nbytes for entry in entries)
         self._writer.finish(entries)
-        now = self._clock()
+        now = time.time()
         for entry in (*entries, place.entry, *self._index.ancestry(place.entry)):
             entry.last_used = now
         if not self._cache.make_room(nbytes):
@@ -232,8 +224,7 @@ class DiskTier:
         """True if a step would do something."""
         if self.problem is not None:
             return False
-        is_new = self._seen != self._cache.counters.publications
-        return is_new or bool(self._queue) or self._writer.is_busy
+        return self._queue.has_due or self._writer.is_busy
 
     def step(self) -> bool:
         """Hand at most one record to the writing thread. Return False if there was nothing to do."""
@@ -249,12 +240,10 @@ class DiskTier:
         if self._writer.is_behind:
             self._writer.wait(_WAIT_S)
             return
-        self._refresh()
-        while self._queue and self.problem is None:
-            node = next(reversed(self._queue))
-            if not node.is_removed and self._save_next(node):
+        for node in self._queue.due():
+            if self.problem is None and not node.is_removed and self._save_next(node):
                 return
-            self._queue.popitem()
+            self._queue.remove(node)
         if self._writer.is_busy:
             self._writer.wait(_WAIT_S)
         elif self._writer.is_index_old:
@@ -270,18 +259,11 @@ class DiskTier:
 
     def _save_point_of(self, node: KvNode) -> None:
         self._writer.collect()
-        self._refresh()
         if node not in self._queue:
             return
         while self.problem is None and not self._writer.is_behind and self._save_next(node):
             self._writer.collect()
-        del self._queue[node]
-
-    def _refresh(self) -> None:
-        """Choose the resume points to save again, if new ones were added since."""
-        if self._seen != self._cache.counters.publications:
-            self._seen = self._cache.counters.publications
-            self._queue = _resume_points(self._cache.holdings())
+        self._queue.remove(node)
 
     def close(self, seconds: float) -> None:
         """Write what is not written yet, as far as it is done in time, and save the index.
@@ -290,6 +272,7 @@ class DiskTier:
         """
         deadline = time.monotonic() + seconds
         self._cache.save_evicted(None)
+        self._queue.end_rest()
         while self.has_work and time.monotonic() < deadline:
             self.step()
         self._queue.clear()
@@ -373,29 +356,3 @@ class DiskTier:
     def _save_index(self) -> None:
         self._folder.extra |= self.rates.as_json()
         self._writer.save_index()
-
-
-def _resume_points(holdings: Holdings) -> dict[KvNode, None]:
-    """Return the resume points to save, the most valuable one last.
-
-    These are the last ones of each branch, and the ends of shared system prompts. The logits at
-    the end of a prompt are saved for the newest prompts of a branch only.
-    """
-    chosen: dict[KvNode, tuple[int, int, int]] = {}
-    for leaf in holdings.tree.nodes():
-        if leaf.children:
-            continue
-        num_points = num_prompts = 0
-        for node in ancestry(leaf):
-            snapshot = node.snapshot
-            if not holdings.is_resume_point(node) or not node.users:
-                continue
-            kind = snapshot.kind if snapshot else PointKind.TAIL
-            num_prompts += kind is PointKind.PROMPT
-            is_last = num_points < _NUM_POINTS and (kind is not PointKind.STRIDE or num_points == 0)
-            is_old_prompt = kind is PointKind.PROMPT and num_prompts > _NUM_PROMPTS
-            if kind is PointKind.SYSTEM or (is_last and not is_old_prompt):
-                rank = (kind is not PointKind.PROMPT, node.last_used, node.end)
-                chosen[node] = max(chosen.get(node, rank), rank)
-                num_points += kind is not PointKind.PROMPT
-    return dict.fromkeys(sorted(chosen, key=lambda node: chosen[node]))

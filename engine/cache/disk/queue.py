@@ -1,0 +1,156 @@
+"""The choice of resume points to write to disk, and when. Engine thread only, without mlx.
+
+While a conversation goes on, each turn leaves new states, and a state of a recurrent model is as large
+as the K/V of more than a thousand tokens. So its points wait until the conversation has rested. They
+are written earlier if they are evicted, or at closing. The newest point of a branch does not wait if
+it saves as many bytes of K/V as its state has. So a crash loses little, and a long chat writes little.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from engine.cache.disk.index import Index
+from engine.cache.holdings import Holdings
+from engine.cache.hot import KvNode
+from engine.cache.layout import Layout
+from engine.cache.points import PointKind
+from engine.cache.prefix_cache import PrefixCache
+from engine.cache.radix import ancestry, path_run
+
+# Resume points of one branch that are kept on disk, counted from its end.
+_NUM_POINTS = 4
+# Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
+# such a point at its end too, so that it can be continued.
+_NUM_PROMPTS = 2
+
+
+class PointQueue:
+    """Resume points in memory that may not be on disk yet."""
+
+    def __init__(
+        self,
+        cache: PrefixCache,
+        layout: Layout,
+        index: Index,
+        rest_s: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """Create a queue.
+
+        Args:
+            cache: the prefix cache with the points.
+            layout: the bytes per token and per snapshot of the model.
+            index: the records on disk.
+            rest_s: seconds since the last turn of a conversation after which its points are written.
+            clock: function that returns the Unix time.
+        """
+        self._cache = cache
+        self._layout = layout
+        self._index = index
+        self._rest_s = rest_s
+        self._clock = clock
+        # The last node of each branch, with its newest point if this does not wait.
+        self._ends: dict[KvNode, KvNode | None] = {}
+        self._last_turn: dict[str, float] = {}  # Unix time by conversation
+        # Times from which the points may be written. The most valuable point is the last one.
+        self._due: dict[KvNode, float] = {}
+        self._next_due = math.inf  # no point may be written before
+        self._seen = -1  # number of publications when the points were chosen
+
+    @property
+    def has_due(self) -> bool:
+        """True if a point may be written, as far as is known without a new choice."""
+        return self._is_old or self._next_due <= self._clock()
+
+    def due(self) -> list[KvNode]:
+        """Return the points that may be written now, the most valuable one first."""
+        self._refresh()
+        now = self._clock()
+        found = [node for node, due in reversed(self._due.items()) if due <= now]
+        if not found:
+            self._next_due = min(self._due.values(), default=math.inf)
+        return found
+
+    def __contains__(self, node: KvNode) -> bool:
+        self._refresh()
+        return node in self._due
+
+    def remove(self, node: KvNode) -> None:
+        """Remove a point that is on disk, or that will not be written."""
+        self._due.pop(node, None)
+
+    def clear(self) -> None:
+        """Remove all points. The next turn chooses again."""
+        self._due.clear()
+        self._next_due = math.inf
+
+    def end_rest(self) -> None:
+        """Let no point wait from now on."""
+        self._rest_s, self._seen = 0.0, -1
+
+    @property
+    def _is_old(self) -> bool:
+        return self._seen != self._cache.counters.publications
+
+    def _refresh(self) -> None:
+        """Choose the points again, if turns were added since."""
+        if not self._is_old:
+            return
+        self._seen = self._cache.counters.publications
+        holdings, now = self._cache.holdings(), self._clock()
+        ends = [node for node in holdings.tree.nodes() if not node.children]
+        for end in ends:
+            if end not in self._ends:
+                self._last_turn |= dict.fromkeys(end.users, now)
+        self._ends = {
+            end: self._ends[end] if end in self._ends else self._urgent(end) for end in ends
+        }
+        due: dict[KvNode, float] = {}
+        for end, urgent in self._ends.items():
+            turns = [self._last_turn.get(user, now) for user in end.users]
+            rested = min(turns, default=now) + self._rest_s
+            for node in _last_points(holdings, end):
+                due[node] = min(due.get(node, math.inf), now if node is urgent else rested)
+        self._due = {node: due[node] for node in sorted(due, key=_rank)}
+        self._next_due = min(due.values(), default=math.inf)
+
+    def _urgent(self, end: KvNode) -> KvNode | None:
+        """Return the newest point of a branch, if it saves as many bytes of K/V as its state has."""
+        points = _last_points(self._cache.holdings(), end)
+        newest = next((node for node in points if _kind(node) is not PointKind.PROMPT), None)
+        if newest is None:
+            return None
+        place = self._index.covered(path_run(newest))
+        num_new = newest.end - (place.num_tokens if place else 0)
+        saves = num_new * self._layout.kv_bytes_per_token
+        return newest if saves >= self._layout.snapshot_bytes else None
+
+
+def _last_points(holdings: Holdings, end: KvNode) -> Iterator[KvNode]:
+    """Yield the resume points of one branch to save, from its end upwards.
+
+    These are the last ones, and the end of a shared system prompt. The logits at the end of a
+    prompt are saved for the newest prompts only.
+    """
+    num_points = num_prompts = 0
+    for node in ancestry(end):
+        if not holdings.is_resume_point(node) or not node.users:
+            continue
+        kind = _kind(node)
+        num_prompts += kind is PointKind.PROMPT
+        is_last = num_points < _NUM_POINTS and (kind is not PointKind.STRIDE or num_points == 0)
+        is_old_prompt = kind is PointKind.PROMPT and num_prompts > _NUM_PROMPTS
+        if kind is PointKind.SYSTEM or (is_last and not is_old_prompt):
+            yield node
+            num_points += kind is not PointKind.PROMPT
+
+
+def _kind(node: KvNode) -> PointKind:
+    return node.snapshot.kind if node.snapshot else PointKind.TAIL
+
+
+def _rank(node: KvNode) -> tuple[bool, int, int]:
+    """Return a key that is larger for a more valuable resume point."""
+    return _kind(node) is not PointKind.PROMPT, node.last_used, node.end
