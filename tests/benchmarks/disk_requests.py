@@ -250,7 +250,7 @@ def count_long_chat(model: Path, folder: Path, rest_s: float) -> dict[str, objec
     client = opened(model, disk_folder=folder, disk_rest_s=rest_s)
     messages: list[Message] = []
     for turn in range(LONG_TURNS):
-        messages.append(user(f"{turn}: {TEXT * 2}"))
+        messages.append(user(f"Part {turn}. {TEXT * 2}"))
         messages.append(reply_of(answered(client, "A", messages, LONG_REPLY)))
         while client.core.step(wait=False):
             pass  # idle work: state is written

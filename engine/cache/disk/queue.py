@@ -19,8 +19,9 @@ from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry, path_run
 
-# Resume points of one branch that are kept on disk, counted from its end.
-_NUM_POINTS = 4
+# Resume points that are kept on disk, counted from the end of the branch: of the branch that a
+# conversation used last, and of its other branches.
+_NUM_POINTS, _NUM_OTHER_POINTS = 4, 1
 # Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
 # such a point at its end too, so that it can be continued.
 _NUM_PROMPTS = 2
@@ -107,18 +108,24 @@ class PointQueue:
         self._ends = {
             end: self._ends[end] if end in self._ends else self._urgent(end) for end in ends
         }
+        latest: dict[str, int] = {}
+        for end in ends:
+            for user in end.users:
+                latest[user] = max(latest.get(user, 0), end.last_used)
         due: dict[KvNode, float] = {}
         for end, urgent in self._ends.items():
             turns = [self._last_turn.get(user, now) for user in end.users]
             rested = min(turns, default=now) + self._rest_s
-            for node in _last_points(holdings, end):
+            is_latest = any(latest[user] == end.last_used for user in end.users)
+            num_points = _NUM_POINTS if is_latest else _NUM_OTHER_POINTS
+            for node in _last_points(holdings, end, num_points):
                 due[node] = min(due.get(node, math.inf), now if node is urgent else rested)
         self._due = {node: due[node] for node in sorted(due, key=_rank)}
         self._next_due = min(due.values(), default=math.inf)
 
     def _urgent(self, end: KvNode) -> KvNode | None:
         """Return the newest point of a branch, if it saves as many bytes of K/V as its state has."""
-        points = _last_points(self._cache.holdings(), end)
+        points = _last_points(self._cache.holdings(), end, num_points=1)
         newest = next((node for node in points if _kind(node) is not PointKind.PROMPT), None)
         if newest is None:
             return None
@@ -128,23 +135,23 @@ class PointQueue:
         return newest if saves >= self._layout.snapshot_bytes else None
 
 
-def _last_points(holdings: Holdings, end: KvNode) -> Iterator[KvNode]:
+def _last_points(holdings: Holdings, end: KvNode, num_points: int) -> Iterator[KvNode]:
     """Yield the resume points of one branch to save, from its end upwards.
 
     These are the last ones, and the end of a shared system prompt. The logits at the end of a
     prompt are saved for the newest prompts only.
     """
-    num_points = num_prompts = 0
+    num_prompts = num_found = 0
     for node in ancestry(end):
         if not holdings.is_resume_point(node) or not node.users:
             continue
         kind = _kind(node)
         num_prompts += kind is PointKind.PROMPT
-        is_last = num_points < _NUM_POINTS and (kind is not PointKind.STRIDE or num_points == 0)
+        is_last = num_found < num_points and (kind is not PointKind.STRIDE or num_found == 0)
         is_old_prompt = kind is PointKind.PROMPT and num_prompts > _NUM_PROMPTS
         if kind is PointKind.SYSTEM or (is_last and not is_old_prompt):
             yield node
-            num_points += kind is not PointKind.PROMPT
+            num_found += kind is not PointKind.PROMPT
 
 
 def _kind(node: KvNode) -> PointKind:
