@@ -161,11 +161,11 @@ class AttachmentsController(QObject):
             self._cuts_left = _MAX_CUTS
             self._cut(undoes=True)
 
-    def use_pages(self, conversation_id: ConversationId, numbers: Sequence[int]) -> bool:
+    def use_pages(self, conversation_id: ConversationId, pages: Sequence[range]) -> bool:
         """Keep these pages of the longest file only. Return False if it has none of them."""
         files = self._desk.get(conversation_id).draft_attachments
         place = _longest(files)
-        part = chosen_pages(files[place], numbers)
+        part = chosen_pages(files[place], pages)
         if part is None:
             return False
         self._set(conversation_id, (*files[:place], part, *files[place + 1 :]), undoes=True)

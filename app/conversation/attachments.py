@@ -130,20 +130,20 @@ def marked_page(number: int, text: str) -> str:
     return f"[Page {number}]\n{text.strip()}"
 
 
-def chosen_pages(attachment: Attachment, numbers: Sequence[int]) -> Attachment | None:
+def chosen_pages(attachment: Attachment, pages: Sequence[range]) -> Attachment | None:
     """Return the attachment with these pages only, or None if the text has none of them."""
     marks = list(_PAGE.finditer(attachment.text))
     ends = [*(mark.start() for mark in marks[1:]), len(attachment.text)]
-    wanted = set(numbers)
-    pages = [
-        attachment.text[mark.start() : end].strip()
-        for mark, end in zip(marks, ends, strict=True)
-        if int(mark[1]) in wanted
-    ]
-    kept = sorted({int(mark[1]) for mark in marks} & wanted)
-    if not pages:
+    kept: set[int] = set()
+    texts: list[str] = []
+    for mark, end in zip(marks, ends, strict=True):
+        number = int(mark[1])
+        if any(number in some for some in pages):
+            kept.add(number)
+            texts.append(attachment.text[mark.start() : end].strip())
+    if not texts:
         return None
-    return attachment.with_text("\n\n".join(pages), words.pages_part(_ranges(kept)))
+    return attachment.with_text("\n\n".join(texts), words.pages_part(_ranges(sorted(kept))))
 
 
 def first_part(attachment: Attachment, num_chars: int) -> Attachment:
@@ -157,7 +157,7 @@ def first_part(attachment: Attachment, num_chars: int) -> Attachment:
     marks = [mark for mark in _PAGE.finditer(text) if 0 < mark.start() <= num_chars]
     if marks:
         numbers = page_numbers(text[: marks[-1].start()])
-        part = chosen_pages(attachment, numbers)
+        part = chosen_pages(attachment, [range(number, number + 1) for number in numbers])
         if part is not None:
             return part
     cut = _break_before(text, num_chars)
@@ -172,15 +172,15 @@ def _break_before(text: str, end: int) -> int:
     return next((place for place in places if place > start), end)
 
 
-def parse_pages(typed: str) -> tuple[int, ...]:
-    """Return the page numbers that a user typed, such as "1-3, 7"; empty if not understood."""
-    numbers: list[int] = []
+def parse_pages(typed: str) -> tuple[range, ...]:
+    """Return the pages that a user typed, such as "1-3, 7"; empty if not understood."""
+    ranges: list[range] = []
     for piece in re.split(r"[,;\s]+", re.sub(r"\s*[-\u2013\u2014]\s*", "-", typed.strip())):
         found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
         if found is None:
             return ()
-        numbers += range(int(found[1]), int(found[2] or found[1]) + 1)
-    return tuple(numbers)
+        ranges.append(range(int(found[1]), int(found[2] or found[1]) + 1))
+    return tuple(ranges)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

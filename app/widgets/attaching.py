@@ -110,8 +110,8 @@ class Attaching(QObject):
         else:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
-    def _use_pages(self, numbers: tuple[int, ...]) -> None:
-        if not self._files.use_pages(self._shown, numbers):
+    def _use_pages(self, pages: tuple[range, ...]) -> None:
+        if not self._files.use_pages(self._shown, pages):
             self.said.emit(words.BAD_PAGES)
 
     def _use_model(self) -> None:

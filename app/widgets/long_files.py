@@ -17,7 +17,9 @@ class LongFiles(QFrame):
     """A sentence with buttons: the first part, chosen pages, another model. Hidden if files fit."""
 
     first_part_requested = Signal()
-    pages_requested = Signal(object)  # argument: tuple of page numbers, empty if not understood
+    pages_requested = Signal(
+        object
+    )  # argument: tuple of ranges of page numbers, empty if not understood
     model_requested = Signal()
 
     def __init__(self, parent: QWidget) -> None:

@@ -79,7 +79,7 @@ def test_chosen_pages_keep_their_marks_and_name_the_part() -> None:
     assert part.part == "Pages 2\u20133, 7"
     assert part.text.startswith("[Page 2]\nWords of page 2.\n\n[Page 3]")
     assert part.digest != BOOK.digest
-    assert chosen_pages(BOOK, (99,)) is None
+    assert chosen_pages(BOOK, parse_pages("99-999999")) is None
 
 
 def test_first_part_ends_with_a_whole_page_or_paragraph() -> None:
