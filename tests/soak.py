@@ -1,6 +1,6 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
+    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [files] [machine] [turns] [answers] [starts] [kills] [disk]
                          [full] [damage] [changes] [exchange] [stages]
 
 Without a name all runs are made. The last eleven names accept a number of rounds, as in machine=1000.
@@ -13,6 +13,7 @@ templates  plays 8 chats of 6 turns with every real Qwen template, without and w
 agents     plays agents with tools behind twenty real templates, without and with idle work
 restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
            chats, and fifty chats with memory for five. No token may be fed twice.
+files      asks 21 questions about an attached file of 6,000 tokens on every tiny model, by edits
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -64,7 +65,7 @@ from tests.oracle.disk_kills import kill_writers
 from tests.oracle.full_disks import fill_disks
 from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.restarts import restart_chats
-from tests.oracle.scripts import promise_script
+from tests.oracle.scripts import file_script, file_text, promise_script
 from tests.oracle.template_table import template_table
 from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
@@ -98,6 +99,19 @@ def types(folder: Path) -> bool:
         name = row.name
         model = build_tiny(name, folder / name, Template.THINKING, ARCHITECTURES)
         held &= play(name, steps, model, keeps=False)
+    return held
+
+
+def files(folder: Path) -> bool:
+    file = folder / "file.txt"
+    file.write_text(file_text(2000), encoding="utf-8")
+    held = True
+    for name in CONFIGS:
+        for template in Template:
+            model = build_tiny(name, folder / f"{name}-{template}", template)
+            keeps = template is Template.KEEPING
+            title = f"{name} {template}"
+            held &= play(title, file_script(str(file)), model, "--reference-blas", keeps=keeps)
     return held
 
 
@@ -230,6 +244,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
     "templates": template_table,
     "agents": agents_table,
     "restarts": restart_chats,
+    "files": files,
 }
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),

@@ -88,6 +88,42 @@ def promise_script(
     return steps
 
 
+def file_script(file: str, *, num_edits: int = 20, max_tokens: int = 12) -> list[dict[str, Any]]:
+    """Return a script about one attached file: a question, its edits, and turns on two branches.
+
+    No two questions begin with the same word, so their tokens have no common start.
+    """
+    steps: list[dict[str, Any]] = [
+        {"op": "attach", "chat": "A", "file": file},
+        {"op": "idle"},
+        {"op": "send", "chat": "A", "text": "What stands in the file?"},
+    ]
+    for word in (*_WORDS, *map(str.title, _WORDS))[:num_edits]:
+        text = f"{word}, and who made the sails?"
+        steps.append({"op": "edit", "chat": "A", "message": 1, "text": text})
+    steps += [
+        {"op": "regenerate", "chat": "A"},
+        {"op": "send", "chat": "A", "text": "And then?"},
+        {"op": "switch_branch", "chat": "A", "message": 1, "version": 2, "of": "user"},
+        {"op": "send", "chat": "A", "text": "And in the other version?"},
+        {"op": "regenerate", "chat": "A"},
+    ]
+    generates = {"send", "edit", "regenerate"}
+    return [
+        step | {"max_tokens": max_tokens} if step["op"] in generates else step for step in steps
+    ]
+
+
+def file_text(num_words: int, seed: int = 1) -> str:
+    """Return the text of a file of random words, in paragraphs."""
+    rng = random.Random(seed)
+    paragraphs = [
+        " ".join(rng.choice(_WORDS) for _ in range(min(150, num_words - start))) + "."
+        for start in range(0, num_words, 150)
+    ]
+    return "\n\n".join(paragraphs)
+
+
 def main() -> None:
     """Print a script of user actions as JSON lines."""
     parser = argparse.ArgumentParser(description=main.__doc__)
