@@ -36,6 +36,7 @@ from app.viewmodels.conversations import (
 )
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.widgets.focus_ring import BY_KEYS
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
 from app.words import window as words
 from engine.types import ConversationId
@@ -67,6 +68,7 @@ class ConversationList(QListView):
         super().__init__(parent)
         self._rows = model
         self._current: ConversationId | None = None  # the conversation on show
+        self.setVerticalScrollBar(HidingBar(self))
         self.setModel(model)
         delegate = self._delegate = ConversationDelegate(theme, model, self)
         self.setItemDelegate(delegate)

@@ -18,6 +18,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QWidget
 from typing_extensions import override
 
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import EvenLines
 from app.widgets.menu import pop_up, round_corners
 
@@ -57,6 +58,7 @@ class TextField(QPlainTextEdit):
 
     def __init__(self, line_height: int, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setVerticalScrollBar(HidingBar(self))
         self.is_composing = False  # True while the input method shows uncommitted text
         document = QTextDocument(self)
         self.lines = EvenLines(line_height, document)

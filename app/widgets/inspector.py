@@ -26,6 +26,7 @@ from app.theme.tokens import Millis, Size, Space, Type
 from app.widgets.button import Button
 from app.widgets.faster_chip import FasterChip
 from app.widgets.fields import LineField, TextField
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
 from app.widgets.thinking_chip import ThinkingChip
@@ -135,6 +136,7 @@ class Inspector(QWidget):
         self.seed.setPlaceholderText(words.SEED_HINT)
         self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
         scroller = QScrollArea(self)
+        scroller.setVerticalScrollBar(HidingBar(scroller))
         scroller.setWidgetResizable(True)
         scroller.setFrameShape(QFrame.Shape.NoFrame)
         scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

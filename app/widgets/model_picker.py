@@ -31,6 +31,7 @@ from app.viewmodels.models import (
 )
 from app.viewmodels.notes import model_note
 from app.widgets.button import Button
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.model_delegate import ModelDelegate
 from app.words import commands, models as words
@@ -57,6 +58,7 @@ class ModelPicker(QFrame):
         self._rows = PickerModel(self)
         self._room = Size.PICKER_HEIGHT  # pixels below the anchor when the popup opened
         self.list = QListView(self)
+        self.list.setVerticalScrollBar(HidingBar(self.list))
         self.sentence = Sentences(self)
         self.fetching = Sentences(self, "small")  # progress of downloads
         self.get_models = Button(commands.GET_MODELS, self)

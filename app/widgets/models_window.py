@@ -34,6 +34,7 @@ from app.viewmodels.model_offers import (
 from app.viewmodels.models import ModelPhase
 from app.widgets.button import Button
 from app.widgets.fields import LineField
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.offer_row import OfferRow
@@ -72,6 +73,7 @@ class OfferList(QWidget):
         self._rows.setSpacing(Space.S)
         self._rows.addStretch()
         scroller = QScrollArea(self)
+        scroller.setVerticalScrollBar(HidingBar(scroller))
         scroller.setWidgetResizable(True)
         scroller.setFrameShape(QFrame.Shape.NoFrame)
         scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)

@@ -31,6 +31,7 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
 from app.viewmodels.search import FoundRow
 from app.widgets.focus_ring import BY_KEYS
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
 from app.widgets.row_painting import paint_row_ground
 from app.words import window as words
@@ -51,6 +52,7 @@ class SearchResults(QListWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self.setVerticalScrollBar(HidingBar(self))
         self._delegate = _FoundDelegate(theme, self)
         self.setItemDelegate(self._delegate)
         self.setAccessibleName(words.SEARCH_RESULTS)

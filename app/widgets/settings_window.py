@@ -23,6 +23,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_models import ModelsPage
@@ -104,6 +105,7 @@ class SettingsWindow(QWidget):
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         scroller = QScrollArea(self)
+        scroller.setVerticalScrollBar(HidingBar(scroller))
         scroller.setWidgetResizable(True)
         scroller.setFrameShape(QFrame.Shape.NoFrame)
         scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)

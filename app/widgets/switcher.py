@@ -46,6 +46,7 @@ from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.switcher import Entries, Entry, EntryKind, Found
 from app.widgets.announcer import announce
 from app.widgets.fields import LineField
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.row_painting import paint_row_ground
 from app.words import switcher as words
@@ -95,6 +96,7 @@ class QuickSwitcher(QFrame):
         self._entries = Entries(())
         self.field = _Field(self)
         self.list = QListWidget(self)
+        self.list.setVerticalScrollBar(HidingBar(self.list))
         self.nothing = Sentences(self, text=words.NOTHING)
         self._layout = QVBoxLayout(self)
         self._build()

@@ -120,6 +120,7 @@ def play(
         idle_work=False,
         saves_battery=False,
         disk_folder=folder,
+        disk_rest_s=0.0,
         cache_budget_bytes=cache_bytes,
     )
     with EngineRuns(config) as engines:

@@ -38,7 +38,11 @@ def restarted(
         change: changes each record that was written.
     """
     config = EngineConfig(
-        use_openblas=False, idle_work=False, saves_battery=False, disk_folder=folder
+        use_openblas=False,
+        idle_work=False,
+        saves_battery=False,
+        disk_folder=folder,
+        disk_rest_s=0.0,
     )
     clients = [InlineClient(config)]
 

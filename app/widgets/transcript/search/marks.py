@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRect, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QResizeEvent
-from PySide6.QtWidgets import QScrollBar, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Space
+from app.widgets.hiding_bar import HidingBar
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Marks:
     current: int | None = None  # y coordinate of the current occurrence; None if unknown
 
 
-class MarkedBar(QScrollBar):
+class MarkedBar(HidingBar):
     """A vertical scroll bar that paints marks over its handle."""
 
     resized = Signal()  # the height has changed, so the marks must be computed again
