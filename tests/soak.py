@@ -13,7 +13,7 @@ templates  plays 8 chats of 6 turns with every real Qwen template, without and w
 agents     plays agents with tools behind twenty real templates, without and with idle work
 restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
            chats, and fifty chats with memory for five. No token may be fed twice.
-files      asks 21 questions about an attached file of 6,000 tokens on every tiny model, by edits
+files      asks 21 questions about an attached file of 3,000 tokens on every tiny model, by edits
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -104,7 +104,7 @@ def types(folder: Path) -> bool:
 
 def files(folder: Path) -> bool:
     file = folder / "file.txt"
-    file.write_text(file_text(2000), encoding="utf-8")
+    file.write_text(file_text(1000), encoding="utf-8")
     held = True
     for name in CONFIGS:
         for template in Template:

@@ -58,8 +58,8 @@ class TextField(QPlainTextEdit):
 
     def __init__(self, line_height: int, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setVerticalScrollBar(HidingBar(self))
         self.is_composing = False  # True while the input method shows uncommitted text
+        self.setVerticalScrollBar(HidingBar(self))
         document = QTextDocument(self)
         self.lines = EvenLines(line_height, document)
         document.setDocumentLayout(self.lines)

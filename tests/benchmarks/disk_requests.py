@@ -9,7 +9,7 @@
                   written   bytes written / bytes of the K/V and snapshots that are kept, over
                             50 chats of 20 turns of a tiny model with wide layers
                   long_chat gigabytes that Qwen3.5-9B would write in a chat of 40 turns of 300 tokens:
-                            as it goes on without a pause, and with a pause after each turn
+                            without a pause, and with a pause after each turn
 
 One line of JSON for each figure.
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+from string import ascii_letters
 from typing import Any
 
 _WORDS = [
@@ -91,15 +92,15 @@ def promise_script(
 def file_script(file: str, *, num_edits: int = 20, max_tokens: int = 12) -> list[dict[str, Any]]:
     """Return a script about one attached file: a question, its edits, and turns on two branches.
 
-    No two questions begin with the same word, so their tokens have no common start.
+    The questions begin with different letters, so their tokens have no common start.
     """
     steps: list[dict[str, Any]] = [
         {"op": "attach", "chat": "A", "file": file},
         {"op": "idle"},
         {"op": "send", "chat": "A", "text": "What stands in the file?"},
     ]
-    for word in (*_WORDS, *map(str.title, _WORDS))[:num_edits]:
-        text = f"{word}, and who made the sails?"
+    for letter in ascii_letters[:num_edits]:
+        text = f"{letter}: who made the sails?"
         steps.append({"op": "edit", "chat": "A", "message": 1, "text": text})
     steps += [
         {"op": "regenerate", "chat": "A"},
