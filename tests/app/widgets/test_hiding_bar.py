@@ -34,7 +34,7 @@ def _turn_wheel(field: QPlainTextEdit) -> None:
         Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.NoModifier,
         Qt.ScrollPhase.NoScrollPhase,
-        False,  # noqa: FBT003 (Qt has no name for it)
+        False,
     )
     QApplication.sendEvent(field.viewport(), event)
 
