@@ -1,7 +1,7 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [machine] [turns] [answers] [starts] [kills] [disk]
-                         [damage] [changes] [exchange] [stages]
+    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [ranks] [machine] [turns] [answers] [starts] [kills]
+                         [disk] [damage] [changes] [exchange] [stages]
 
 Without a name all runs are made. The last ten names accept a number of rounds, as in machine=1000.
 
@@ -13,6 +13,8 @@ templates  plays 8 chats of 6 turns with every real Qwen template, without and w
 agents     plays agents with tools behind twenty real templates, without and with idle work
 restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
            chats, and fifty chats with memory for five. No token may be fed twice.
+ranks      plays 37 answers with all kinds of eviction, and four conversations at once, on every tiny model
+           over 2 and 3 ranks: each report must equal that of one process
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -60,6 +62,7 @@ from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.disk_kills import kill_writers
 from tests.oracle.machine import Subject, run_machine, subjects_of
+from tests.oracle.ranks import play_ranks
 from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import promise_script
 from tests.oracle.template_table import template_table
@@ -227,6 +230,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
     "templates": template_table,
     "agents": agents_table,
     "restarts": restart_chats,
+    "ranks": play_ranks,
 }
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),
