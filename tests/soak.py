@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
     python -m tests.soak [promise] [types] [templates] [agents] [restarts] [ranks] [machine] [turns] [answers] [starts] [kills]
-                         [disk] [damage] [changes] [exchange] [stages]
+                         [disk] [damage] [changes] [exchange] [stages] [commands]
 
-Without a name all runs are made. The last ten names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last eleven names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -28,6 +28,8 @@ changes    kills a process 100 times while it imports, deletes, backs up and mov
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
 stages     harms one of two stages of a model 100 times, and starts them again
+commands   makes 2,000 random operations on the followers of every tiny model, each compared with the
+           ledger, and 500 turns: no object may stay in a follower
 """
 
 from __future__ import annotations
@@ -65,6 +67,7 @@ from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.ranks import play_ranks
 from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import promise_script
+from tests.oracle.stage_commands import play_commands
 from tests.oracle.template_table import template_table
 from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
@@ -243,6 +246,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),
     "stages": (play_stage_faults, 100),
+    "commands": (play_commands, 2000),
 }
 
 

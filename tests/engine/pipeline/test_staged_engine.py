@@ -37,21 +37,8 @@ from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tiny_model import Template, build_tiny
 from tests.oracle.faults import VISIBLE, play_with_fault
 from tests.oracle.scripts import promise_script
+from tests.oracle.stage_commands import CONFIG, SPLITS, StageCommands
 
-CONFIG = EngineConfig(
-    use_openblas=False, idle_work=False, looks_ahead=False, cell_len=16, stride_len=32
-)
-# Model types with the number of layers of each rank, rank 0 first. In qwen3_5_moe, rank 1 has
-# recurrent layers only.
-SPLITS = {
-    "qwen3_5_moe": (1, 3),
-    "qwen3_5": (3, 2, 3),
-    "lfm2": (2, 2),
-    "falcon_h1": (1, 1),
-    "mamba2": (2, 2),
-    "gemma3": (1, 2, 1),
-    "llama": (2, 1, 1),
-}
 Bits = list[bytes]
 
 
@@ -250,6 +237,15 @@ def test_bytes_held_by_followers_equal_the_ledger_after_random_actions(
     client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
 
     random_actions(client, 60, seed=1)
+
+
+@pytest.mark.parametrize("name", ["qwen3_5_moe", "gemma3", "llama"])
+def test_bytes_held_by_followers_equal_the_ledger_after_random_commands(
+    tiny_model: TinyModel, name: str
+) -> None:
+    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
+
+    StageCommands(client, seed=3).play(40)
 
 
 def test_followers_hold_nothing_after_a_load_whose_log_records_are_kept(
