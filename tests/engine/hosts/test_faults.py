@@ -10,14 +10,13 @@ from engine.hosts.hostfile import Host
 STUDIO = Host(name="studio", ips=("10.0.0.2",), is_local=False)
 
 
-@pytest.mark.parametrize(
-    "last_words",
-    [
-        "libc++abi: terminating due to uncaught exception of type std::runtime_error: [METAL] Command buffer "
-        "execution failed: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)",
-        "fatal: Out of memory",
-    ],
+METAL = (
+    "libc++abi: terminating due to uncaught exception of type std::runtime_error: [METAL] Command buffer "
+    "execution failed: Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)"
 )
+
+
+@pytest.mark.parametrize("last_words", [METAL, "fatal: Out of memory"])
 def test_stage_that_ended_for_lack_of_memory_ran_out_of_memory(last_words: str) -> None:
     problem = died(STUDIO, -6, last_words)
 
