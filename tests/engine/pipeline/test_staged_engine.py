@@ -6,7 +6,6 @@ import json
 import logging
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,15 +15,9 @@ import pytest
 from app.cli.client import load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
-from engine.cache.layout import Leaves
-from engine.cache.points import PointKind
-from engine.cache.radix import path_run
-from engine.cache.snapshot import Snapshot, capture
-from engine.cache.trees import map_arrays
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Cancel, Evict, EvictWhat, Forget, RequestFinished, Submit
-from engine.pipeline.far import StageState
 from engine.pipeline.messages import Op
 from engine.runner.decoder import Decoder
 from engine.runner.sequence import Sequence as Answer
@@ -35,7 +28,6 @@ from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tiny_model import Template, build_tiny
-from tests.oracle.faults import VISIBLE, play_with_fault
 from tests.oracle.scripts import promise_script
 from tests.oracle.stage_commands import CONFIG, SPLITS, StageCommands
 
@@ -150,57 +142,6 @@ def test_four_answers_at_once_over_stages_equal_answers_alone_in_one_process(
 
     assert answers(client, range(4), together=True) == wanted
     client.require_equal_ledgers()
-
-
-def held_snapshots(client: StagedClient, chat: str) -> list[tuple[Snapshot, list[int]]]:
-    """Return the snapshots that rank 1 holds for a chat alone, with the tokens before them."""
-    client.opener.relay.flush()
-    found: list[tuple[Snapshot, list[int]]] = []
-    for node in cache_of(client).nodes():
-        if node.snapshot is not None and node.users == {ConversationId(chat)}:
-            (state,) = node.snapshot.far
-            held = client.followers[0].held[cast("StageState", state).number]
-            found.append((cast("Snapshot", held), list(path_run(node).token_ids)))
-    return found
-
-
-def put_zeros(client: StagedClient) -> None:
-    for snapshot, _ in held_snapshots(client, "A"):
-        snapshot.states = tuple(map_arrays(mx.zeros_like, state) for state in snapshot.states)
-
-
-def put_other_chat(client: StagedClient) -> None:
-    others = [snapshot.states for snapshot, _ in held_snapshots(client, "B")]
-    for number, (snapshot, _) in enumerate(held_snapshots(client, "A")):
-        snapshot.states = others[number % len(others) - 1]
-
-
-def put_one_ahead(client: StagedClient) -> None:
-    """Replace the states of chat A by those after one more token."""
-    assert client.core.model is not None
-    adapter = client.core.model.adapter
-    for snapshot, token_ids in held_snapshots(client, "A"):
-        caches = adapter.new_caches()
-        adapter.forward([*token_ids, 40], caches)
-        ahead = capture(Leaves.of(caches), len(token_ids) + 1, PointKind.TAIL)
-        client.opener.relay.flush()
-        (state,) = ahead.far
-        held = client.followers[0].held[cast("StageState", state).number]
-        snapshot.states = cast("Snapshot", held).states
-
-
-@pytest.mark.parametrize("change", [put_zeros, put_other_chat, put_one_ahead])
-@pytest.mark.parametrize("name", ["qwen3_5_moe", "mamba2"])
-def test_faulty_state_of_a_follower_is_reported_by_the_check(
-    tiny_model: TinyModel, name: str, change: Callable[[StagedClient], None]
-) -> None:
-    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
-
-    report = play_with_fault(client, lambda _: change(client))
-
-    assert report.check is not None
-    assert not report.holds
-    assert min(report.check.max_difference, report.check.replay_difference) > VISIBLE
 
 
 def random_actions(client: StagedClient, num_actions: int, seed: int) -> None:
