@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
     python -m tests.soak [promise] [types] [templates] [agents] [restarts] [ranks] [machine] [turns] [answers] [starts] [kills]
-                         [disk] [damage] [changes] [exchange] [stages] [commands]
+                         [disk] [damage] [changes] [exchange] [stages] [window] [commands]
 
-Without a name all runs are made. The last eleven names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last twelve names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -28,6 +28,8 @@ changes    kills a process 100 times while it imports, deletes, backs up and mov
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
 stages     harms one of two stages of a model 100 times, and starts them again
+window     drives a window on two stages, kills a stage during 10 answers, and kills the app and bench tree
+           10 times each: no process may be left
 commands   makes 2,000 random operations on the followers of every tiny model, each compared with the
            ledger, and 500 turns: no object may stay in a follower
 """
@@ -59,6 +61,7 @@ from tests.architectures.outcome import Verdict
 from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
 from tests.e2e.stage_faults import play_stage_faults
+from tests.e2e.stages_window import play_windows
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -246,6 +249,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),
     "stages": (play_stage_faults, 100),
+    "window": (play_windows, 10),
     "commands": (play_commands, 2000),
 }
 
