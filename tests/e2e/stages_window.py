@@ -50,8 +50,8 @@ def num_left(processes: list[psutil.Process]) -> int:
 
 def answer_in_window(folder: Path, model: Path, *, num_kills: int) -> None:
     """Answer, stop an answer, kill a stage during answers and start again, then close the window."""
-    with closing(StagesWindow(folder)) as window:
-        window.launch(model, local_stages(2))
+    with closing(StagesWindow(folder, hosts=local_stages(2))) as window:
+        window.launch(model)
         window.await_ready()
         stages = stages_below(os.getpid())
         assert len(stages) == 2

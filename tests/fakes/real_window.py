@@ -64,20 +64,26 @@ class RealWindow(WindowDriver):
     patience_s: ClassVar[float] = PATIENCE_S
 
     def __init__(
-        self, data_dir: Path, catalog: Catalog | None = None, *, debug: bool = False
+        self,
+        data_dir: Path,
+        catalog: Catalog | None = None,
+        *,
+        debug: bool = False,
+        hosts: Hosts | None = None,
     ) -> None:
         self._data_dir = data_dir
         self._catalog = catalog
         self._debug = debug
+        self._hosts = hosts
 
-    def launch(self, model: Path | None = None, hosts: Hosts | None = None) -> None:
+    def launch(self, model: Path | None = None) -> None:
         """Open the window and load `model`, in stages if there are hosts.
 
         If `model` is None, load the model named in the settings, or else the best model found."""
         self._garbage = GarbageSearch(QApplication.instance())
         settings = load_settings(make_paths(self._data_dir).settings).settings
         core = real_core(
-            self._data_dir, model, settings, self._catalog, debug=self._debug, hosts=hosts
+            self._data_dir, model, settings, self._catalog, debug=self._debug, hosts=self._hosts
         )
         self.open(core, SystemOrigin(), settings.appearance)
 
