@@ -55,10 +55,10 @@ def eviction_steps(*, reasoning: bool) -> list[Step]:
 
 
 def four_at_once(*, reasoning: bool) -> list[Step]:
-    """Return a script in which four conversations are answered at once, five times.
+    """Return a script in which four conversations are answered at once, four times.
 
-    Each chat has a system prompt of its own. So no chat restores state of another one, which would
-    depend on the order in which they end.
+    Each chat has a system prompt of its own, and the first answers are given one after the other. So no
+    chat restores state of another one, which would depend on the order in which they end.
     """
     steps: list[Step] = [
         {"op": "system", "chat": chat, "text": f"{chat} is short."} for chat in "ABCD"
@@ -73,7 +73,7 @@ def four_at_once(*, reasoning: bool) -> list[Step]:
                 "max_tokens": 4 + 2 * number,
                 "temperature": 0.8,
                 "seed": turn,
-                "wait": False,
+                "wait": turn == 0,
             }
             if turn != 2:
                 step["text"] = f"{turn} a list of small boats " * (number + 1)
