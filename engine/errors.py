@@ -275,7 +275,13 @@ def failure_of(task: str, error: BaseException) -> Failure:
 def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an exception of Python or MLX was caused by lack of memory."""
     words = str(error).lower()
-    return isinstance(error, MemoryError) or "malloc" in words or "out of memory" in words
+    return isinstance(error, MemoryError) or "malloc" in words or tells_of_full_memory(words)
+
+
+def tells_of_full_memory(words: str) -> bool:
+    """Return whether lower-case words of MLX, Metal or the system report a lack of memory."""
+    # Metal: "Insufficient Memory (00000008:kIOGPUCommandBufferCallbackErrorOutOfMemory)".
+    return "out of memory" in words or "insufficient memory" in words
 
 
 def printable(text: str, max_len: int = 300) -> str:

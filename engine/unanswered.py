@@ -48,6 +48,10 @@ class Unanswered:
     _settings: dict[type, Command] = field(default_factory=dict[type, Command])
     _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
 
+    @property
+    def has_requests(self) -> bool:
+        return bool(self._requests)
+
     def note_command(self, command: Command) -> None:
         """Record a command that is sent to the engine thread."""
         match command:

@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [files] [machine] [turns] [answers] [starts] [kills] [disk]
-                         [full] [damage] [changes] [exchange] [stages]
+    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [files] [ranks] [machine] [turns] [answers] [starts]
+                         [kills] [disk] [full] [damage] [changes] [exchange] [stages] [window] [commands]
 
-Without a name all runs are made. The last eleven names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last thirteen names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -14,6 +14,8 @@ agents     plays agents with tools behind twenty real templates, without and wit
 restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
            chats, and fifty chats with memory for five. No token may be fed twice.
 files      asks 21 questions about an attached file of 3,000 tokens on every tiny model, by edits
+ranks      plays 37 answers with all kinds of eviction, and four conversations at once, on every tiny model
+           over 2 and 3 ranks: each report must equal that of one process
 machine    runs the state machine of tests.oracle on the whole engine, 100 examples per tiny model
 turns      plays 2,000 turns of many conversations with a limited cache: memory must not grow
 answers    gives 5,000 answers in the window and deletes all conversations twenty times: after the
@@ -29,6 +31,10 @@ changes    kills a process 100 times while it imports, deletes, backs up and mov
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
 stages     harms one of two stages of a model 100 times, and starts them again
+window     drives a window on two stages, kills a stage during 10 answers, and kills the app and bench tree
+           10 times each: no process may be left
+commands   makes 2,000 random operations on the followers of every tiny model, each compared with the
+           ledger, and 500 turns: no object may stay in a follower
 """
 
 from __future__ import annotations
@@ -58,14 +64,17 @@ from tests.architectures.outcome import Verdict
 from tests.architectures.table import read_rows
 from tests.e2e.long_life import run_rounds
 from tests.e2e.stage_faults import play_stage_faults
+from tests.e2e.stages_window import play_windows
 from tests.e2e.test_kill import kill_often
 from tests.engine.test_engine import PROGRAM
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 from tests.oracle.disk_kills import kill_writers
 from tests.oracle.full_disks import fill_disks
 from tests.oracle.machine import Subject, run_machine, subjects_of
+from tests.oracle.ranks import play_ranks
 from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import file_script, file_text, promise_script
+from tests.oracle.stage_commands import play_commands
 from tests.oracle.template_table import template_table
 from tests.oracle.tool_chats import agents_table
 from tests.oracle.turns import Sample, run_turns
@@ -245,6 +254,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
     "agents": agents_table,
     "restarts": restart_chats,
     "files": files,
+    "ranks": play_ranks,
 }
 COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "machine": (machine, 100),
@@ -258,6 +268,8 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),
     "stages": (play_stage_faults, 100),
+    "window": (play_windows, 10),
+    "commands": (play_commands, 2000),
 }
 
 

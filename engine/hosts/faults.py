@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from engine.errors import TryAgainError
+from engine.errors import TryAgainError, tells_of_full_memory
 from engine.hosts.hostfile import Host, this_machine
 from engine.types import Problem
 
@@ -61,8 +61,16 @@ def stuck(host: Host, seconds: float) -> Problem:
     )
 
 
-def died(host: Host, status: int) -> Problem:
-    """Return the problem of a stage that ended without giving a reason."""
+def died(host: Host, status: int, last_words: str) -> Problem:
+    """Return the problem of a stage that ended without giving a reason.
+
+    Args:
+        host: the host of the stage.
+        status: the exit status, negative for a signal.
+        last_words: the last line on its standard error.
+    """
+    if tells_of_full_memory(last_words.lower()):
+        return failed(host, "The device had none left.", "", is_out_of_memory=True)
     if status == -9:
         cause = "The system or a person ended its process; it may have had too little memory."
         advice = f"Close other apps on it. {_AGAIN}"

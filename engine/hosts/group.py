@@ -214,7 +214,7 @@ class Group:
             return None  # the other end of a lost connection is to blame
         if stage.phase is StagePhase.STARTING:
             return faults.not_started(stage.host, stage.last_words)
-        return faults.died(stage.host, 0 if status is None else status)
+        return faults.died(stage.host, status or 0, stage.last_words)
 
     def _on_line(self, stage: StageProcess, kind: Line, fields: dict[str, Any]) -> Problem | None:
         match kind:

@@ -5,7 +5,8 @@
     on_event(event)             <--socket--   and the other stages behind it
 
 A LoadModel command starts the stages (group.py). Any fault ends them all. Every open request and the
-model then fail with one sentence, and the next LoadModel command starts new stages. This process
+model then fail with one sentence, and the next LoadModel command starts new stages. Stages that no
+request needed for long are ended too (SetUnloadAfter), and the next request starts them again. This process
 imports no mlx: a lost connection of mlx.distributed can block a thread for good.
 """
 
@@ -13,9 +14,11 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 
 from typing_extensions import override
 
@@ -38,6 +41,7 @@ from engine.events import (
     ModelUnloaded,
     ReportStatistics,
     RequestFailed,
+    RequestFinished,
     SetDisk,
     SetUnloadAfter,
     Shutdown,
@@ -57,6 +61,7 @@ from engine.unanswered import Unanswered
 log = logging.getLogger(__name__)
 
 _NO_MODEL = "The model on several Macs is not started."
+_LOOK_S = 0.05  # least time between two looks whether running requests have ended
 _FINISH_S = 5.0  # seconds for the end of running requests, when the stages end
 
 
@@ -67,6 +72,7 @@ class _Life:
         self.group = group
         self.channel = Channel(group.connection)
         self.ended = threading.Event()  # set when rank 0 has closed the socket
+        self.is_loaded = False  # True once the model is ready
 
 
 class StagedEngine(EngineCommands):
@@ -86,17 +92,24 @@ class StagedEngine(EngineCommands):
         on_event: Callable[[Event], None],
         limits: Limits | None = None,
     ) -> None:
-        self._config = config
+        # The stages must not unload the model: they would keep their processes.
+        self._config = replace(config, unload_after_s=None)
         self._hosts = hosts
         self._on_event = on_event
         self._limits = limits or Limits()
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
+        # Only the thread "stage commands" uses these three fields.
+        self._unload_after_s = config.unload_after_s
+        self._loaded_by: LoadModel | None = None  # the command that started the stages
+        # The command that starts the stages again, which were ended because no request came.
+        self._idle_load: LoadModel | None = None
         # Protects the fields below. It is held while an event is passed on, so that no event of
         # ended stages follows the events that report their end.
         self._lock = threading.RLock()
         self._life: _Life | None = None  # None while no stages run
         self._unanswered = Unanswered()
+        self._requested_at = time.monotonic()  # time of the last request, its end, or the last load
 
     @property
     def _is_divided(self) -> bool:
@@ -132,23 +145,50 @@ class StagedEngine(EngineCommands):
 
     def _work(self) -> None:
         """Carry out commands in their order until None. Only this thread starts and ends stages."""
-        while (command := self._commands.get()) is not None:
+        while (command := self._next_command()) is not None:
             match command:
                 case LoadModel():
                     self._load(command)
                 case UnloadModel():
+                    self._idle_load = None
                     self._finish()
                     self._pass_on(ModelUnloaded())
-                case SetUnloadAfter():
-                    pass  # the stages stay until they are ended
+                case SetUnloadAfter(seconds):
+                    self._unload_after_s = seconds
+                case Submit() if self._idle_load is not None:
+                    self._load(self._idle_load)
+                    self._forward(command)
                 case _:
                     self._forward(command)
         self._finish()
+
+    def _next_command(self) -> Command | None:
+        """Wait for a command. End the stages meanwhile if no request came for too long."""
+        while True:
+            try:
+                return self._commands.get(timeout=self._idle_left())
+            except Empty:
+                if self._idle_left() == 0.0:
+                    self._idle_load = self._loaded_by
+                    self._finish()
+                    self._pass_on(ModelUnloaded(is_idle=True))
+
+    def _idle_left(self) -> float | None:
+        """Return the seconds until the stages may have been idle for too long. None: never."""
+        with self._lock:
+            life, limit_s = self._life, self._unload_after_s
+            if life is None or limit_s is None:
+                return None
+            if not life.is_loaded or self._unanswered.has_requests:
+                return max(limit_s, _LOOK_S)
+            return max(0.0, self._requested_at + limit_s - time.monotonic())
 
     def _forward(self, command: Command) -> None:
         with self._lock:
             life = self._life
             self._unanswered.note_command(command)
+            if isinstance(command, Submit):
+                self._requested_at = time.monotonic()
             if life is None:
                 self._answer_without_model(command)
                 return
@@ -162,6 +202,7 @@ class StagedEngine(EngineCommands):
             self._forward(command)
             return
         self._finish()
+        self._idle_load, self._loaded_by = None, command
         with self._lock:
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
             earlier = self._unanswered.for_new_thread()
@@ -241,10 +282,14 @@ class StagedEngine(EngineCommands):
                 life.group.note_loading(event.loaded_bytes, event.total_bytes)
                 return
             case ModelLoaded():
+                life.is_loaded = True
+                self._requested_at = time.monotonic()
                 life.group.note_loaded()
                 life.group.keep_awake(on=True)
             case ModelFailed():
                 life.group.keep_awake(on=False)
+            case RequestFinished() | RequestFailed():
+                self._requested_at = time.monotonic()
             case _:
                 pass
         self._pass_on(event)

@@ -85,7 +85,7 @@ def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
     except MISFITS as error:
         if is_out_of_memory(error):
             raise
-        log.info("no speculation beside other answers: %r", error)
+        log.info("no speculation beside other answers: %s", repr(error))
         return False
     return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
 
@@ -97,7 +97,7 @@ def _windows_are_fixed(adapter: ModelAdapter) -> bool:
     except MISFITS as error:
         if is_out_of_memory(error):
             raise
-        log.info("the keys that sliding windows show are unknown: %r", error)
+        log.info("the keys that sliding windows show are unknown: %s", repr(error))
         return False
     return one.keys() == several.keys() and all(
         set(several[layer]) == set(counts) for layer, counts in one.items()

@@ -108,7 +108,7 @@ def build_model(folder: Path) -> BuiltModel:
     except Exception as error:
         if is_out_of_memory(error):
             raise
-        log.warning("the head in %s is left out: %r", place, error)
+        log.warning("the head in %s is left out: %s", place, repr(error))
         reason = str(error) if isinstance(error, ModelFolderError) else ""
         fault = (
             f"The prediction head in {printable(place)} is broken or belongs to another model, "

@@ -127,7 +127,10 @@ def can_merge(adapter: ModelAdapter) -> bool:
     except (*MISFITS, StateError) as error:
         if is_out_of_memory(error):
             raise
-        log.info("rows take separate forward passes, because they cannot be merged: %r", error)
+        # A log record may be kept, and the error's traceback has the caches. So log text only.
+        log.info(
+            "rows take separate forward passes, because they cannot be merged: %s", repr(error)
+        )
         return False
     return True
 
@@ -167,7 +170,7 @@ def _runs(model: nn.Module, quantisation: KvQuantisation) -> bool:
     except MISFITS as error:
         if is_out_of_memory(error):
             raise
-        log.info("the model does not run with these quantised K/V: %r", error)
+        log.info("the model does not run with these quantised K/V: %s", repr(error))
         return False
     return True
 

@@ -15,7 +15,7 @@ import mlx.core as mx
 
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.errors import ModelFolderError
+from engine.errors import ModelFolderError, is_out_of_memory
 from engine.memory import cache_budget, limit_memory, spare_bytes, wire_weights
 from engine.models.loader import usable_card
 from engine.models.opening import StageMemory
@@ -77,6 +77,7 @@ def load_follower(
 
     Raises:
         ModelFolderError: the folder is broken, the model cannot be divided, or weights are missing.
+        RuntimeError: the weights do not fit into the memory of the device.
     """
     usable_card(folder, needs_all=False)
     require_exact(folder)
@@ -88,6 +89,8 @@ def load_follower(
         raise
     # mlx-lm trusts the files, and raises any error if they don't fit together.
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         cause = f"The files of {folder.name} don’t fit together."
         raise ModelFolderError(cause, details=repr(error)) from error
     wire_weights()

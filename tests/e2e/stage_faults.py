@@ -12,9 +12,11 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from unittest.mock import patch
 
 import psutil
 
@@ -26,8 +28,10 @@ from engine.events import (
     StagesReported,
     TextDelta,
 )
+from engine.hosts import group
 from engine.hosts.group import Limits
-from engine.hosts.hostfile import local_stages
+from engine.hosts.hostfile import Host, local_stages
+from engine.hosts.process import stage_command
 from engine.types import Problem, StagePhase
 from tests.fakes.staged import LONG, LONG_TEXT, StagedRig
 from tests.fakes.tiny_model import Template, build_tiny
@@ -41,7 +45,8 @@ class Fault(StrEnum):
     KILL = "kill"
     STOP = "stop"
     EXIT = "exit 0"
-    MEMORY = "out of memory"
+    MEMORY = "out of memory"  # MLX cannot allocate (tests/fakes/short_stage.py)
+    LIMIT = "address space"  # the system gives the process no more memory
 
 
 class Moment(StrEnum):
@@ -52,6 +57,12 @@ class Moment(StrEnum):
     DECODE = "decode"
     RESTORE = "restore"
     REST = "rest"
+
+
+_OF_MEMORY = {
+    Fault.MEMORY: (Moment.LOADING, Moment.PREFILL, Moment.DECODE),
+    Fault.LIMIT: (Moment.PREFILL, Moment.DECODE),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +88,10 @@ class Outcome:
     def holds(self) -> bool:
         limit_s = SILENCE_S if self.trial.fault is Fault.STOP else DEATH_S
         is_named = f"stage {self.trial.rank + 1} of 2" in str(self.problem).lower()
-        # A stage without memory may raise an error or end at once, some passes later.
-        is_in_time = self.seconds <= limit_s or self.trial.fault is Fault.MEMORY
+        if self.trial.fault is Fault.MEMORY:
+            is_named &= self.problem.title.endswith("ran out of memory.")
+        # A stage without address space may raise an error or end at once, some passes later.
+        is_in_time = self.seconds <= limit_s or self.trial.fault is Fault.LIMIT
         return is_named and is_in_time and not self.num_left and self.is_right
 
 
@@ -89,7 +102,7 @@ def trials(seed: int) -> list[Trial]:
         for fault in Fault
         for moment in Moment
         for rank in (0, 1)
-        if fault is not Fault.MEMORY or (rank == 1 and moment in (Moment.PREFILL, Moment.DECODE))
+        if fault not in _OF_MEMORY or (rank == 1 and moment in _OF_MEMORY[fault])
     ]
     random.Random(seed).shuffle(found)
     return found
@@ -100,6 +113,9 @@ class FaultRun:
 
     def __init__(self, model: Path) -> None:
         self._model = model
+        self._shortage = model.parent / "shortage"  # the file of tests/fakes/short_stage.py
+        self._command = patch.object(group, "stage_command", self._command_of)
+        self._command.start()
         limits = Limits(start_s=60.0, join_s=180.0)  # a start may be slow on a busy machine
         self.rig = StagedRig(local_stages(2), limits, idle_work=False)
         assert isinstance(self.rig.load(model), ModelLoaded)
@@ -107,15 +123,28 @@ class FaultRun:
 
     def close(self) -> None:
         self.rig.close()
+        self._command.stop()
+
+    def _command_of(self, host: Host, envs: Sequence[str], *words: str) -> list[str]:
+        """Return the command of a stage. That of rank 1 can be out of memory."""
+        command = stage_command(host, envs, *words)
+        if not host.name.startswith("stage 2"):
+            return command
+        at = command.index("app")
+        program = ["tests.fakes.short_stage", str(self._shortage)]
+        return [*command[:at], *program, *command[at + 1 :]]
 
     def play(self, trial: Trial, number: int) -> Outcome:
         """Bring the stages to the moment, harm one, and start them again."""
+        if trial.fault is Fault.MEMORY and trial.moment is Moment.LOADING:
+            self._shortage.write_text("loading", encoding="utf-8")
         stages = self._reach(trial.moment, number)
         harmed_at = time.monotonic()
         self._harm(trial, stages)
         problem = self.rig.wait(ModelFailed, timeout_s=60).problem
         seconds = time.monotonic() - harmed_at
         _, left = psutil.wait_procs(stages, timeout=LEFT_S)
+        self._shortage.unlink(missing_ok=True)
         loaded = self.rig.load(self._model)
         assert isinstance(loaded, ModelLoaded), loaded
         return Outcome(
@@ -163,6 +192,9 @@ class FaultRun:
             case Fault.EXIT:
                 self.rig.end_input(trial.rank)
             case Fault.MEMORY:
+                moment = "loading" if trial.moment is Moment.LOADING else "pass"
+                self._shortage.write_text(moment, encoding="utf-8")
+            case Fault.LIMIT:
                 # Less than it has: each new mapping fails. The live caches of the answer need some.
                 limit = process.memory_info().rss
                 process.rlimit(psutil.RLIMIT_AS, (limit, limit))

@@ -25,6 +25,7 @@ from app.paths import make_paths
 from app.settings import Settings, load_settings
 from app.widgets.commands import CommandId
 from engine.config import EngineConfig
+from engine.hosts.hostfile import Hosts
 from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
 from engine.types import ConversationId
@@ -40,8 +41,11 @@ def real_core(
     catalog: Catalog | None = None,
     *,
     debug: bool = False,
+    hosts: Hosts | None = None,
 ) -> Core:
-    """Make the app's controllers with the real engine, which runs on its own thread."""
+    """Make the app's controllers with the real engine, which runs on its own thread.
+
+    With `hosts`, the engine runs in stages."""
     return make_core(
         data_dir,
         lambda on_event: SwitchedEngine(EngineConfig(use_openblas=False), on_event),
@@ -50,6 +54,7 @@ def real_core(
         settings=settings,
         model=model,
         debug=debug,
+        hosts=hosts,
     )
 
 
@@ -59,19 +64,27 @@ class RealWindow(WindowDriver):
     patience_s: ClassVar[float] = PATIENCE_S
 
     def __init__(
-        self, data_dir: Path, catalog: Catalog | None = None, *, debug: bool = False
+        self,
+        data_dir: Path,
+        catalog: Catalog | None = None,
+        *,
+        debug: bool = False,
+        hosts: Hosts | None = None,
     ) -> None:
         self._data_dir = data_dir
         self._catalog = catalog
         self._debug = debug
+        self._hosts = hosts
 
     def launch(self, model: Path | None = None) -> None:
-        """Open the window and load `model`.
+        """Open the window and load `model`, in stages if there are hosts.
 
         If `model` is None, load the model named in the settings, or else the best model found."""
         self._garbage = GarbageSearch(QApplication.instance())
         settings = load_settings(make_paths(self._data_dir).settings).settings
-        core = real_core(self._data_dir, model, settings, self._catalog, debug=self._debug)
+        core = real_core(
+            self._data_dir, model, settings, self._catalog, debug=self._debug, hosts=self._hosts
+        )
         self.open(core, SystemOrigin(), settings.appearance)
 
     @override

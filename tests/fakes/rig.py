@@ -32,6 +32,7 @@ from engine.catalog.removal import RemovalPlan
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Event
+from engine.hosts.hostfile import Hosts
 from engine.local_models import OpenedModel
 from engine.types import ConversationId, Problem
 from tests.fakes.ask_store import ask_store
@@ -212,6 +213,7 @@ def make_core(
     settings: Settings,
     model: Path | None = None,
     debug: bool = False,
+    hosts: Hosts | None = None,
 ) -> Core:
     """Make the app's controllers on the database and the settings file of a data folder."""
     paths = make_paths(data_dir)
@@ -229,6 +231,7 @@ def make_core(
             state_dir=paths.state_dir,
             model=model,
             debug=debug,
+            hosts=hosts,
         )
     )
 

@@ -65,12 +65,13 @@ def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
     assert rig.processes == []
 
 
-def test_death_of_the_follower_and_of_rank_0_name_the_stage(model: Path) -> None:
+def test_faults_of_the_follower_and_of_rank_0_name_the_stage(model: Path) -> None:
     run = FaultRun(model)
     try:
         outcomes = [
             run.play(Trial(fault=Fault.KILL, moment=Moment.DECODE, rank=1), 1),
             run.play(Trial(fault=Fault.EXIT, moment=Moment.PREFILL, rank=0), 2),
+            run.play(Trial(fault=Fault.MEMORY, moment=Moment.LOADING, rank=1), 3),
         ]
     finally:
         run.close()

@@ -28,7 +28,7 @@ from engine.events import (
 )
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import local_stages
-from engine.types import FinishReason
+from engine.types import FinishReason, RequestId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged import LONG, StagedRig, harm, sentence_of
 from tests.fakes.tiny_model import Template
@@ -120,6 +120,38 @@ def test_unload_finishes_the_running_request_with_its_text(rig: StagedRig, model
     assert "boat ".startswith(finished.content[:5])
     assert finished.content
     assert rig.processes == []
+
+
+def test_unused_stages_are_ended_and_the_next_request_starts_them_again(
+    rig: StagedRig, model: Path
+) -> None:
+    rig.load(model)
+    rig.submit("long", forced=LONG)
+    rig.wait(TextDelta)
+    rig.engine.set_unload_after(0.3)
+    rig.wait(TextDelta)
+    rig.engine.cancel(RequestId("long"))
+    rig.wait(RequestFinished)
+    unloaded = rig.wait(ModelUnloaded)
+    num_left = len(rig.processes)
+    rig.engine.set_unload_after(None)
+    rig.submit("next")
+    finished = rig.wait(RequestFinished)
+
+    assert unloaded == ModelUnloaded(is_idle=True)
+    assert num_left == 0
+    assert finished.content
+    assert len(rig.processes) == 1
+
+
+def test_request_after_unload_of_unused_stages_fails(rig: StagedRig, model: Path) -> None:
+    rig.engine.set_unload_after(0.0)
+    rig.load(model)
+    rig.wait(ModelUnloaded)
+    rig.engine.send(UnloadModel())
+    rig.submit("late")
+
+    assert sentence_of(rig.wait(RequestFailed)).title == "No model is loaded."
 
 
 def test_questions_without_stages_are_answered(rig: StagedRig) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import random
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,15 +15,9 @@ import pytest
 from app.cli.client import load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
-from engine.cache.layout import Leaves
-from engine.cache.points import PointKind
-from engine.cache.radix import path_run
-from engine.cache.snapshot import Snapshot, capture
-from engine.cache.trees import map_arrays
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Cancel, Evict, EvictWhat, Forget, RequestFinished, Submit
-from engine.pipeline.far import StageState
 from engine.pipeline.messages import Op
 from engine.runner.decoder import Decoder
 from engine.runner.sequence import Sequence as Answer
@@ -34,26 +28,9 @@ from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tiny_model import Template, build_tiny
-from tests.oracle.faults import VISIBLE, play_with_fault
 from tests.oracle.scripts import promise_script
+from tests.oracle.stage_commands import CONFIG, SPLITS, StageCommands
 
-CONFIG = EngineConfig(
-    use_openblas=False, idle_work=False, looks_ahead=False, cell_len=16, stride_len=32
-)
-# Model types with the number of layers of each rank, rank 0 first. In qwen3_5_moe, rank 1 has
-# recurrent layers only.
-# The windows of gemma3 take other bytes than the ledger says, but only if other tests ran before in
-# the process. The cause is not known yet.
-NOT_COUNTED = {"gemma3"}
-SPLITS = {
-    "qwen3_5_moe": (1, 3),
-    "qwen3_5": (3, 2, 3),
-    "lfm2": (2, 2),
-    "falcon_h1": (1, 1),
-    "mamba2": (2, 2),
-    "gemma3": (1, 2, 1),
-    "llama": (2, 1, 1),
-}
 Bits = list[bytes]
 
 
@@ -127,8 +104,7 @@ def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
 
     assert played(client, folder, steps, check=True) == wanted
     assert drawn_from == wanted_bits
-    if name not in NOT_COUNTED:
-        client.require_equal_ledgers()
+    client.require_equal_ledgers()
 
 
 def request(number: int) -> Request:
@@ -165,64 +141,10 @@ def test_four_answers_at_once_over_stages_equal_answers_alone_in_one_process(
     client = StagedClient(folder, SPLITS[name], CONFIG)
 
     assert answers(client, range(4), together=True) == wanted
-    if name not in NOT_COUNTED:
-        client.require_equal_ledgers()
+    client.require_equal_ledgers()
 
 
-def held_snapshots(client: StagedClient, chat: str) -> list[tuple[Snapshot, list[int]]]:
-    """Return the snapshots that rank 1 holds for a chat alone, with the tokens before them."""
-    client.opener.relay.flush()
-    found: list[tuple[Snapshot, list[int]]] = []
-    for node in cache_of(client).nodes():
-        if node.snapshot is not None and node.users == {ConversationId(chat)}:
-            (state,) = node.snapshot.far
-            held = client.followers[0].held[cast("StageState", state).number]
-            found.append((cast("Snapshot", held), list(path_run(node).token_ids)))
-    return found
-
-
-def put_zeros(client: StagedClient) -> None:
-    for snapshot, _ in held_snapshots(client, "A"):
-        snapshot.states = tuple(map_arrays(mx.zeros_like, state) for state in snapshot.states)
-
-
-def put_other_chat(client: StagedClient) -> None:
-    others = [snapshot.states for snapshot, _ in held_snapshots(client, "B")]
-    for number, (snapshot, _) in enumerate(held_snapshots(client, "A")):
-        snapshot.states = others[number % len(others) - 1]
-
-
-def put_one_ahead(client: StagedClient) -> None:
-    """Replace the states of chat A by those after one more token."""
-    assert client.core.model is not None
-    adapter = client.core.model.adapter
-    for snapshot, token_ids in held_snapshots(client, "A"):
-        caches = adapter.new_caches()
-        adapter.forward([*token_ids, 40], caches)
-        ahead = capture(Leaves.of(caches), len(token_ids) + 1, PointKind.TAIL)
-        client.opener.relay.flush()
-        (state,) = ahead.far
-        held = client.followers[0].held[cast("StageState", state).number]
-        snapshot.states = cast("Snapshot", held).states
-
-
-@pytest.mark.parametrize("change", [put_zeros, put_other_chat, put_one_ahead])
-@pytest.mark.parametrize("name", ["qwen3_5_moe", "mamba2"])
-def test_faulty_state_of_a_follower_is_reported_by_the_check(
-    tiny_model: TinyModel, name: str, change: Callable[[StagedClient], None]
-) -> None:
-    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
-
-    report = play_with_fault(client, lambda _: change(client))
-
-    assert report.check is not None
-    assert not report.holds
-    assert min(report.check.max_difference, report.check.replay_difference) > VISIBLE
-
-
-def random_actions(
-    client: StagedClient, num_actions: int, seed: int, *, is_counted: bool = True
-) -> None:
+def random_actions(client: StagedClient, num_actions: int, seed: int) -> None:
     """Ask, edit, side requests, forget and evict at random. Compare the ledgers after each."""
     rng = random.Random(seed)
     threads: dict[str, list[Any]] = {chat: [] for chat in "ABCD"}
@@ -245,8 +167,7 @@ def random_actions(
             case _:
                 messages = [*threads[chat][-8:], user("word " * rng.randrange(1, 40))]
                 threads[chat] = [*messages, reply_of(ask(client, *messages, chat=chat))]
-        if is_counted:
-            client.require_equal_ledgers()
+        client.require_equal_ledgers()
         cache_of(client).check_invariants()
 
 
@@ -256,7 +177,28 @@ def test_bytes_held_by_followers_equal_the_ledger_after_random_actions(
 ) -> None:
     client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
 
-    random_actions(client, 60, seed=1, is_counted=name not in NOT_COUNTED)
+    random_actions(client, 60, seed=1)
+
+
+@pytest.mark.parametrize("name", ["qwen3_5_moe", "gemma3", "llama"])
+def test_bytes_held_by_followers_equal_the_ledger_after_random_commands(
+    tiny_model: TinyModel, name: str
+) -> None:
+    client = StagedClient(tiny_model(name, Template.KEEPING), SPLITS[name], CONFIG)
+
+    StageCommands(client, seed=3).play(40)
+
+
+def test_followers_hold_nothing_after_a_load_whose_log_records_are_kept(
+    tiny_model: TinyModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+
+    # The caches of gemma3 cannot be merged. The error is logged.
+    client = StagedClient(tiny_model("gemma3", Template.KEEPING), SPLITS["gemma3"], CONFIG)
+
+    assert "cannot be merged" in caplog.text
+    assert client.num_held() == [0, 0]
 
 
 def test_followers_hold_no_more_objects_after_many_turns(tiny_model: TinyModel) -> None:

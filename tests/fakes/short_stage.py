@@ -1,0 +1,48 @@
+"""The program of a stage whose device has no memory left once a file says so.
+
+    python -m tests.fakes.short_stage FILE stage
+
+The stage raises MLX's error for a failed allocation while its weights are read, if FILE contains
+"loading", or in its next pass, if FILE contains "pass". A real lack of memory ends the process on
+Linux, because MLX's CPU allocator does not check for it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from engine.config import EngineConfig
+from engine.hosts import stage
+
+_prepare = stage.prepare_libraries
+
+
+def _prepare_and_plant(config: EngineConfig) -> None:
+    _prepare(config)
+    # Imports mlx, which must be imported after the libraries are prepared.
+    from engine.pipeline import own  # noqa: PLC0415
+    from engine.pipeline.follower import Follower  # noqa: PLC0415
+
+    patch.object(own, "read_weights", _failing(own.read_weights, "loading")).start()
+    run_pass = Follower._run_pass  # pyright: ignore[reportPrivateUsage]
+    patch.object(Follower, "_run_pass", _failing(run_pass, "pass")).start()
+
+
+def _failing(function: Callable[..., Any], moment: str) -> Callable[..., Any]:
+    file = Path(sys.argv[1])
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if file.exists() and file.read_text(encoding="utf-8") == moment:
+            raise RuntimeError("[malloc] Unable to allocate 1073741824 bytes.")
+        return function(*args, **kwargs)
+
+    return call
+
+
+if __name__ == "__main__":
+    stage.prepare_libraries = _prepare_and_plant
+    sys.exit(stage.main(sys.argv[3:]))
