@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.config import EngineConfig
 from engine.events import (
     AwaitIdle,
     Event,
@@ -35,14 +36,20 @@ from engine.types import (
     SamplingParams,
 )
 from tests.fakes.asking import ask, cache_of, reply_of, user
-from tests.fakes.engine_fixtures import OpenTiny
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tiny_model import Template
 
 A = ConversationId("A")
 QUESTION = user("What is a boat?")
 ASK = user("Name this conversation.")
-MODELS = ["qwen3_5", "llama", "gemma3"]
+MODELS = [
+    ("qwen3_5", Template.KEEPING),
+    ("qwen3_5", Template.THINKING),
+    ("llama", Template.THINKING),
+    ("gemma3", Template.KEEPING),
+]
 
 ForceTitle = Callable[[str], list[Request]]
 
@@ -91,8 +98,7 @@ def memory(client: InlineClient) -> CacheStatistics:
     return replace(cache_of(client).statistics(), matches=0, copied_bytes=0)
 
 
-@pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "template"), MODELS)
 def test_title_arrives_and_leaves_the_cache_as_it_was(
     open_tiny: OpenTiny, force_title: ForceTitle, name: str, template: Template
 ) -> None:
@@ -157,8 +163,7 @@ def next_turn(client: InlineClient, answer: RequestFinished) -> tuple[Event, ...
     return tuple(one for one in events if isinstance(one, RequestStarted | RequestFinished))
 
 
-@pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "template"), MODELS)
 def test_request_during_a_title_has_the_plan_and_the_answer_as_without_titles(
     open_tiny: OpenTiny, name: str, template: Template
 ) -> None:
@@ -267,6 +272,19 @@ def test_short_title_is_made_beside_a_full_cache_and_evicts_nothing(
 def test_title_that_needs_much_reading_is_not_made(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     start(client, user("The quick brown fox jumps over the lazy dog. " * 300))
+    events = client.run_until_idle()
+
+    assert titles(events) == []
+    assert work(events) == []
+
+
+def test_title_of_a_divided_model_is_not_made(tiny_model: TinyModel) -> None:
+    config = EngineConfig(
+        use_openblas=False, cache_budget_bytes=1 << 28, saves_battery=False, idle_work=False
+    )
+    client = StagedClient(tiny_model("llama", Template.KEEPING), (2, 2), config)
+    answer = ask(client, QUESTION)
+    start(client, QUESTION, reply_of(answer))
     events = client.run_until_idle()
 
     assert titles(events) == []
