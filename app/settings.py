@@ -89,6 +89,7 @@ class Settings:
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
     several_macs: bool = False  # True: the model is divided over the hosts of this file
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
+    name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return

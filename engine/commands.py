@@ -19,6 +19,7 @@ from engine.events import (
     EvictWhat,
     Forget,
     LoadModel,
+    MakeTitle,
     Pin,
     ReadAhead,
     ReportStatistics,
@@ -102,6 +103,27 @@ class EngineCommands(Protocol):
             )
         )
 
+    def make_title(
+        self,
+        conversation_id: ConversationId,
+        messages: tuple[Message, ...],
+        *,
+        thinking: bool | None = None,
+        keep_thinking: bool = False,
+    ) -> None:
+        """Let the model write a title while the engine is idle. TitleMade reports it.
+
+        If messages is empty, cancel an earlier command for this conversation instead.
+        """
+        self.send(
+            MakeTitle(
+                conversation_id=conversation_id,
+                messages=messages,
+                thinking=thinking,
+                keep_thinking=keep_thinking,
+            )
+        )
+
     def count_tokens(
         self,
         conversation_id: ConversationId,
@@ -137,7 +159,7 @@ class EngineCommands(Protocol):
     def await_idle(self) -> None:
         """Request an IdleReached event.
 
-        The engine emits it once no request and no read-ahead is left.
+        The engine emits it once no request, no read-ahead and no title is left.
         """
         self.send(AwaitIdle())
 

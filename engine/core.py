@@ -50,6 +50,7 @@ from engine.events import (
     Forget,
     LoadModel,
     LoadStage,
+    MakeTitle,
     ModelCommand,
     ModelFailed,
     ModelLoaded,
@@ -87,6 +88,7 @@ from engine.pulse import Pulse
 from engine.runner.history import History
 from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
+from engine.runner.title import TitleMaker
 from engine.scheduler import Scheduler
 from engine.serving import Serving
 from engine.types import NOTHING_CACHED, ConversationId, RequestId
@@ -288,7 +290,7 @@ class EngineCore:
             case Show():
                 self._scheduler.shown = command.conversation_id
                 self._idler.obey(command)
-            case ReadAhead() | SetIdleWork() | AwaitIdle():
+            case ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                 self._idler.obey(command)
             case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
                 self._obey_cache(command)
@@ -359,6 +361,7 @@ class EngineCore:
     def _forget(self, command: Forget) -> None:
         """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
         self._idler.drop(command.conversation_id)
+        self._idler.drop_title(command.conversation_id)
         self._history.forget(command.conversation_id)
         if command.on_disk:
             self._disk_space.forget(command.conversation_id)
@@ -396,10 +399,15 @@ class EngineCore:
     # Memory budget of the cache
 
     def _check_memory(self) -> None:
-        """Adapt an automatic cache budget to the machine's available memory, if a check is due."""
+        """Adapt an automatic cache budget to the machine's available memory, if a check is due.
+
+        The caches of an idle job count towards the budget. The job is paused before the budget
+        changes, so that nothing is evicted in favour of it.
+        """
         if self.cache is None or self._watch is None:
             return
-        attempt("a change of the budget", partial(self._watch.adjust_budget, self.cache))
+        adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
+        attempt("a change of the budget", adjust)
 
     # Loading and unloading of models
 
@@ -458,7 +466,14 @@ class EngineCore:
             runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
         )
         audit = partial(AuditJob.start, model, self.cache, self._config.audit_max_tokens)
-        self._idler.worker = IdleWorker(runner.read_ahead, audit, drafter.measure_passes)
+        title = TitleMaker(runner, model, self.cache, self._config.audit_max_tokens, self._emit)
+        self._idler.worker = IdleWorker(
+            runner.read_ahead,
+            audit,
+            drafter.measure_passes,
+            # The caches of other stages are not worth a second copy for a title.
+            title=None if model.others else title,
+        )
         self.model = model
         self._requested_at = time.monotonic()
         wire_weights()

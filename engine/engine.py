@@ -41,6 +41,7 @@ from engine.events import (
     Forget,
     LoadModel,
     LoadStage,
+    MakeTitle,
     ModelFailed,
     ModelLoading,
     Pin,
@@ -215,7 +216,7 @@ class Engine(EngineCommands):
                     self._emit(life, RequestFailed(request.request_id, problem))
                 case UnloadModel() | SetUnloadAfter() | Cancel() | CountTokens() | Verify():
                     pass
-                case Show() | ReadAhead() | SetIdleWork() | AwaitIdle():
+                case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                     pass
                 case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
                     pass

@@ -111,6 +111,25 @@ class ReadAhead:
     fetch_only: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeTitle:
+    """Let the model write a title of a conversation while the engine is idle.
+
+    The title is a side request: it adds nothing to the prefix cache and evicts nothing. A request
+    interrupts it, and it then begins again. No title is made if there is no memory for it, if much
+    would have to be read for it, or if the model is divided into stages.
+
+    A newer command for the same conversation replaces the older one. A newer command with empty
+    `messages` only cancels the older command.
+    """
+
+    conversation_id: ConversationId
+    # the messages of the conversation, and a user message that asks for a title
+    messages: tuple[Message, ...]
+    thinking: bool | None = None  # Request.thinking of the conversation; a title needs no reasoning
+    keep_thinking: bool = False  # same meaning as Request.keep_thinking
+
+
 @dataclass(frozen=True, slots=True)
 class CountTokens:
     """Request a TokensCounted event: the length of a conversation's next prompt.
@@ -123,7 +142,10 @@ class CountTokens:
 
 @dataclass(frozen=True, slots=True)
 class SetIdleWork:
-    """Switch idle work on or off. A running idle job stops within one prefill chunk."""
+    """Switch idle work on or off. A running idle job stops within one prefill chunk.
+
+    Titles are made in any case.
+    """
 
     enabled: bool
 
@@ -142,7 +164,7 @@ class SetUnloadAfter:
 class AwaitIdle:
     """Request an IdleReached event.
 
-    The engine emits it once no request and no read-ahead is left.
+    The engine emits it once no request, no read-ahead and no title is left.
     """
 
 
@@ -203,7 +225,7 @@ class Shutdown:
 
 
 CacheCommand = Forget | Pin | Evict | SetDisk | ClearDisk | ReportStatistics
-IdleCommand = Show | ReadAhead | SetIdleWork | AwaitIdle
+IdleCommand = Show | ReadAhead | MakeTitle | SetIdleWork | AwaitIdle
 ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
 RequestCommand = Submit | Cancel | CountTokens | Verify
 Command = ModelCommand | RequestCommand | Shutdown | CacheCommand | IdleCommand
@@ -330,6 +352,7 @@ class IdleKind(StrEnum):
 
     READ_AHEAD = "read_ahead"  # feed the beginning of a conversation's next prompt
     DRAFT = "draft"  # feed a message that the user is still typing
+    TITLE = "title"  # write a title of a conversation
     AUDIT = "audit"  # Recompute the state at a resume point and compare it with the stored state.
 
 
@@ -360,6 +383,14 @@ class TokensCounted:
     part_ends: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class TitleMade:
+    """The answer to MakeTitle: the text that the model wrote. It may be empty or no title."""
+
+    conversation_id: ConversationId
+    text: str
+
+
 class CommandResult:
     """Base class of events that answer a command: IdleReached, Verified, StatisticsReported."""
 
@@ -368,7 +399,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class IdleReached(CommandResult):
-    """The answer to AwaitIdle: no request and no read-ahead is left."""
+    """The answer to AwaitIdle: no request, no read-ahead and no title is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +446,7 @@ Event = (
     | IdleWorking
     | IdleStopped
     | TokensCounted
+    | TitleMade
     | IdleReached
     | Verified
     | StatisticsReported

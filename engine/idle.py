@@ -1,16 +1,16 @@
 """Scheduling of idle work: jobs that run while no request waits or runs.
 
-Engine thread only, without mlx. Two kinds of jobs use the idle time. A read-ahead feeds the part of
-a conversation's next prompt that is already known, so that the next answer starts sooner. An audit
-recomputes the state at a resume point and compares it with the stored state. Before the first audit,
+Engine thread only, without mlx. Three kinds of jobs use the idle time. A read-ahead feeds the part
+of a conversation's next prompt that is already known, so that the next answer starts sooner. A title
+is written by the model and changes no cached state. An audit recomputes the state at a resume point and compares it with the stored state. Before the first audit,
 passes of several tokens are timed once for a loaded model. A job works in steps
 of one forward pass. It may stop between two steps. So a request waits for at most one step. The
 engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
-request arrives. runner/read_ahead.py and checking/audit.py implement the jobs.
+request arrives. runner/read_ahead.py, runner/title.py and checking/audit.py implement the jobs.
 
 Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
-conversation, then an audit. On battery power the only idle work is the read-ahead after a reply of
-the shown conversation.
+conversation, then a title, then an audit. On battery power the only idle work is the read-ahead
+after a reply of the shown conversation; titles wait until the machine is plugged in.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from engine.events import (
     IdleReached,
     IdleStopped,
     IdleWorking,
+    MakeTitle,
     ReadAhead,
     SetIdleWork,
     Show,
 )
+from engine.idle_queue import IdleQueue, IdleTask
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-# Highest number of queued read-ahead tasks. If there are more, the oldest is dropped.
-_MAX_TASKS = 32
 
 
 class IdleJob(Protocol):
@@ -94,38 +93,9 @@ class IdleWorker:
     audit: Callable[[], IdleJob | None]
     # Times a few passes of the model. Returns False once nothing is left to time.
     measure_passes: Callable[[], bool] | None = None
-
-
-class IdleQueue:
-    """Queue of read-ahead tasks. It holds at most one task per conversation, the newest."""
-
-    def __init__(self) -> None:
-        self._tasks: dict[ConversationId, ReadAhead] = {}
-
-    def queue_read_ahead(self, task: ReadAhead) -> None:
-        self._tasks.pop(task.conversation_id, None)
-        self._tasks[task.conversation_id] = task
-        if len(self._tasks) > _MAX_TASKS:
-            del self._tasks[next(iter(self._tasks))]
-
-    def __contains__(self, conversation_id: ConversationId) -> bool:
-        return conversation_id in self._tasks
-
-    def drop(self, conversation_id: ConversationId) -> None:
-        self._tasks.pop(conversation_id, None)
-
-    def clear(self) -> None:
-        self._tasks.clear()
-
-    def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
-        """Return the shown conversation's task, else the newest task, else None.
-
-        On battery power return only the shown conversation's task, and only if it is not a draft.
-        """
-        task = self._tasks.get(shown) if shown is not None else None
-        if on_battery:
-            return None if task is None or task.is_draft else task
-        return task or next(reversed(self._tasks.values()), None)
+    # Creates the job that writes a title, or returns None if there is no memory for it or too much
+    # to read. None if the model makes no titles.
+    title: Callable[[MakeTitle], IdleJob | None] | None = None
 
 
 class Idler:
@@ -164,7 +134,7 @@ class Idler:
         # The conversation that the window shows. Its tasks have priority.
         self._shown: ConversationId | None = None
         self._job: IdleJob | None = None  # the job in progress
-        self._task: ReadAhead | None = None  # task of the job in progress, None for an audit
+        self._task: IdleTask | None = None  # task of the job in progress, None for an audit
         self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
         self._num_awaiting = 0  # number of AwaitIdle commands that still wait for IdleReached
         self._worker: IdleWorker | None = None
@@ -188,13 +158,15 @@ class Idler:
 
     @property
     def is_busy(self) -> bool:
-        """True if a job is in progress or a read-ahead may start."""
+        """True if a job is in progress, or a read-ahead or a title may start."""
         return self._job is not None or self._next() is not None
 
     def obey(self, command: IdleCommand) -> None:
         match command:
             case ReadAhead():
                 self.queue_read_ahead(command)
+            case MakeTitle():
+                self._queue_title(command)
             case Show(conversation_id):
                 self._shown = conversation_id
             case SetIdleWork(enabled):
@@ -229,11 +201,16 @@ class Idler:
     def pause(self) -> None:
         """Stop the job in progress for more urgent work.
 
-        The tokens that it fed are kept. The task of a read-ahead is queued again.
+        The tokens that a read-ahead fed are kept. Its task is queued again, and so is a title.
         """
         self._has_worked = True
-        if self._task is not None:
-            self._queue.queue_read_ahead(self._task)
+        match self._task:
+            case ReadAhead():
+                self._queue.queue_read_ahead(self._task)
+            case MakeTitle():
+                self._queue.queue_title(self._task)
+            case None:
+                pass
         self._end_job()
         self._report_stopped()
 
@@ -241,6 +218,12 @@ class Idler:
         """Cancel the queued or running read-ahead of a conversation."""
         self._queue.drop(conversation_id)
         self._end_job_of(conversation_id)
+
+    def drop_title(self, conversation_id: ConversationId) -> None:
+        """Cancel the queued or running title of a conversation."""
+        self._queue.drop_title(conversation_id)
+        if isinstance(self._task, MakeTitle) and self._task.conversation_id == conversation_id:
+            self._end_job()
 
     def clear(self) -> None:
         """Cancel the job in progress and all queued tasks."""
@@ -262,34 +245,59 @@ class Idler:
                     or self._start_audit()
                 )
             self._start(task)
-        elif task is not None and (self._task is None or task.conversation_id == self._shown):
-            # Another task has priority. A read-ahead has priority over an audit. The shown
-            # conversation has priority over other conversations.
+        elif task is not None and self._has_priority(task):
             self.pause()
         else:
             self._advance(self._job)
         return True
 
-    def _next(self) -> ReadAhead | None:
-        if not self._enabled or self.worker is None:
+    def _has_priority(self, task: IdleTask) -> bool:
+        """Return whether a queued task comes before the job in progress.
+
+        Every task comes before an audit, and a read-ahead before a title. The read-ahead of the
+        shown conversation comes before that of another one.
+        """
+        if self._task is None:
+            return True
+        if isinstance(task, MakeTitle):
+            return False
+        return isinstance(self._task, MakeTitle) or task.conversation_id == self._shown
+
+    def _next(self) -> IdleTask | None:
+        if self.worker is None:
             return None
-        return self._queue.first(self._shown, on_battery=self._on_battery())
+        on_battery = self._on_battery()
+        task = self._queue.first(self._shown, on_battery=on_battery) if self._enabled else None
+        return task or (None if on_battery else self._queue.newest_title)
+
+    def _queue_title(self, task: MakeTitle) -> None:
+        """Queue a title. Without messages, only cancel an older one of the same conversation."""
+        self.drop_title(task.conversation_id)
+        if task.messages:
+            self._queue.queue_title(task)
 
     def _is_spared(self, job: IdleJob) -> bool:
         """Return whether a job must pause because the machine runs on battery power."""
         is_for_shown = job.kind is IdleKind.READ_AHEAD and job.conversation_id == self._shown
         return not is_for_shown and self._on_battery()
 
-    def _start(self, task: ReadAhead) -> None:
-        assert self.worker is not None
-        worker = self.worker
-        displaces = task.conversation_id == self._shown
-        self._queue.drop(task.conversation_id)
-        self._job = _attempt_idle(lambda: worker.read_ahead(task, displaces=displaces))
+    def _start(self, task: IdleTask) -> None:
+        """Create the job of a task. The task is dropped if there is no job to do."""
+        self._job = _attempt_idle(lambda: self._make_job(task))
         if self._job is not None:
             self._task = task
-            log.debug("read-ahead for %s starts: %d tokens", task.conversation_id, self._job.total)
+            kind, total = self._job.kind.value, self._job.total
+            log.debug("%s for %s starts: %d tokens", kind, task.conversation_id, total)
             self._report_working(self._job)
+
+    def _make_job(self, task: IdleTask) -> IdleJob | None:
+        assert self.worker is not None
+        if isinstance(task, MakeTitle):
+            self._queue.drop_title(task.conversation_id)
+            return None if self.worker.title is None else self.worker.title(task)
+        self._queue.drop(task.conversation_id)
+        displaces = task.conversation_id == self._shown
+        return self.worker.read_ahead(task, displaces=displaces)
 
     def _has_passes_to_time(self) -> bool:
         if self.worker is None or self.worker.measure_passes is None or self._is_measured:
@@ -335,14 +343,15 @@ class Idler:
         if _attempt_idle(job.step):
             self._report_working(job)
         else:
-            self._has_worked |= job.kind is not IdleKind.AUDIT
+            self._has_worked |= job.kind in (IdleKind.READ_AHEAD, IdleKind.DRAFT)
             self._job = self._task = None
 
     def _has_task_of(self, conversation_id: ConversationId) -> bool:
         return self._is_working_for(conversation_id) or conversation_id in self._queue
 
     def _is_working_for(self, conversation_id: ConversationId) -> bool:
-        return self._task is not None and self._task.conversation_id == conversation_id
+        """Return whether the job in progress is a read-ahead for a conversation."""
+        return isinstance(self._task, ReadAhead) and self._task.conversation_id == conversation_id
 
     def _end_job_of(self, conversation_id: ConversationId) -> None:
         if self._is_working_for(conversation_id):

@@ -147,10 +147,13 @@ class MemoryWatch:
         # Time of the next check, as a value of `clock`.
         self._next_look = clock() + config.memory_check_s
 
-    def adjust_budget(self, cache: _Budgeted) -> None:
+    def adjust_budget(
+        self, cache: _Budgeted, before_change: Callable[[], object] = lambda: None
+    ) -> None:
         """Adapt the cache's budget to the machine's available memory, if a check is due.
 
-        Between two checks (config.memory_check_s), return at once.
+        Between two checks (config.memory_check_s), return at once. `before_change` is called only
+        if the budget changes.
         """
         now = self._clock()
         if now < self._next_look:
@@ -159,6 +162,7 @@ class MemoryWatch:
         budget = self._fitting(self._machine(), cache)
         if budget != self._budget_bytes:
             log.info("the prefix cache's budget is %.2f GB now", budget / 1e9)
+            before_change()
             cache.set_budget(budget)
             self._budget_bytes = budget
             # Evicted arrays stay in MLX's buffer cache. Empty it to return them to the machine.

@@ -39,6 +39,7 @@ from engine.events import (
     StagesReported,
     StatisticsReported,
     TextDelta,
+    TitleMade,
     TokensCounted,
 )
 from engine.hosts.hostfile import Hosts
@@ -73,6 +74,7 @@ class EngineBridge(QObject):
     request_changed = Signal(object)  # argument: a RequestEvent
     idle_changed = Signal(object)  # argument: an IdleEvent
     tokens_counted = Signal(object)  # argument: a TokensCounted
+    title_made = Signal(object)  # argument: a TitleMade
     statistics_reported = Signal(object)  # argument: a StatisticsReported
     stages_reported = Signal(object)  # argument: a StagesReported
     _woken = Signal()  # emitted on the engine thread, received on the main thread
@@ -119,6 +121,8 @@ class EngineBridge(QObject):
                     self.idle_changed.emit(event)
                 case TokensCounted():
                     self.tokens_counted.emit(event)
+                case TitleMade():
+                    self.title_made.emit(event)
                 case (
                     RequestQueued()
                     | RequestStarted()

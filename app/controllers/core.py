@@ -43,6 +43,7 @@ from app.controllers.search import SearchController
 from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
+from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.attachments import MAX_ATTACHMENTS
@@ -133,6 +134,9 @@ class Core(QObject):
         self.read_ahead = ReadAheadController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
+        self.titles = TitlesController(
+            self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
+        )
         self.attachments = AttachmentsController(
             self.bridge,
             self.desk,
@@ -211,6 +215,7 @@ class Core(QObject):
         self.attachments.close()
         self.data_folder.cancel()
         self.read_ahead.stop()
+        self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
         self.bridge.close()

@@ -70,6 +70,9 @@ class Preferences(QObject):
     def toggle_read_ahead(self) -> None:
         self.change(read_ahead=not self._value.read_ahead)
 
+    def toggle_name_chats(self) -> None:
+        self.change(name_chats=not self._value.name_chats)
+
     def toggle_faster_answers(self) -> None:
         self.change(faster_answers=not self._value.faster_answers)
 

@@ -13,6 +13,8 @@ def idle_note(event: IdleWorking) -> str:
             return words.reading_ahead(_progress(event))
         case IdleKind.DRAFT:
             return words.reading_draft(_progress(event))
+        case IdleKind.TITLE:
+            return words.NAMING
         case IdleKind.AUDIT:
             return words.CHECKING
 

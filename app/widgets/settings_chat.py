@@ -1,4 +1,4 @@
-"""The settings page for the send key, reading ahead and presets."""
+"""The settings page for the send key, reading ahead, titles and presets."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class ChatPage(SettingsPage):
         keys: dict[object, str] = {one: send_key(return_sends=one) for one in (True, False)}
         self.send_key = Segments(words.SEND_WITH, keys, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
+        self.name_chats = CheckBox(theme, words.NAME_CHATS, self)
         self.faster = CheckBox(theme, words.FASTER_ANSWERS, self)
         self.default = Button("", self)
         self._menu = Menu(self.default)
@@ -60,6 +61,8 @@ class ChatPage(SettingsPage):
         self._send_note = self.add_note()
         self.add_row("", self.read_ahead)
         self.add_note(words.READ_AHEAD_NOTE)
+        self.add_row("", self.name_chats)
+        self.add_note(words.NAME_CHATS_NOTE)
         self.add_row("", self.faster)
         self.add_note(words.FASTER_NOTE)
         self._default_label = self.add_row(words.NEW_CHATS, self.default)
@@ -69,6 +72,7 @@ class ChatPage(SettingsPage):
     def _connect(self) -> None:
         self.send_key.chosen.connect(self._on_key_chosen)
         self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
+        self.name_chats.clicked.connect(self._preferences.toggle_name_chats)
         self.faster.clicked.connect(self._preferences.toggle_faster_answers)
         self._menu.aboutToShow.connect(self._fill)
         self._preferences.changed.connect(self._refresh)
@@ -83,6 +87,7 @@ class ChatPage(SettingsPage):
         self.send_key.show_value(value.return_sends)
         self._send_note.setText(words.new_line(break_key(return_sends=value.return_sends)))
         self.read_ahead.setChecked(value.read_ahead)
+        self.name_chats.setChecked(value.name_chats)
         self.faster.setChecked(value.faster_answers)
 
     def _refresh_presets(self) -> None:

@@ -48,6 +48,7 @@ class Toolbar(QWidget):
         self.setFixedHeight(Size.TOOLBAR)
         self._theme = theme
         self._title = ""
+        self._edited = ""  # the title when the title field was opened
         self._scrolled = False
         self.sidebar_button = IconButton(theme, Icon.SIDEBAR, commands.SHOW_SIDEBAR, self)
         self.new_button = IconButton(theme, Icon.NEW_CHAT, commands.NEW_CHAT, self)
@@ -84,6 +85,7 @@ class Toolbar(QWidget):
         self._elide()
 
     def edit_title(self) -> None:
+        self._edited = self._title
         self.title_field.setText(self._title)
         self.title_field.selectAll()
         self.title_button.hide()
@@ -131,7 +133,8 @@ class Toolbar(QWidget):
         if self.title_field.isVisible():
             title = self.title_field.text()
             self._close_field()
-            if title != self._title:
+            # The model may have named the chat meanwhile. Unchanged text does not undo that.
+            if title != self._edited:
                 self.renamed.emit(title)
 
     def _close_field(self) -> None:

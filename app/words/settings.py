@@ -19,6 +19,11 @@ SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = (
     "Reads the open chat and long drafts before you send. Off on battery power."
 )
+NAME_CHATS: Final = "Name Chats Automatically"
+NAME_CHATS_NOTE: Final = (
+    "After the first answer the model writes a short title. A title that you edit stays. "
+    "Off on battery power."
+)
 FASTER_ANSWERS: Final = "Faster Answers"
 FASTER_NOTE: Final = (
     "Predicts several words at a time where that is faster. The text stays the same."

@@ -6,6 +6,7 @@ from typing import Final
 
 STARTING: Final = "Starting the engine · takes a few seconds"
 CHECKING: Final = "Checking saved state"
+NAMING: Final = "Naming a chat"
 
 
 def loading(*, name: str, percent: str, share: str) -> str:

@@ -110,6 +110,11 @@ class PrefixCache:
         """Statistics counted since the cache was created. Tests and benchmarks read them."""
         return self._holdings.counters
 
+    @property
+    def spare_bytes(self) -> int:
+        """Number of bytes that the budget leaves free. It may be negative while requests run."""
+        return self._eviction.total_budget - self._holdings.ledger().total_bytes
+
     # Calls for one request
 
     def acquire(

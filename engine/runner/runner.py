@@ -453,7 +453,7 @@ class Runner:
         now = time.perf_counter()
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
-        if self.disk is not None:
+        if self.disk is not None and not sequence.lease.side:
             num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
             self.disk.rates.note_tokens(num_fed, first - clock.restored)
         return Usage(

@@ -16,11 +16,13 @@ from engine.events import (
     IdleReached,
     IdleStopped,
     IdleWorking,
+    MakeTitle,
     ReadAhead,
     SetIdleWork,
     Show,
 )
-from engine.idle import IdleQueue, Idler, IdleWorker
+from engine.idle import Idler, IdleWorker
+from engine.idle_queue import IdleQueue
 from engine.power import Battery
 from engine.types import ConversationId, Message, Role
 
@@ -67,6 +69,7 @@ class IdlerRig:
     num_passes: int = 0
     num_measured: int = 0
     made: list[tuple[ReadAhead, CountingJob]] = field(default_factory=list)
+    titles: list[CountingJob] = field(default_factory=list)
     displacing: list[ConversationId] = field(default_factory=list)
     audits: list[CountingJob] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -80,8 +83,15 @@ class IdlerRig:
             clock=lambda: self.now,
         )
         self.idler.worker = IdleWorker(
-            self.read_ahead, self.audit, self.measure_pass if self.num_passes else None
+            self.read_ahead,
+            self.audit,
+            self.measure_pass if self.num_passes else None,
+            self.title,
         )
+
+    def title(self, task: MakeTitle) -> CountingJob:
+        self.titles.append(CountingJob(task.conversation_id, IdleKind.TITLE, self.num_pieces))
+        return self.titles[-1]
 
     def measure_pass(self) -> bool:
         self.num_measured += 1
@@ -519,3 +529,112 @@ def test_only_the_shown_conversation_may_displace_other_state() -> None:
 
     assert rig.order == [A, C, B]
     assert rig.displacing == [A]
+
+
+# Titles
+
+
+def titled(conversation_id: ConversationId, text: str = "name it") -> MakeTitle:
+    message = Message(role=Role.USER, content=text)
+    return MakeTitle(conversation_id=conversation_id, messages=(message,) if text else ())
+
+
+def test_titles_come_after_read_aheads_and_before_the_answer_to_await_idle() -> None:
+    rig = IdlerRig()
+    rig.idler.obey(titled(A))
+    rig.idler.obey(AwaitIdle())
+    rig.idler.queue_read_ahead(task(B))
+    rig.run()
+
+    kinds = [event.kind for event in rig.events if isinstance(event, IdleWorking)]
+    assert kinds == [IdleKind.READ_AHEAD] * 2 + [IdleKind.TITLE] * 2
+    assert rig.events[-1] == IdleReached()
+
+
+def test_read_ahead_interrupts_a_title_which_begins_again() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.idler.obey(titled(A))
+    rig.idler.step()
+    rig.idler.step()
+    rig.idler.queue_read_ahead(task(B))
+    rig.idler.step()
+    assert rig.titles[0].is_stopped
+    rig.run()
+
+    assert [job.done for job in rig.titles] == [1, 3]
+
+
+def test_title_never_interrupts_a_read_ahead_even_of_the_shown_conversation() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.idler.obey(Show(A))
+    rig.idler.queue_read_ahead(task(B))
+    rig.idler.step()
+    rig.idler.obey(titled(A))
+    rig.run()
+
+    assert [job.done for _, job in rig.made] == [3]
+    assert [job.done for job in rig.titles] == [3]
+
+
+def test_paused_title_begins_again_in_the_next_idle_time() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.idler.obey(titled(A))
+    rig.idler.step()
+    rig.idler.pause()
+    assert rig.titles[0].is_stopped
+    rig.run()
+
+    assert [job.done for job in rig.titles] == [0, 3]
+
+
+def test_titles_wait_while_on_battery_and_do_not_keep_the_loop_awake() -> None:
+    rig = IdlerRig(on_battery=True)
+    rig.idler.obey(titled(A))
+    rig.run()
+    assert rig.titles == []
+
+    rig.on_battery = False
+    rig.idler.step()
+    rig.idler.step()
+    rig.on_battery = True
+    rig.run()
+    assert [job.is_stopped for job in rig.titles] == [True]
+
+
+def test_titles_are_made_while_reading_ahead_is_off() -> None:
+    rig = IdlerRig(enabled=False)
+    rig.idler.obey(titled(A))
+    rig.run()
+
+    assert len(rig.titles) == 1
+
+
+def test_title_without_messages_cancels_the_queued_and_the_running_one() -> None:
+    rig = IdlerRig(num_pieces=3)
+    rig.idler.obey(titled(B))
+    rig.idler.obey(titled(A))
+    rig.idler.step()
+    rig.idler.obey(titled(A, ""))
+    rig.idler.obey(titled(B, ""))
+    assert rig.titles[0].is_stopped
+    rig.run()
+
+    assert [job.conversation_id for job in rig.titles] == [A]
+
+
+def test_answer_of_a_conversation_keeps_its_queued_title() -> None:
+    rig = IdlerRig()
+    rig.idler.obey(titled(A))
+    rig.idler.drop(A)  # as after each answer
+    rig.run()
+
+    assert len(rig.titles) == 1
+
+
+def test_title_is_dropped_if_the_model_makes_none() -> None:
+    rig = IdlerRig()
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit)
+    rig.idler.obey(titled(A))
+    rig.run()
+
+    assert rig.titles == []

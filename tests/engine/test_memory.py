@@ -74,7 +74,9 @@ def test_budget_shrinks_by_missing_memory_and_regrows_slowly() -> None:
         """Let the watch look at the memory. Return the new budget, or None if it stays."""
         machine.available, machine.now = int(available), machine.now + after
         cache = FakeBudgetedCache(held)
-        watch.adjust_budget(cache)
+        before: list[int | None] = []
+        watch.adjust_budget(cache, lambda: before.append(cache.budget))
+        assert before == ([] if cache.budget is None else [None])
         return cache.budget
 
     assert look(8 * GB, 6 * GB) is None  # memory is ample

@@ -28,6 +28,7 @@ from engine.events import (
     IdleWorking,
     LoadModel,
     LoadStage,
+    MakeTitle,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -40,6 +41,7 @@ from engine.events import (
     RequestStarted,
     Submit,
     TextDelta,
+    TitleMade,
     TokensCounted,
     UnloadModel,
 )
@@ -151,6 +153,10 @@ class FakeEngine(EngineCommands):
         return [command for command in self.commands if isinstance(command, ReadAhead)]
 
     @property
+    def titles(self) -> list[MakeTitle]:
+        return [command for command in self.commands if isinstance(command, MakeTitle)]
+
+    @property
     def counts(self) -> list[CountTokens]:
         return [command for command in self.commands if isinstance(command, CountTokens)]
 
@@ -211,6 +217,10 @@ class FakeEngine(EngineCommands):
         shown: ConversationId | None = None,
     ) -> None:
         self.on_event(IdleWorking(shown, kind, done, total))
+
+    def write_title(self, text: str) -> None:
+        """Report a title for the newest MakeTitle command."""
+        self.on_event(TitleMade(self.titles[-1].conversation_id, text))
 
     def stop_idle_work(self) -> None:
         self.on_event(IdleStopped())

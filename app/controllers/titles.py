@@ -1,0 +1,126 @@
+"""Titles by the model: asks the engine for a title after the first answer. Main thread.
+
+The engine writes the title while it is idle and reports it with TitleMade (engine/runner/title.py).
+It is set only if the conversation still has the automatic title that it had when the title was
+asked for. A user who renames the conversation meanwhile, or edits its first message, therefore
+always wins. While an answer is running in the conversation, a title waits for its end: the desk may
+have to take the turn back, and would take back the title too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject
+
+from app.bridge.engine_bridge import EngineBridge
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import ModelsController
+from app.controllers.preferences import Preferences
+from app.controllers.requests import next_turn
+from app.controllers.turns import Turns
+from app.conversation.title import needs_title, usable_title
+from app.conversation.tree import Conversation, ConversationSummary
+from app.words import titles as words
+from engine.events import TitleMade
+from engine.types import ConversationId, Message, Problem, Role
+
+
+class TitlesController(QObject):
+    """The conversations whose titles the engine is asked for."""
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        turns: Turns,
+        models: ModelsController,
+        library: LibraryController,
+        preferences: Preferences,
+    ) -> None:
+        super().__init__()
+        self._engine = bridge.engine
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._library = library
+        self._preferences = preferences
+        # The automatic title of each conversation whose title was asked for and has not come.
+        self._asked: dict[ConversationId, str] = {}
+        # Titles that wait for the end of an answer, with the automatic titles that they replace.
+        self._waiting: dict[ConversationId, tuple[str, str]] = {}
+        self._is_over = False  # True once the app is closing
+        bridge.title_made.connect(self._on_made)
+        desk.changed.connect(self._on_changed)
+        turns.answered.connect(self._on_answered)
+        turns.activity_changed.connect(self._on_activity_changed)
+        library.deleted.connect(self._on_deleted)
+        preferences.changed.connect(self._on_preferences_changed)
+
+    def stop(self) -> None:
+        """Send no more commands, because the app is closing. Idempotent."""
+        self._is_over = True
+
+    def _on_answered(self, conversation_id: ConversationId) -> None:
+        if self._preferences.value.name_chats and not self._is_over:
+            self._desk.open(conversation_id, self._ask, _ignore)
+
+    def _ask(self, conversation: Conversation) -> None:
+        facts = self._models.status.facts
+        conversation_id = conversation.conversation_id
+        is_listed = self._library.is_listed(conversation_id)
+        if facts is None or not is_listed or not needs_title(conversation):
+            return
+        turn = next_turn(replace(conversation, draft="", draft_attachments=()), facts)
+        question = Message(role=Role.USER, content=words.QUESTION)
+        self._asked[conversation_id] = conversation.title
+        self._engine.make_title(
+            conversation_id,
+            (*turn.messages, question),
+            thinking=turn.thinking,
+            keep_thinking=turn.keep_thinking,
+        )
+
+    def _on_made(self, made: TitleMade) -> None:
+        automatic = self._asked.pop(made.conversation_id, None)
+        title = usable_title(made.text)
+        if automatic is not None and title:
+            self._waiting[made.conversation_id] = automatic, title
+            self._on_activity_changed(made.conversation_id)
+
+    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id in self._waiting and self._turns.live_in(conversation_id) is None:
+            self._desk.open(conversation_id, self._set_title, _ignore)
+
+    def _set_title(self, conversation: Conversation) -> None:
+        automatic, title = self._waiting.pop(conversation.conversation_id, ("", ""))
+        is_automatic = not conversation.title_is_manual and conversation.title == automatic
+        if is_automatic and self._library.is_listed(conversation.conversation_id):
+            self._desk.save(replace(conversation, title=title))
+
+    def _on_changed(self, conversation_id: ConversationId) -> None:
+        """Withdraw the question for a title if the conversation has got another one."""
+        automatic = self._asked.get(conversation_id)
+        if automatic is None:
+            return
+        conversation = self._desk.get(conversation_id)
+        if conversation.title_is_manual or conversation.title != automatic:
+            self._withdraw(conversation_id)
+
+    def _on_deleted(self, deleted: tuple[ConversationSummary, ...], _undo: object) -> None:
+        for summary in deleted:
+            self._withdraw(summary.conversation_id)
+
+    def _on_preferences_changed(self) -> None:
+        if not self._preferences.value.name_chats:
+            for conversation_id in list(self._asked):
+                self._withdraw(conversation_id)
+
+    def _withdraw(self, conversation_id: ConversationId) -> None:
+        if self._asked.pop(conversation_id, None) is not None and not self._is_over:
+            self._engine.make_title(conversation_id, ())
+
+
+def _ignore(_problem: Problem) -> None:
+    """Leave the automatic title: the conversation cannot be loaded."""

@@ -1,0 +1,75 @@
+"""Titles that the model writes: which conversation needs one, and what makes a usable title.
+
+A conversation begins with an automatic title, the first words of its first message. After its
+first answer the model is asked for a better one (controllers/titles.py). The flag
+Conversation.title_is_manual says that the user has set the title: such a title is never replaced.
+"""
+
+from __future__ import annotations
+
+import re
+
+from app.conversation.text import clean_text, title_from
+from app.conversation.tree import Conversation, MessageStatus, first_title, shown_path
+
+# A longer answer is no title: it is a sentence, or an answer to the conversation itself.
+MAX_CHARACTERS = 60
+MAX_WORDS = 10
+# Characters that are searched for a title. The engine writes far fewer.
+_SEARCHED = 2000
+
+_THOUGHTS = re.compile(
+    r"<(think|thinking|reasoning)>.*?(</\1>|\Z)|</(think|thinking|reasoning)>", re.DOTALL
+)
+_LABEL = re.compile(
+    r"^\W*(title|titel|titre|título|titolo|标题|タイトル)\W*[:\uff1a]\s*", re.IGNORECASE
+)
+_AROUND = " \t*_#~`\"'“”„‟‘’‚«»‹›「」『』《》[]"  # noqa: RUF001 (quotation marks)
+_AT_END = ".,;:…。、，；："  # noqa: RUF001 (Chinese)
+# A control token that the tokenizer wrote as text, or a character that no title has.
+_BROKEN = re.compile(r"<\|?[\w/]+\|?>|[\x00-\x1f\x7f\ufffd]")
+_LONG_WORD = 40
+
+
+def needs_title(conv: Conversation) -> bool:
+    """Return True if a conversation has its first answer and still has its automatic title."""
+    path = shown_path(conv)
+    if conv.title_is_manual or len(path) != 2:
+        return False
+    question, answer = path
+    is_answered = answer.status is MessageStatus.COMPLETE and bool(answer.content.strip())
+    return is_answered and conv.title == first_title(question)
+
+
+def usable_title(text: str) -> str:
+    """Return the title in a text that the model wrote, or "" if there is none.
+
+    Quotation marks, Markdown, a label such as "Title:" and the point at the end are removed.
+    """
+    lines = _THOUGHTS.sub("", clean_text(text[:_SEARCHED])).strip().splitlines()
+    # A line that ends with a colon announces the title.
+    found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
+    title = _bare(_LABEL.sub("", title_from(found)))
+    return title if _is_title(title) else ""
+
+
+def _bare(line: str) -> str:
+    """Return a line without the marks around it, however they are nested."""
+    before = None
+    while line != before:
+        before = line
+        line = line.strip(_AROUND).rstrip(_AT_END)
+    return line
+
+
+def _is_title(title: str) -> bool:
+    words = title.casefold().split()
+    repeats = len(words) > 3 and len(set(words)) * 2 <= len(words)
+    return (
+        len(title) <= MAX_CHARACTERS
+        and 0 < len(words) <= MAX_WORDS
+        and max(map(len, words)) <= _LONG_WORD
+        and sum(letter.isalnum() for letter in title) * 2 > len(title)
+        and _BROKEN.search(title) is None
+        and not repeats
+    )

@@ -1,0 +1,65 @@
+"""Titles that the model writes: which texts are titles, and which chats need one."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.conversation.title import needs_title, usable_title
+from app.conversation.tree import set_title
+from tests.fakes.conversations import ConversationWriter
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Boats and Ships", "Boats and Ships"),
+        ('"Boats and Ships."', "Boats and Ships"),
+        ("**Title:** The small boat", "The small boat"),
+        ("# Boats\n\nA story.", "Boats"),
+        ("<think>\nhm\n</think>\n\nBoats", "Boats"),
+        ("</think>Boats", "Boats"),
+        ("Here is a title:\n\n“A (small) boat”", "A (small) boat"),
+        ("Titel: „Kleine Boote“", "Kleine Boote"),
+        ("木船について。", "木船について"),
+        ("Why is the sky blue?", "Why is the sky blue?"),
+        ("A boat (part 2)", "A boat (part 2)"),
+        ("1. Boats", "Boats"),
+    ],
+)
+def test_title_is_cleaned(text: str, title: str) -> None:
+    assert usable_title(text) == title
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " \n\t",
+        "???",
+        '""',
+        "<think>a thought without an end",
+        "Sure, here is what I think about it, and a little more than that too",
+        "the the the the",
+        "x" * 50,
+        "<|im_start|>assistant",
+        "Boats \x07",
+        "half \ufffd",
+        "Title:",
+    ],
+)
+def test_text_that_is_no_title_gives_none(text: str) -> None:
+    assert usable_title(text) == ""
+
+
+def test_huge_text_is_searched_at_its_beginning_only() -> None:
+    assert usable_title("Boats\n" + "x" * 5_000_000) == "Boats"
+
+
+def test_chat_needs_a_title_after_its_first_answer_until_it_has_one() -> None:
+    writer = ConversationWriter()
+    assert not needs_title(writer.conv)
+    writer.send("What is a boat?", "A small ship.")
+    assert needs_title(writer.conv)
+    assert not needs_title(set_title(writer.conv, "Boats"))
+    writer.send("And a ship?", "A large boat.")
+    assert not needs_title(writer.conv)
