@@ -46,6 +46,7 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
         max_hot: int = 16,
         idle_work: bool = False,
         client_type: type[InlineClient] = InlineClient,
+        disk_rest_s: float = 0.0,
         **options: Any,
     ) -> InlineClient:
         client = client_type(
@@ -55,7 +56,8 @@ def open_tiny(tiny_model: TinyModel) -> OpenTiny:
                 max_hot=max_hot,
                 idle_work=idle_work,
                 saves_battery=False,
-                **{"disk_rest_s": 0.0, **options},
+                disk_rest_s=disk_rest_s,
+                **options,
             )
         )
         load_model(client, tiny_model(name, template), lambda _: None)
