@@ -71,6 +71,7 @@ from engine.events import (
     Verified,
     Verify,
 )
+from engine.heat import Heat
 from engine.idle import Idler, IdleWorker
 from engine.memory import (
     MemoryWatch,
@@ -151,6 +152,7 @@ class EngineCore:
         self._records = Records()
         self._history = History()
         self._on_battery = on_battery = Battery().in_use if config.saves_battery else lambda: False
+        self._heat = Heat() if config.saves_battery else Heat(lambda: 0)
         self._idler = Idler(
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
@@ -236,7 +238,8 @@ class EngineCore:
     @property
     def _saves_to_disk(self) -> bool:
         """True if there is state to write to disk now. On battery, it is written at the end."""
-        return self.disk is not None and self.disk.has_work and not self._on_battery()
+        has_work = self.disk is not None and self.disk.has_work
+        return has_work and not self._on_battery() and not self._heat.is_high()
 
     @property
     def _has_requests(self) -> bool:
