@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.heat import Heat
 from engine.events import Shutdown
+from engine.heat import Heat
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny
 

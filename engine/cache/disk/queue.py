@@ -1,4 +1,4 @@
-"""The queue of resume points that are written to disk. Engine thread only, without mlx.
+"""The queue of resume points that are written to disk. Engine thread only.
 
 Each turn of a conversation leaves new states, and a state of a recurrent model is as large
 as the K/V of more than a thousand tokens. So its points wait until the conversation has rested. They
