@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
@@ -39,6 +39,8 @@ from engine.types import ConversationId, Problem
 
 # Undo restores a conversation that was deleted in an earlier run of the app, for this many seconds.
 UNDO_KEPT_S = 3600
+# Highest number of imported conversations that are listed at once: 20 ms of the main thread.
+_PART = 3000
 
 
 class LibraryController(QObject):
@@ -393,7 +395,9 @@ class LibraryController(QObject):
         """
         for summary in summaries:
             conversation_id = summary.conversation_id
-            if conversation_id not in self._desk and conversation_id not in self._deleted:
+            is_known = conversation_id in self._desk or conversation_id in self._deleted
+            # An equal summary stays: the list makes a new row for each other object.
+            if not is_known and self._summaries.get(conversation_id) != summary:
                 self._put(summary)
         self.list_changed.emit()
 
@@ -402,8 +406,14 @@ class LibraryController(QObject):
             if summary.conversation_id in self._deleted:
                 self._end_deletion(summary.conversation_id)
                 self._put(summary)
-        self._on_summaries(summaries)
+        self._list_part(summaries)
         self.recently_deleted_changed.emit()
+
+    def _list_part(self, summaries: tuple[ConversationSummary, ...]) -> None:
+        """List the first of many imported conversations, and the others between later events."""
+        self._on_summaries(summaries[:_PART])
+        if len(summaries) > _PART:
+            QTimer.singleShot(0, self, partial(self._list_part, summaries[_PART:]))
 
     def _on_deleted_loaded(self, stored: tuple[DeletedConversation, ...]) -> None:
         """List the deleted conversations. Undo restores those that were deleted a short time ago."""

@@ -20,6 +20,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from PySide6.QtWidgets import QApplication
 
+from app.bridge.garbage import GarbageSearch
 from app.exchange.own_json import to_json
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
 from tests.fakes.conversations import ConversationWriter
@@ -56,12 +57,14 @@ def main() -> int:
     parser.add_argument("--messages", type=int, default=4)
     args = parser.parse_args()
     app = QApplication(sys.argv[:1])
+    garbage = GarbageSearch(app)  # as in the app
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         write_file(folder / "all.json", args.chats, args.messages, "a")
         write_file(folder / "more.json", args.chats, args.messages, "b")
         with closing(Stage(folder)) as stage:
             stage.chat("A chat that is there", "Yes.")
+            garbage.spare_all()
             gaps = Gaps()
             seconds = run(stage, folder / "all.json")
             wait_ms(500)  # the list is shown
@@ -81,6 +84,7 @@ def main() -> int:
                 **gaps.figures(),
             }
     sys.stdout.write(json.dumps(row) + "\n")
+    garbage.close()
     del app
     return 0
 
