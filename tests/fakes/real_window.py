@@ -48,7 +48,9 @@ def real_core(
     With `hosts`, the engine runs in stages."""
     return make_core(
         data_dir,
-        lambda on_event: SwitchedEngine(EngineConfig(use_openblas=False), on_event),
+        lambda on_event: SwitchedEngine(
+            EngineConfig(use_openblas=False, disk_rest_s=0.0), on_event
+        ),
         catalog=catalog or LocalModels(make_paths(data_dir)),
         origin=SystemOrigin(),
         settings=settings,

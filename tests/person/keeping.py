@@ -122,7 +122,9 @@ def assert_continued(before: Kept, after: Kept) -> None:
     assert all(text in after.composer for text in gone), gone
     sent = [item.text for item in after.items]
     assert before.composer in after.composer or any(before.composer in text for text in sent)
-    rest = {"items": (), "listed": (), "composer": ""}
+    # The files of a turn that was not started return to the composer with its text.
+    assert all(file in after.files for file in before.files), (before.files, after.files)
+    rest = {"items": (), "listed": (), "composer": "", "files": ()}
     assert_same(replace(before, **rest), replace(after, **rest))
     # Titles may differ: a chat is named after its first message, which may have become a draft
     # again.
