@@ -269,7 +269,8 @@ class EngineCore:
         try:
             # Wake up even while idle: other programs may need the cache's memory, or the model's, or
             # a conversation has rested.
-            wakes = (self._watch, self.disk, self._unload_after_s) != (None, None, None)
+            reasons = (self._watch, self.disk, self._unload_after_s)
+            wakes = any(reason is not None for reason in reasons)
             timeout = self._config.memory_check_s if wakes else None
             if wait and self._commands.empty():
                 self._pulse.rest()

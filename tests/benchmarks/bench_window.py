@@ -3,8 +3,8 @@
     python -m tests.benchmarks.bench_window [--runs 5] [--records 0]
 
 Each run is a new process on a new data folder, with records of cached state on disk if asked for;
-the clock starts before Python does. Prints one JSON line per run. A last line has the median, and the heavy modules that were imported before the window
-was shown. Exit status 1 if the median exceeds LIMIT_S, or if a heavy module was imported.
+the clock starts before Python does. Prints one JSON line per run. A last line has the median, and the
+heavy modules that were imported before the window was shown. Exit status 1 if the median exceeds LIMIT_S, or if a heavy module was imported.
 """
 
 from __future__ import annotations

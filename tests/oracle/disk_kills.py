@@ -6,8 +6,8 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.fakes.tiny_model import Template, build_tiny
@@ -62,21 +62,28 @@ def steps_of(number: int) -> list[Step]:
     return steps
 
 
-def command_of(model: Path, data: Path, *options: str) -> list[str]:
+def _command(model: Path, data: Path, *options: str) -> list[str]:
     command = [sys.executable, "-m", "app", "bench", "script", "-", "--json", *options]
     return [*command, "--model", str(model), "--data-dir", str(data)]
 
 
-def _kill(model: Path, data: Path, steps: Sequence[Step], seconds: float) -> None:
-    """Kill a process `seconds` after its first answer."""
+@contextmanager
+def answering(model: Path, data: Path, steps: Sequence[Step]) -> Generator[subprocess.Popen[str]]:
+    """Play steps in a process, and yield it after its first answer."""
     with subprocess.Popen(
-        command_of(model, data), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        _command(model, data), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write("\n".join(map(json.dumps, steps)))
         process.stdin.close()
         process.stdout.readline()
+        yield process
+
+
+def _kill(model: Path, data: Path, steps: Sequence[Step], seconds: float) -> None:
+    """Kill a process `seconds` after its first answer."""
+    with answering(model, data, steps) as process:
         with suppress(subprocess.TimeoutExpired):
             process.wait(seconds)
         process.kill()
@@ -86,7 +93,7 @@ def play_checked(
     model: Path, data: Path, steps: Sequence[Step]
 ) -> tuple[int, list[dict[str, float]]]:
     ended = subprocess.run(
-        command_of(model, data, "--check"),
+        _command(model, data, "--check"),
         input="\n".join(map(json.dumps, steps)),
         capture_output=True,
         text=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import subprocess
 from collections.abc import Generator
@@ -10,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.fakes.tiny_model import Template, build_tiny
-from tests.oracle.disk_kills import KINDS, Step, command_of, play_checked, steps_of
+from tests.oracle.disk_kills import KINDS, Step, answering, play_checked, steps_of
 
 DISK_BYTES = 64 << 20
 LATEST_S = 0.6  # longest time from the first answer until the disk is full
@@ -19,8 +18,9 @@ LATEST_S = 0.6  # longest time from the first answer until the disk is full
 def fill_disks(folder: Path, number: int) -> bool:
     """Fill the disk while a process answers. Return True if every answer was right.
 
-    The full disk has space again for every second process that plays the script once more. Each of
-    its answers is compared with the bare model. Needs root on Linux, for a small file system.
+    Another process then plays the script once more on the same folder, and compares each answer with
+    the bare model. In half of the rounds the disk has space again by then. Needs root on Linux, for
+    a small file system.
     """
     rng = random.Random(1)
     models = {kind: build_tiny(kind, folder / kind, Template.KEEPING) for kind in KINDS}
@@ -58,17 +58,8 @@ def _small_disk(folder: Path) -> Generator[Path]:
 
 def _fill(model: Path, disk: Path, steps: list[Step], filler: Path, seconds: float) -> int:
     """Play steps, and fill the disk `seconds` after the first answer. Return the number of answers."""
-    with subprocess.Popen(
-        command_of(model, disk / "data"),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdin is not None
+    with answering(model, disk / "data", steps) as process:
         assert process.stdout is not None
-        process.stdin.write("\n".join(map(json.dumps, steps)))
-        process.stdin.close()
-        process.stdout.readline()
         try:
             process.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -32,11 +32,10 @@ def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
     return reports
 
 
-# Every model and template without drafts. With drafts, one model of each kind of rewinding, and one
-# with thoughts: tests/engine/test_speculation.py has the others.
+# Every model and template without drafts; every model, and one with thoughts, with drafts.
 CASES = [
     *((name, template, False) for name in CONFIGS for template in Template),
-    *((name, Template.KEEPING, True) for name in ("qwen3_5", "mamba2", "gemma3")),
+    *((name, Template.KEEPING, True) for name in CONFIGS),
     ("qwen3_5", Template.THINKING, True),
 ]
 

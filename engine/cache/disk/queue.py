@@ -1,9 +1,9 @@
 """The queue of resume points that are written to disk. Engine thread only.
 
-Each turn of a conversation leaves new states, and a state of a recurrent model is as large
-as the K/V of more than a thousand tokens. So its points wait until the conversation has rested. They
-are written earlier if they are evicted, or at closing. The newest point of a branch does not wait if
-it saves as many bytes of K/V as its state has. So a crash loses little, and a long chat writes little.
+Each turn leaves new states, and a state of a recurrent model is as large as the K/V of more than a
+thousand tokens. So the points of a conversation wait until it has rested. They are written earlier if
+they are evicted, or at closing. The newest point of a branch does not wait if it saves as many bytes
+of K/V as its state has.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ class DiskTier:
             layout: the bytes per token and per snapshot of the model.
             new_caches: function that returns empty caches of the model.
             limits: what the tier may use.
-            rest_s: seconds since the last turn of a branch after which its points are written.
+            rest_s: seconds since the last turn of a conversation after which it is written.
         """
         self._folder = folder
         self._index = folder.index
