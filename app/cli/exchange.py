@@ -14,7 +14,8 @@ from pathlib import Path
 
 from app.cli.client import ProblemError
 from app.cli.terminal import for_terminal
-from app.conversation.tree import Conversation, ConversationSummary
+from app.conversation.filed import FiledConversation
+from app.conversation.tree import ConversationSummary
 from app.exchange.exporting import export
 from app.exchange.importing import Import, Unreadable
 from app.paths import Paths
@@ -66,7 +67,8 @@ def run_import(args: Namespace, paths: Paths) -> int:
                 try:
                     counts[store.merge(one)] += 1
                 except MessagesTakenError:
-                    unreadable.append(Unreadable(name=one.title, reason=words.TAKEN))
+                    title = one.conversation.title
+                    unreadable.append(Unreadable(name=title, reason=words.TAKEN))
                 show()
     added, grown, present = counts.values()
     print(words.imported(added, grown, present))
@@ -116,9 +118,9 @@ def _store(paths: Paths) -> Generator[ConversationStore]:
 
 def _loaded(
     store: ConversationStore, summaries: Sequence[ConversationSummary]
-) -> Iterator[Conversation]:
+) -> Iterator[FiledConversation]:
     for summary in summaries:
-        yield store.load(summary.conversation_id)
+        yield store.load_filed(summary.conversation_id)
 
 
 def _called(summaries: Sequence[ConversationSummary], name: str) -> ConversationSummary:

@@ -121,7 +121,7 @@ class Core(QObject):
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
-        self.imports = Imports(self.store, self.desk, self.library)
+        self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
             seams.place, self.store, self.turns, self.imports, self.backups

@@ -16,6 +16,7 @@ from PySide6.QtCore import QIODevice, QObject, QSaveFile, Qt, Signal
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.printing import write_pdf
+from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation
 from app.exchange.exporting import export
 from app.store.conversations import ConversationStore
@@ -26,7 +27,7 @@ from engine.types import ConversationId, Problem
 _BATCH = 20  # conversations that the store loads in one call
 
 
-_Part = tuple[Conversation, ...] | Problem | None
+_Part = tuple[FiledConversation, ...] | Problem | None
 
 
 class Exports(QObject):
@@ -50,7 +51,7 @@ class Exports(QObject):
             self.failed.emit,
         )
 
-    def export_one(self, path: Path, conversation: Conversation) -> None:
+    def export_one(self, path: Path, conversation: FiledConversation) -> None:
         """Write a conversation to a file. The ending of its name decides the kind."""
         self._lane.run(
             partial(export, path, (conversation,)),
@@ -116,7 +117,7 @@ class _Feed(QObject):
         """Pass some conversations on. Without any the export ends; a problem or None stops it."""
         self._parts.put(part)
 
-    def conversations(self) -> Iterator[Conversation]:
+    def conversations(self) -> Iterator[FiledConversation]:
         """Yield all conversations. Called by the exporting thread.
 
         Raises:
@@ -134,8 +135,10 @@ class _Feed(QObject):
             yield from part
 
 
-def _loaded(batch: Sequence[ConversationId], store: ConversationStore) -> tuple[Conversation, ...]:
-    return tuple(store.load(conversation_id) for conversation_id in batch)
+def _loaded(
+    batch: Sequence[ConversationId], store: ConversationStore
+) -> tuple[FiledConversation, ...]:
+    return tuple(store.load_filed(conversation_id) for conversation_id in batch)
 
 
 def write_text(path: Path, text: str) -> None:

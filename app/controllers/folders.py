@@ -38,6 +38,7 @@ class FoldersController(QObject):
         self._undo = undo
         self._origin = origin
         self._all: dict[FolderId, Folder] = {}  # deleted ones too
+        self._newer: set[FolderId] = set()  # changed since the last load began
         presets.changed.connect(self.defaults_changed)
 
     @property
@@ -52,7 +53,11 @@ class FoldersController(QObject):
 
     def start(self) -> None:
         """Load the folders from the store; there are none until they arrive."""
-        self._store.run(lambda store: store.folders.load(), self._on_loaded, self.failed.emit)
+        self._load(self._on_loaded)
+
+    def load_again(self) -> None:
+        """Load the folders again, because an import has added or restored some."""
+        self._load(self._take)
 
     def create(self, folder: Folder) -> Folder:
         """Add a folder with the values of `folder`, under a new id. Undo deletes it again."""
@@ -101,17 +106,27 @@ class FoldersController(QObject):
 
     def _put(self, folder: Folder) -> Folder:
         self._all[folder.folder_id] = folder
+        self._newer.add(folder.folder_id)
         self._store.run(lambda store: store.folders.save(folder), None, self.failed.emit)
         self.changed.emit()
         self.defaults_changed.emit()
         return folder
 
+    def _load(self, on_loaded: Callable[[tuple[Folder, ...]], None]) -> None:
+        self._newer.clear()
+        self._store.run(lambda store: store.folders.load(), on_loaded, self.failed.emit)
+
     def _on_loaded(self, stored: tuple[Folder, ...]) -> None:
-        """Add the stored folders, but keep one that has changed while they were loading."""
-        self._all = {**{folder.folder_id: folder for folder in stored}, **self._all}
+        """Show the folders. Undo restores those that were deleted shortly before."""
         now = self._origin.now()
         for folder in sorted(stored, key=lambda one: one.deleted_at or 0.0):
             if folder.deleted_at is not None and now - folder.deleted_at < UNDO_KEPT_S:
                 self._undo.add(self._restorer(folder.folder_id))
+        self._take(stored)
+
+    def _take(self, stored: tuple[Folder, ...]) -> None:
+        """Take over the stored folders, but keep one that has changed while they were loading."""
+        kept = {one: self._all[one] for one in self._newer}
+        self._all = {folder.folder_id: folder for folder in stored} | kept
         self.changed.emit()
         self.defaults_changed.emit()

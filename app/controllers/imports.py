@@ -18,8 +18,9 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.desk import Desk
+from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
-from app.conversation.tree import Conversation
+from app.conversation.filed import FiledConversation
 from app.exchange.importing import Import, Unreadable
 from app.store.conversations import ConversationStore, Merged
 from app.store.errors import MessagesTakenError
@@ -45,7 +46,7 @@ class ImportResult:
 class _Batch:
     """Conversations that were read together."""
 
-    conversations: tuple[Conversation, ...]
+    conversations: tuple[FiledConversation, ...]
     unreadable: tuple[Unreadable, ...]
     share: float  # share of the files that has been read
     is_last: bool
@@ -66,11 +67,18 @@ class Imports(QObject):
     ended = Signal(object)  # argument: ImportResult
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, store: StoreLane, desk: Desk, library: LibraryController) -> None:
+    def __init__(
+        self,
+        store: StoreLane,
+        desk: Desk,
+        library: LibraryController,
+        folders: FoldersController,
+    ) -> None:
         super().__init__()
         self._store = store
         self._desk = desk
         self._library = library
+        self._folders = folders
         self._lane = TaskLane("import", self)
         self._reading: _Reading | None = None  # None while no import is running
         self._is_cancelled = False
@@ -135,6 +143,7 @@ class Imports(QObject):
 
     def _end(self) -> None:
         self._reading = None
+        self._folders.load_again()
         self._library.load_again()
         counts = self._counts
         self.ended.emit(
@@ -152,10 +161,10 @@ class _Reading:
 
     def __init__(self, paths: Sequence[Path], *, now: float) -> None:
         self._import = Import(paths, now=now)
-        self._found: Iterator[Conversation | Unreadable] = self._import.found()
+        self._found: Iterator[FiledConversation | Unreadable] = self._import.found()
 
     def next_batch(self) -> _Batch:
-        conversations: list[Conversation] = []
+        conversations: list[FiledConversation] = []
         unreadable: list[Unreadable] = []
         num_messages = 0
         is_last = True
@@ -164,7 +173,7 @@ class _Reading:
                 unreadable.append(one)
             else:
                 conversations.append(one)
-                num_messages += len(one.nodes)
+                num_messages += len(one.conversation.nodes)
             num_items = len(conversations) + len(unreadable)
             if num_items >= _BATCH_CHATS or num_messages >= _BATCH_MESSAGES:
                 is_last = False
@@ -174,12 +183,12 @@ class _Reading:
         return _Batch(tuple(conversations), tuple(unreadable), share, is_last)
 
 
-def _write(store: ConversationStore, conversations: Sequence[Conversation]) -> _Written:
+def _write(store: ConversationStore, conversations: Sequence[FiledConversation]) -> _Written:
     outcomes: list[tuple[ConversationId, Merged]] = []
     refused: list[Unreadable] = []
     for one in conversations:
         try:
-            outcomes.append((one.conversation_id, store.merge(one)))
+            outcomes.append((one.conversation.conversation_id, store.merge(one)))
         except MessagesTakenError:
-            refused.append(Unreadable(name=one.title, reason=words.TAKEN))
+            refused.append(Unreadable(name=one.conversation.title, reason=words.TAKEN))
     return _Written(tuple(outcomes), tuple(refused))

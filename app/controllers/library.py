@@ -176,8 +176,14 @@ class LibraryController(QObject):
     @property
     def folder_of_current(self) -> FolderId | None:
         """The folder of the conversation on show, also if that is not listed yet."""
-        listed = self._summaries.get(self.current)
-        return self.new_chat_folder if listed is None else listed.placement.folder_id
+        return self.placement(self.current).folder_id
+
+    def placement(self, conversation_id: ConversationId) -> Placement:
+        """Return the place of a conversation, also if that is not listed yet."""
+        listed = self._summaries.get(conversation_id)
+        if listed is None:
+            return self._new_places.get(conversation_id, NO_PLACE)
+        return listed.placement
 
     def new_chat(self, folder_id: FolderId | None = None) -> None:
         """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""

@@ -19,6 +19,7 @@ from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.undo import UndoList
 from app.conversation.branching import duplicate
+from app.conversation.filed import FiledConversation
 from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import Conversation, MessageStatus
 from app.viewmodels.sections import Arrangement, arrange
@@ -116,6 +117,12 @@ class Organiser(QObject):
             name = "" if folder is None else folder.name
             text = words.toast_moved(title=titles[0], count=len(titles), folder=name)
             self.done.emit(text, undo)
+
+    def filed(self, conversation: Conversation) -> FiledConversation:
+        """Return a conversation with its place in the list and its folder, for an export."""
+        placement = self._library.placement(conversation.conversation_id)
+        folder = self._folders.get(placement.folder_id)
+        return FiledConversation(conversation=conversation, placement=placement, folder=folder)
 
     def delete(self, conversation_ids: Ids) -> None:
         """Delete conversations. They can be restored for 30 days."""

@@ -27,6 +27,11 @@ class FolderColor(StrEnum):
     RED = "red"
     PURPLE = "purple"
 
+    @classmethod
+    def named(cls, name: str) -> FolderColor:
+        """Return a colour by its name, or gray for a colour of a newer version."""
+        return cls(name) if name in set(cls) else cls.GRAY
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:

@@ -18,7 +18,7 @@ class Placement:
 
     pinned: bool = False
     archived: bool = False  # True: the conversation is in the list of archived ones only
-    # None, or the id of a folder that was deleted for good: the conversation is in no folder
+    # None for no folder. A folder that was deleted for good leaves its id behind.
     folder_id: FolderId | None = None
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from app.conversation.tree import Conversation, Setup
 
-NAME_LEN = 60
+PRESET_NAME_LEN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,9 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
     shown               object: parent id ("" for the first message) to the id of the version shown
                         below it, if that is not the newest one
     draft_attachments   array, the files of the draft: as `attachments` below
+    pinned, archived    true or false: the place of the conversation in the list
+    folder              null, or object: folder_id, name, color, created_at, system_prompt, and preset
+                        (the name of one). An import adds the folder if there is none with its id
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
         role                "user" or "assistant"; the roles alternate

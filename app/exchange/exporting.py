@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from app.conversation.tree import Conversation
+from app.conversation.filed import FiledConversation
 from app.exchange import documents, own_json
 from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
@@ -33,7 +33,7 @@ class ExportKindError(UserFixableError):
     title = words.WHICH_KIND
 
 
-def export(path: Path, conversations: Iterable[Conversation]) -> int:
+def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
     """Write conversations to a file and return their number. Replace an existing file at the end.
 
     If `conversations` raises an exception, such as for a cancelled export, no file changes.
@@ -46,10 +46,10 @@ def export(path: Path, conversations: Iterable[Conversation]) -> int:
         raise ExportKindError("")
     number = 0
 
-    def counted() -> Iterator[Conversation]:
+    def counted() -> Iterator[FiledConversation]:
         nonlocal number
-        for conv in conversations:
-            yield conv
+        for filed in conversations:
+            yield filed
             number += 1
 
     try:
@@ -67,13 +67,14 @@ def export(path: Path, conversations: Iterable[Conversation]) -> int:
     return number
 
 
-def _pieces(path: Path, conversations: Iterable[Conversation]) -> Iterator[str]:
+def _pieces(path: Path, filed: Iterable[FiledConversation]) -> Iterator[str]:
+    conversations = (one.conversation for one in filed)
     match path.suffix.lower():
         case ".json":
             yield "["
-            for index, conv in enumerate(conversations):
+            for index, one in enumerate(filed):
                 yield ",\n" if index else "\n"
-                yield own_json.to_json(conv)
+                yield own_json.to_json(one)
             yield "\n]\n"
         case ".html":
             yield documents.html_start(path.stem)

@@ -68,6 +68,8 @@ class ForeignChat:
     created_at: float | None = None
     updated_at: float | None = None
     shown: str | None = None  # key of the last message of the branch on show
+    pinned: bool = False
+    archived: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from app.conversation.tree import Conversation
+from app.conversation.filed import FiledConversation
+from app.conversation.placement import Placement
 from app.exchange import own_json
 from app.exchange.foreign import to_conversation
 from app.exchange.kinds import Fields, foreign_chat, is_jan_thread, jan_chat
@@ -36,7 +37,7 @@ class Import:
         self._now = now
         self.meter = Meter()
 
-    def found(self) -> Iterator[Conversation | Unreadable]:
+    def found(self) -> Iterator[FiledConversation | Unreadable]:
         """Yield each conversation, and each file or conversation that cannot be read."""
         for path in self._paths:
             any_found = False
@@ -56,7 +57,7 @@ class Import:
 
     def _in_file(
         self, file: Document, by_name: dict[str, Document]
-    ) -> Iterator[Conversation | Unreadable]:
+    ) -> Iterator[FiledConversation | Unreadable]:
         number = 0
         try:
             with file.text(self.meter) as text:
@@ -64,7 +65,7 @@ class Import:
                     if not isinstance(value, dict):
                         continue
                     try:
-                        conv = self._conversation(cast("Fields", value), file, by_name)
+                        filed = self._conversation(cast("Fields", value), file, by_name)
                     except UnreadableError as error:
                         name = words.conversation_number(file.name, number)
                         yield Unreadable(name=name, reason=str(error))
@@ -73,8 +74,8 @@ class Import:
                         name = words.conversation_number(file.name, number)
                         yield Unreadable(name=name, reason=words.TOO_DEEP)
                         continue
-                    if conv is not None:
-                        yield conv
+                    if filed is not None:
+                        yield filed
         except UnreadableError as error:
             yield Unreadable(
                 name=words.conversation_number(file.name, number + 1) if number else file.name,
@@ -83,7 +84,7 @@ class Import:
 
     def _conversation(
         self, value: Fields, file: Document, by_name: dict[str, Document]
-    ) -> Conversation | None:
+    ) -> FiledConversation | None:
         """Return the conversation in an object, or None if the object is something else."""
         if own_json.is_own(value):
             return own_json.from_value(value)
@@ -93,7 +94,10 @@ class Import:
                 chat = jan_chat(value, json_values(text))
         else:
             chat = foreign_chat(value)
-        return chat and to_conversation(chat, now=self._now)
+        return chat and FiledConversation(
+            conversation=to_conversation(chat, now=self._now),
+            placement=Placement(pinned=chat.pinned, archived=chat.archived),
+        )
 
 
 def _messages_of(name: str) -> str:

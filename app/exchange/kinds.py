@@ -71,6 +71,7 @@ def chatgpt_chat(value: Fields) -> ForeignChat:
         created_at=as_seconds(value.get("create_time")),
         updated_at=as_seconds(value.get("update_time")),
         shown=as_text(value.get("current_node")) or None,
+        archived=value.get("is_archived") is True,
         messages=tuple(_chatgpt_message(key, as_fields(mapping[key])) for key in keys),
     )
 
@@ -147,6 +148,7 @@ def lm_studio_chat(value: Fields) -> ForeignChat:
         title=as_text(value.get("name")),
         created_at=as_seconds(created),
         system_prompt=as_text(value.get("systemPrompt")),
+        pinned=value.get("pinned") is True,
         messages=messages,
         shown=shown,
     )
@@ -213,6 +215,8 @@ def open_webui_chat(value: Fields) -> ForeignChat:
         updated_at=as_seconds(value.get("updated_at")),
         system_prompt=as_text(as_fields(chat.get("params")).get("system")),
         shown=as_text(history.get("currentId")) or None,
+        pinned=value.get("pinned") is True,
+        archived=value.get("archived") is True,
         messages=tuple(_open_webui_message(key, as_fields(tree[key])) for key in keys),
     )
 

@@ -13,6 +13,10 @@ from app.conversation.attachments import (
     Attachment,
     make_attachment,
 )
+from app.conversation.filed import FiledConversation
+from app.conversation.folder import Folder, FolderColor, clean_folder
+from app.conversation.placement import FolderId, Placement
+from app.conversation.preset import PRESET_NAME_LEN
 from app.conversation.text import clean_text, one_line
 from app.conversation.tree import (
     Conversation,
@@ -74,6 +78,18 @@ class _Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    """The folder of a conversation in the file. The fields are those of Folder."""
+
+    folder_id: str
+    name: str
+    color: str = FolderColor.GRAY
+    created_at: float = 0.0
+    system_prompt: str = ""
+    preset: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
     """A conversation in the file, without `shown`."""
 
@@ -88,11 +104,15 @@ class _File:
     setup: Setup = field(default_factory=Setup)
     draft: str = ""
     draft_attachments: tuple[_Attached, ...] = ()
+    pinned: bool = False
+    archived: bool = False
+    folder: _Folder | None = None
     messages: tuple[_Message, ...]
 
 
-def to_json(conv: Conversation) -> str:
+def to_json(filed: FiledConversation) -> str:
     """Return the JSON object of a conversation, without its deleted messages."""
+    conv = filed.conversation
     there = {node_id for ids in conv.children.values() for node_id in ids}
     kept: set[NodeId | None] = {None}
     messages: list[_Message] = []
@@ -112,6 +132,9 @@ def to_json(conv: Conversation) -> str:
         setup=conv.setup,
         draft=conv.draft,
         draft_attachments=tuple(map(_attached, conv.draft_attachments)),
+        pinned=filed.placement.pinned,
+        archived=filed.placement.archived,
+        folder=filed.folder and _folder(filed.folder),
         messages=tuple(messages),
     )
     shown = {parent or _FIRST: node for parent, node in conv.shown.items() if parent in kept}
@@ -123,7 +146,7 @@ def is_own(value: Mapping[str, object]) -> bool:
     return value.get("format") == FORMAT
 
 
-def from_value(value: Mapping[str, object]) -> Conversation:
+def from_value(value: Mapping[str, object]) -> FiledConversation:
     """Return the conversation that a parsed object describes.
 
     Raises:
@@ -132,9 +155,22 @@ def from_value(value: Mapping[str, object]) -> Conversation:
     if value.get("version") != VERSION:
         raise UnreadableError(words.NEWER)
     try:
-        return _conversation(from_parsed(_File, value), value.get("shown"))
+        return _filed(from_parsed(_File, value), value.get("shown"))
     except (ValueError, OverflowError):
         raise UnreadableError(words.BAD_CONVERSATION) from None
+
+
+def _filed(file: _File, shown: object) -> FiledConversation:
+    folder = file.folder and _folder_from(file.folder)
+    return FiledConversation(
+        conversation=_conversation(file, shown),
+        placement=Placement(
+            pinned=file.pinned,
+            archived=file.archived,
+            folder_id=folder and folder.folder_id,
+        ),
+        folder=folder,
+    )
 
 
 def _conversation(file: _File, shown: object) -> Conversation:
@@ -221,6 +257,30 @@ def _node(message: _Message) -> MessageNode:
         generation=message.generation and _clean(message.generation),
         problem=message.problem,
         attachments=_attachments(message.attachments if message.role is Role.USER else ()),
+    )
+
+
+def _folder(folder: Folder) -> _Folder:
+    return _Folder(
+        folder_id=folder.folder_id,
+        name=folder.name,
+        color=folder.color,
+        created_at=folder.created_at,
+        system_prompt=folder.system_prompt,
+        preset=folder.preset,
+    )
+
+
+def _folder_from(folder: _Folder) -> Folder:
+    return clean_folder(
+        Folder(
+            folder_id=FolderId(_id(folder.folder_id)),
+            name=folder.name,
+            color=FolderColor.named(folder.color),
+            created_at=_time(folder.created_at),
+            system_prompt=folder.system_prompt,
+            preset=one_line(folder.preset, PRESET_NAME_LEN),
+        )
     )
 
 

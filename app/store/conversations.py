@@ -22,6 +22,7 @@ from pathlib import Path
 
 from app.conversation.attachments import Attachment
 from app.conversation.deletion import DELETED_KEPT_S
+from app.conversation.filed import FiledConversation
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
@@ -187,15 +188,17 @@ class ConversationStore:
         with self._database.transaction():
             self._insert(conv)
 
-    def merge(self, conv: Conversation) -> Merged:
+    def merge(self, filed: FiledConversation) -> Merged:
         """Write an imported conversation, or those of its messages that are not stored yet.
 
-        A stored conversation that is marked as deleted is restored. Its other values stay.
+        A new conversation gets its place in the list, and its folder is added or restored. A stored
+        conversation that is marked as deleted is restored. Its other values and its place stay.
 
         Raises:
             MessagesTakenError: a message has the id of a message of another conversation, or of
                 another message of this one.
         """
+        conv = filed.conversation
         with self._database.transaction():
             ids = json.dumps(list(conv.nodes))
             ((taken,),) = self._database.rows(statements.TAKEN_IDS, (conv.conversation_id, ids))
@@ -203,6 +206,7 @@ class ConversationStore:
                 raise MessagesTakenError(exchange_words.TAKEN)
             if not self._database.rows(statements.SELECT_CONVERSATION, (conv.conversation_id,)):
                 self._insert(conv)
+                self.folders.file(filed)
                 return Merged.ADDED
             stored = self.load(conv.conversation_id)
             new = [node for node in conv.nodes.values() if node.node_id not in stored.nodes]
@@ -337,6 +341,15 @@ class ConversationStore:
         # newest versions; replace() then restores the versions that were shown before.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown, draft_attachments=files.get("", ()))
+
+    def load_filed(self, conversation_id: ConversationId) -> FiledConversation:
+        """Return a conversation with its place in the list and its folder.
+
+        Raises:
+            ConversationMissingError: the conversation was removed for good, or never stored.
+        """
+        conv = self.load(conversation_id)
+        return self.folders.filed(conv)
 
     def _insert(self, conv: Conversation) -> None:
         self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))

@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
+from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId, Placement
+from app.conversation.tree import Conversation
 from app.store.database import Database
 from engine.types import ConversationId
 
 _SELECT = """
     SELECT folder_id, name, color, created_at, deleted_at, system_prompt, preset FROM folders
 """
-_PUT = """
+_SELECT_FILED = """
+    SELECT pinned, archived, conversations.folder_id, folders.folder_id, name, color,
+        folders.created_at, folders.deleted_at, folders.system_prompt, preset
+    FROM conversations LEFT JOIN folders
+        ON folders.folder_id = conversations.folder_id AND folders.deleted_at IS NULL
+    WHERE conversation_id = ?
+"""
+_INSERT = """
     INSERT INTO folders (folder_id, name, color, created_at, deleted_at, system_prompt, preset)
     VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (folder_id) DO UPDATE SET name = excluded.name, color = excluded.color,
+    ON CONFLICT (folder_id) DO UPDATE SET
+"""
+_PUT = f"""{_INSERT} name = excluded.name, color = excluded.color,
         deleted_at = excluded.deleted_at, system_prompt = excluded.system_prompt,
         preset = excluded.preset
 """
+_ADD = f"{_INSERT} deleted_at = NULL"
 _PURGE = "DELETE FROM folders WHERE deleted_at <= ?"
 _PLACE = """
     UPDATE conversations SET pinned = ?, archived = ?, folder_id = ? WHERE conversation_id = ?
@@ -36,35 +48,11 @@ class FolderStore:
         self._database = database
 
     def load(self) -> tuple[Folder, ...]:
-        return tuple(
-            Folder(
-                folder_id=FolderId(str(folder_id)),
-                name=str(name),
-                color=_color(str(color)),
-                created_at=_number(created_at),
-                deleted_at=None if deleted_at is None else _number(deleted_at),
-                system_prompt=str(system_prompt),
-                preset=str(preset),
-            )
-            for folder_id, name, color, created_at, deleted_at, system_prompt, preset in (
-                self._database.rows(_SELECT)
-            )
-        )
+        return tuple(map(_folder, self._database.rows(_SELECT)))
 
     def save(self, folder: Folder) -> None:
         """Write a folder. An earlier value with the same id is replaced."""
-        self._database.run(
-            _PUT,
-            (
-                folder.folder_id,
-                folder.name,
-                folder.color,
-                folder.created_at,
-                folder.deleted_at,
-                folder.system_prompt,
-                folder.preset,
-            ),
-        )
+        self._database.run(_PUT, _row(folder))
 
     def purge(self, *, deleted_before: float) -> None:
         """Remove for good the folders that were deleted before a time. Their conversations stay."""
@@ -73,18 +61,65 @@ class FolderStore:
     def place(self, placements: Mapping[ConversationId, Placement]) -> None:
         """Write the places of conversations. One that is not stored is skipped."""
         with self._database.transaction():
-            self._database.run_many(
-                _PLACE,
-                (
-                    (place.pinned, place.archived, place.folder_id, conversation_id)
-                    for conversation_id, place in placements.items()
-                ),
-            )
+            self._place(placements)
+
+    def filed(self, conv: Conversation) -> FiledConversation:
+        """Return a stored conversation with its place in the list and its folder."""
+        ((pinned, archived, folder_id, *row),) = self._database.rows(
+            _SELECT_FILED, (conv.conversation_id,)
+        )
+        return FiledConversation(
+            conversation=conv,
+            placement=Placement(
+                pinned=bool(pinned),
+                archived=bool(archived),
+                folder_id=None if folder_id is None else FolderId(str(folder_id)),
+            ),
+            folder=None if row[0] is None else _folder(row),
+        )
+
+    def file(self, filed: FiledConversation) -> None:
+        """Write the place of a stored conversation, and add its folder or restore it.
+
+        A stored folder keeps its name and its other values. Call this method in a transaction.
+        """
+        if filed.folder is not None:
+            self._database.run(_ADD, _row(filed.folder))
+        self._place({filed.conversation.conversation_id: filed.placement})
+
+    def _place(self, placements: Mapping[ConversationId, Placement]) -> None:
+        self._database.run_many(
+            _PLACE,
+            (
+                (place.pinned, place.archived, place.folder_id, conversation_id)
+                for conversation_id, place in placements.items()
+            ),
+        )
 
 
-def _color(name: str) -> FolderColor:
-    """Return a colour by its name, or gray for a colour of a newer version."""
-    return FolderColor(name) if name in set(FolderColor) else FolderColor.GRAY
+def _row(folder: Folder) -> tuple[str | float | None, ...]:
+    return (
+        folder.folder_id,
+        folder.name,
+        folder.color,
+        folder.created_at,
+        folder.deleted_at,
+        folder.system_prompt,
+        folder.preset,
+    )
+
+
+def _folder(row: Sequence[object]) -> Folder:
+    folder_id, name, color, created_at, deleted_at, system_prompt, preset = row
+    return Folder(
+        folder_id=FolderId(str(folder_id)),
+        name=str(name),
+        color=FolderColor.named(str(color)),
+        created_at=_number(created_at),
+        deleted_at=None if deleted_at is None else _number(deleted_at),
+        system_prompt=str(system_prompt),
+        preset=str(preset),
+    )
 
 
 def _number(value: object) -> float:

@@ -43,12 +43,12 @@ class ExchangeCommands:
         )
 
     def export_chat(self) -> None:
-        conversation = self._shown
+        filed = self._core.organiser.filed(self._shown)
         ask_where_to_export(
             self._window,
-            file_name(conversation.title),
+            file_name(filed.conversation.title),
             ".md",
-            lambda path: self._core.exports.export_one(path, conversation),
+            lambda path: self._core.exports.export_one(path, filed),
         )
 
     def save_pdf(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject
 
 from app.controllers.core import Core
-from app.conversation.preset import NAME_LEN, Preset, preset_of
+from app.conversation.preset import PRESET_NAME_LEN, Preset, preset_of
 from app.conversation.text import one_line
 from app.viewmodels.models import shown_name
 from app.widgets.inspector import Inspector
@@ -42,7 +42,7 @@ class InspectorBinding(QObject):
 
     def _save_preset(self, text: str) -> None:
         self._inspector.flush()
-        name = one_line(text, NAME_LEN)
+        name = one_line(text, PRESET_NAME_LEN)
         if name:
             conversation = self._core.desk.get(self._core.library.current)
             self._core.presets.save_preset(preset_of(conversation, name))

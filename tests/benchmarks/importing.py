@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QApplication
 from app.bridge.garbage import GarbageSearch
 from app.exchange.own_json import to_json
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
-from tests.fakes.conversations import ConversationWriter
+from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
 
 LOOK_MS = 5
@@ -36,7 +36,7 @@ def write_file(path: Path, num_chats: int, num_messages: int, seed: str) -> None
             writer = ConversationWriter(f"{seed}-{number}")
             for turn in range(num_messages // 2):
                 writer.send(f"Question {number}, turn {turn}: what about the harbour?", ANSWER)
-            file.write(f"{',' if number else '['}\n{to_json(writer.conv)}")
+            file.write(f"{',' if number else '['}\n{to_json(filed(writer.conv))}")
         file.write("]\n")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.filed import FiledConversation
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -99,3 +100,8 @@ class ConversationWriter:
     def _answer(self, turn: Turn, answer: str) -> Turn:
         self.conv = finish_reply(turn.conversation, turn.reply_id, finished(answer))
         return turn
+
+
+def filed(conversation: Conversation) -> FiledConversation:
+    """Return a conversation as an import finds it: not pinned, and in no folder."""
+    return FiledConversation(conversation=conversation)

@@ -7,6 +7,9 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from app.conversation.deletion import can_delete, delete_message
+from app.conversation.filed import FiledConversation
+from app.conversation.folder import Folder, FolderColor
+from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
@@ -42,6 +45,32 @@ def conversations(draw: st.DrawFn) -> Conversation:
     conv = set_system_prompt(set_title(writer.conv, draw(st.text(max_size=9))), draw(TEXTS))
     setup = Setup(temperature=draw(st.none() | st.floats(0, 2)), seed=draw(st.none() | st.just(7)))
     return replace(set_draft(conv, draw(st.text(max_size=9))), setup=setup, keep_ready=True)
+
+
+@st.composite
+def filed_conversations(draw: st.DrawFn) -> FiledConversation:
+    """Draw a conversation at a random place of the list, in a random folder or in none."""
+    folder = draw(
+        st.none()
+        | st.builds(
+            Folder,
+            folder_id=st.sampled_from("FG").map(FolderId),
+            name=st.sampled_from(["Work", "R\u00e9sum\u00e9s"]),
+            color=st.sampled_from(FolderColor),
+            created_at=st.just(3.5),
+            system_prompt=st.sampled_from(["", "Be brief."]),
+            preset=st.sampled_from(["", "Poet"]),
+        )
+    )
+    return FiledConversation(
+        conversation=draw(conversations()),
+        placement=Placement(
+            pinned=draw(st.booleans()),
+            archived=draw(st.booleans()),
+            folder_id=folder and folder.folder_id,
+        ),
+        folder=folder,
+    )
 
 
 def _play(writer: ConversationWriter, step: str, number: int, text: str) -> None:

@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.exports import Exports
+from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation
 from app.exchange.importing import Import
 from app.store.conversations import open_store
@@ -81,7 +82,8 @@ def test_all_conversations_are_exported_in_batches(
     exports.export_several(path, [one.conversation_id for one in chats])
     exports.export_several(tmp_path / "two.md", [one.conversation_id for one in chats[:2]])
     qtbot.waitUntil(lambda: exported == [(45, "all.json"), (2, "two.md")])
-    assert list(Import([path], now=0.0).found()) == chats
+    found = list(Import([path], now=0.0).found())
+    assert found == [FiledConversation(conversation=one) for one in chats]
     assert "## You\n\nQuestion 1" in (tmp_path / "two.md").read_text(encoding="utf-8")
 
 

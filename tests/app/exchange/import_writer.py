@@ -17,7 +17,7 @@ def main(database: Path, file: Path) -> None:
     for one in Import([file], now=0.0).found():
         assert not isinstance(one, Unreadable)
         store.merge(one)
-        print(one.conversation_id, flush=True)
+        print(one.conversation.conversation_id, flush=True)
 
 
 if __name__ == "__main__":

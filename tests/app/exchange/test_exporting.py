@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 
 from app.conversation.attachments import make_attachment
+from app.conversation.filed import FiledConversation
+from app.conversation.folder import FolderColor
 from app.conversation.tree import Conversation, replace_node, set_title
 from app.exchange.documents import message_markdown, to_html, to_markdown, to_text
 from app.exchange.exporting import ExportKindError, export
@@ -16,8 +18,8 @@ from app.exchange.importing import Import
 from app.exchange.own_json import from_value, to_json
 from app.exchange.reading import UnreadableError
 from engine.errors import DiskError
-from tests.fakes.conversations import ConversationWriter
-from tests.fakes.trees import conversations, without_deleted
+from tests.fakes.conversations import ConversationWriter, filed
+from tests.fakes.trees import filed_conversations, without_deleted
 
 
 def written(*texts: str, answer: str = "Yes.") -> ConversationWriter:
@@ -32,25 +34,56 @@ def answered(answer: str) -> str:
     return message_markdown(list(writer.conv.nodes.values())[1])
 
 
-@given(conv=conversations())
+@given(chat=filed_conversations())
 @settings(max_examples=100)
-def test_exported_json_of_a_random_tree_is_imported_equal(conv: Conversation) -> None:
-    check_round_trip(conv)
+def test_exported_json_of_a_random_tree_is_imported_equal(chat: FiledConversation) -> None:
+    check_round_trip(chat)
 
 
-def check_round_trip(conv: Conversation) -> None:
-    conv.check_invariants()
+def check_round_trip(chat: FiledConversation) -> None:
+    chat.conversation.check_invariants()
 
-    assert from_value(json.loads(to_json(conv))) == without_deleted(conv)
+    expected = replace(chat, conversation=without_deleted(chat.conversation))
+    assert from_value(json.loads(to_json(chat))) == expected
 
 
 def test_export_of_several_conversations_is_imported_equal(tmp_path: Path) -> None:
-    convs = [replace(written("one", "two").conv, title=f"Chat {n}") for n in range(5)]
+    chat = written("one", "two").conv
+    convs = [filed(replace(chat, title=f"Chat {n}")) for n in range(5)]
     path = tmp_path / "all.json"
 
     assert export(path, convs) == 5
     assert list(Import([path], now=0.0).found()) == convs
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"folder": {"name": "Work"}},
+        {"folder": {"folder_id": "F", "name": 7}},
+        {"folder": {"folder_id": "a\u0000b", "name": "Work"}},
+        {"folder": "Work"},
+        {"pinned": 1},
+    ],
+)
+def test_own_json_with_a_wrong_place_is_refused(change: dict[str, object]) -> None:
+    value = json.loads(to_json(filed(written("one").conv))) | change
+
+    with pytest.raises(UnreadableError):
+        from_value(value)
+
+
+def test_folder_in_a_file_is_cleaned() -> None:
+    value = json.loads(to_json(filed(written("one").conv)))
+    value["folder"] = {"folder_id": "F", "name": "A\nB " * 90, "color": "ultraviolet"}
+
+    folder = from_value(value).folder
+
+    assert folder is not None
+    assert folder.color is FolderColor.GRAY
+    assert folder.name.startswith("A B A B")
+    assert len(folder.name) == 80
 
 
 def test_export_of_no_conversation_is_valid_json(tmp_path: Path) -> None:
@@ -66,7 +99,7 @@ def test_export_has_the_branch_on_show(tmp_path: Path, ending: str) -> None:
     writer.edit(writer.conv.children[None][0], "What is a ship?", "A large boat.")
     path = tmp_path / f"chat.{ending}"
 
-    export(path, [set_title(writer.conv, "Ships & boats")])
+    export(path, [filed(set_title(writer.conv, "Ships & boats"))])
 
     text = path.read_text(encoding="utf-8")
     assert "What is a ship?" in text
@@ -85,8 +118,8 @@ def test_failed_export_leaves_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "chat.md"
     path.write_text("old")
 
-    def cancelled() -> Iterator[Conversation]:
-        yield written("one").conv
+    def cancelled() -> Iterator[FiledConversation]:
+        yield filed(written("one").conv)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -143,7 +176,7 @@ def test_markdown_quotes_thoughts() -> None:
     ],
 )
 def test_own_json_with_a_wrong_field_is_refused(change: dict[str, object]) -> None:
-    value = json.loads(to_json(written("one").conv)) | change
+    value = json.loads(to_json(filed(written("one").conv))) | change
 
     with pytest.raises(UnreadableError):
         from_value(value)
@@ -167,7 +200,7 @@ def test_own_json_with_a_wrong_field_is_refused(change: dict[str, object]) -> No
     ],
 )
 def test_own_json_with_a_wrong_message_is_refused(change: dict[str, object]) -> None:
-    value = json.loads(to_json(written("one").conv))
+    value = json.loads(to_json(filed(written("one").conv)))
     value["messages"][0] |= change
 
     with pytest.raises(UnreadableError):
@@ -185,13 +218,13 @@ def with_files() -> Conversation:
 def test_attachments_are_exported_and_imported_without_their_paths() -> None:
     conv = with_files()
     file = replace(conv.draft_attachments[0], source="/home/me/a.pdf")
-    exported = to_json(replace(conv, draft_attachments=(file,)))
+    exported = to_json(filed(replace(conv, draft_attachments=(file,))))
     assert "/home/me" not in exported
-    assert from_value(json.loads(exported)) == conv
+    assert from_value(json.loads(exported)) == filed(conv)
 
 
 def test_attachment_that_is_too_long_is_refused() -> None:
-    value = json.loads(to_json(with_files()))
+    value = json.loads(to_json(filed(with_files())))
     value["draft_attachments"][0]["text"] = "x" * 4_000_001
     with pytest.raises(UnreadableError):
         from_value(value)

@@ -20,7 +20,7 @@ from app.exchange.exporting import export
 from app.store.conversations import Merged, open_store
 from app.store.database import open_database
 from engine.types import ConversationId
-from tests.fakes.conversations import ConversationWriter
+from tests.fakes.conversations import ConversationWriter, filed
 
 ROOT = Path(__file__).parents[3]
 WRITER = Path(__file__).with_name("import_writer.py")
@@ -45,7 +45,7 @@ def test_killed_import_leaves_all_or_none_of_each_conversation(tmp_path: Path, s
 def check_kill(folder: Path, seed: int) -> None:
     expected = {chat.conversation_id: chat for chat in chats()}
     file, path = folder / "all.json", folder / "conversations.db"
-    export(file, expected.values())
+    export(file, map(filed, expected.values()))
     reported = _import_until_killed(path, file, random.Random(seed).randrange(1, CHATS // 2))
     with closing(open_database(path).database) as database:
         assert database.rows("PRAGMA integrity_check") == [("ok",)]
@@ -56,7 +56,7 @@ def check_kill(folder: Path, seed: int) -> None:
         for conversation_id in stored:
             assert store.load(conversation_id) == expected[conversation_id]
         # The same import again stores the rest, without doubles.
-        merged = [store.merge(chat) for chat in expected.values()]
+        merged = [store.merge(filed(chat)) for chat in expected.values()]
         assert merged.count(Merged.PRESENT) == len(stored)
         assert len(store.summaries()) == CHATS
 

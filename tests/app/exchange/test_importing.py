@@ -6,10 +6,15 @@ import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from app.conversation.filed import FiledConversation
+from app.conversation.folder import Folder
+from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import Conversation, MessageStatus, shown_path, versions
 from app.exchange import foreign, reading, sources
 from app.exchange.foreign import ForeignChat, ForeignMessage, to_conversation
@@ -19,7 +24,7 @@ from app.store.conversations import ConversationStore, Merged, open_store
 from app.store.errors import MessagesTakenError
 from app.words import exchange as words
 from engine.types import ConversationId, Role
-from tests.fakes.conversations import ConversationWriter
+from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.foreign_exports import EXPORTS, START, chatgpt, jan_files, write_export, zipped
 
 KINDS = (*EXPORTS, "jan")
@@ -39,8 +44,8 @@ def found(*paths: Path) -> tuple[list[Conversation], list[str]]:
         if isinstance(one, Unreadable):
             unreadable.append(f"{one.name}: {one.reason}")
         else:
-            one.check_invariants()
-            conversations.append(one)
+            one.conversation.check_invariants()
+            conversations.append(one.conversation)
     return conversations, unreadable
 
 
@@ -91,7 +96,7 @@ def test_import_twice_adds_nothing_the_second_time(
 
     for expected in (Merged.ADDED, Merged.PRESENT):
         ((conv,), _) = found(path)
-        assert store.merge(conv) is expected
+        assert store.merge(filed(conv)) is expected
     assert len(store.summaries()) == 1
     stored = store.load(conv.conversation_id)
     stored.check_invariants()
@@ -106,7 +111,7 @@ def test_import_of_a_longer_export_adds_the_new_messages(
     store.create(writer.conv)
     writer.send("two")
 
-    assert store.merge(writer.conv) is Merged.GROWN
+    assert store.merge(filed(writer.conv)) is Merged.GROWN
     assert store.load(writer.conv.conversation_id) == writer.conv
 
 
@@ -116,8 +121,79 @@ def test_import_restores_a_deleted_conversation(store: ConversationStore) -> Non
     store.create(writer.conv)
     store.delete(writer.conv.conversation_id, now=1.0)
 
-    assert store.merge(writer.conv) is Merged.PRESENT
+    assert store.merge(filed(writer.conv)) is Merged.PRESENT
     assert len(store.summaries()) == 1
+
+
+def in_folder(name: str, folder: Folder) -> FiledConversation:
+    writer = ConversationWriter(name)
+    writer.send("one")
+    place = Placement(pinned=True, folder_id=folder.folder_id)
+    return FiledConversation(conversation=writer.conv, placement=place, folder=folder)
+
+
+def test_import_adds_the_folder_and_the_place_of_a_new_conversation(
+    store: ConversationStore,
+) -> None:
+    folder = Folder(folder_id=FolderId("F"), name="Work", system_prompt="Be brief.", preset="Poet")
+    chat = in_folder("A", folder)
+
+    assert store.merge(chat) is Merged.ADDED
+
+    assert store.folders.load() == (folder,)
+    assert store.load_filed(chat.conversation.conversation_id) == chat
+    assert store.summaries()[0].placement == chat.placement
+
+
+def test_import_keeps_the_stored_folder_and_restores_a_deleted_one(
+    store: ConversationStore,
+) -> None:
+    folder = Folder(folder_id=FolderId("F"), name="Work")
+    store.folders.save(replace(folder, name="Renamed", deleted_at=4.0))
+
+    store.merge(in_folder("A", folder))
+
+    assert store.folders.load() == (replace(folder, name="Renamed"),)
+
+
+def test_import_keeps_the_place_of_a_stored_conversation(store: ConversationStore) -> None:
+    chat = in_folder("A", Folder(folder_id=FolderId("F"), name="Work"))
+    store.create(chat.conversation)
+
+    assert store.merge(chat) is Merged.PRESENT
+
+    assert store.summaries()[0].placement == NO_PLACE
+    assert store.folders.load() == ()
+
+
+def test_conversation_in_a_deleted_folder_is_exported_without_it(store: ConversationStore) -> None:
+    folder = Folder(folder_id=FolderId("F"), name="Work")
+    chat = in_folder("A", folder)
+    store.merge(chat)
+    store.folders.save(replace(folder, deleted_at=4.0))
+
+    assert store.load_filed(chat.conversation.conversation_id).folder is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "expected"),
+    [
+        ("chatgpt", {"is_archived": True}, Placement(archived=True)),
+        ("lm_studio", {"pinned": True}, Placement(pinned=True)),
+        ("open_webui", {"pinned": True, "archived": True}, Placement(pinned=True, archived=True)),
+    ],
+)
+def test_pin_and_archive_of_another_app_are_imported(
+    tmp_path: Path, kind: str, fields: dict[str, object], expected: Placement
+) -> None:
+    export = EXPORTS[kind]()
+    chat = cast("dict[str, object]", export[0] if isinstance(export, list) else export)
+    path = written(tmp_path, chat | fields)
+
+    (found_chat,) = Import([path], now=0.0).found()
+
+    assert isinstance(found_chat, FiledConversation)
+    assert found_chat.placement == expected
 
 
 def test_import_with_ids_of_another_conversation_changes_nothing(store: ConversationStore) -> None:
@@ -134,7 +210,7 @@ def test_import_with_ids_of_another_conversation_changes_nothing(store: Conversa
     )
 
     with pytest.raises(MessagesTakenError):
-        store.merge(conv)
+        store.merge(filed(conv))
 
     assert store.load(writer.conv.conversation_id) == writer.conv
     assert len(store.summaries()) == 1

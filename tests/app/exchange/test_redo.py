@@ -9,6 +9,7 @@ import pytest
 
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
+from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation, shown_path
 from app.exchange.exporting import export
 from app.exchange.importing import Import, Unreadable
@@ -29,10 +30,10 @@ def send(player: ScriptPlayer, text: str) -> StepReport:
 def stored(folder: Path, path: Path) -> Conversation:
     """Import a file with one conversation into a new database, and load it from there."""
     store = open_store(folder / "imported.db", now=0.0).store
-    (conv,) = Import([path], now=0.0).found()
-    assert not isinstance(conv, Unreadable)
-    store.merge(conv)
-    loaded = store.load(conv.conversation_id)
+    (filed,) = Import([path], now=0.0).found()
+    assert not isinstance(filed, Unreadable)
+    store.merge(filed)
+    loaded = store.load(filed.conversation.conversation_id)
     store.close()
     return loaded
 
@@ -47,7 +48,7 @@ def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     send(player, "And a ship?")
     before = player.chats["A"]
     path = tmp_path / "chat.json"
-    export(path, [before])
+    export(path, [FiledConversation(conversation=before)])
 
     player.chats["A"] = stored(tmp_path, path)
     report = send(player, "And a raft?")

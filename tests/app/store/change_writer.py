@@ -18,7 +18,7 @@ from app.store.conversations import ConversationStore
 from app.store.place import DataPlace
 from app.words.problems import DATA_FOLDER_NAME
 from engine.types import ConversationId
-from tests.fakes.conversations import ConversationWriter
+from tests.fakes.conversations import ConversationWriter, filed
 
 NOON = 1_760_011_200.0
 DAY_S = 24 * 3600
@@ -52,7 +52,9 @@ class Changes:
         writer = self._writers[name] = ConversationWriter(name)
         for turn in range(self._rng.randrange(1, 8)):
             writer.send(f"message {turn}", "answer " * self._rng.choice((3, 800)))
-        self._report(f"{name} {len(writer.conv.nodes)}", lambda: self._store.merge(writer.conv))
+        self._report(
+            f"{name} {len(writer.conv.nodes)}", lambda: self._store.merge(filed(writer.conv))
+        )
 
     def _grow(self) -> None:
         name = self._rng.choice(list(self._writers))

@@ -10,10 +10,12 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
 
+from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
 from app.exchange.own_json import to_json
 from app.widgets.commands import CommandId
-from tests.fakes.conversations import ConversationWriter
+from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -36,7 +38,7 @@ def import_files(stage: Stage, *paths: Path) -> None:
 
 def file_of(folder: Path, *chats: Conversation) -> Path:
     path = folder / "chats.json"
-    path.write_text(f"[{','.join(map(to_json, chats))}]", encoding="utf-8")
+    path.write_text(f"[{','.join(map(to_json, map(filed, chats)))}]", encoding="utf-8")
     return path
 
 
@@ -72,6 +74,29 @@ def test_import_restores_a_deleted_chat(stage: Stage, tmp_path: Path) -> None:
     assert not stage.rig.core.library.recently_deleted
     stage.click_row("One")
     assert stage.texts == ["One", "About One."]
+
+
+@pytest.mark.parametrize("command", [CommandId.EXPORT, CommandId.EXPORT_ALL])
+def test_exported_chat_is_imported_into_its_deleted_folder(
+    stage: Stage, tmp_path: Path, command: CommandId
+) -> None:
+    core, path = stage.rig.core, tmp_path / "chats.json"
+    folder = core.folders.create(Folder(folder_id=FolderId(""), name="Work"))
+    stage.chat("One", "Noted.")
+    core.organiser.move([core.library.current], folder.folder_id)
+    stage.run(command)
+    stage.window.findChildren(QFileDialog)[-1].fileSelected.emit(str(path))
+    stage.wait_until(lambda: stage.window.toast.text.startswith("Exported"))
+    core.organiser.delete([core.library.current])
+    core.library.remove(core.library.recently_deleted[0].summary.conversation_id)
+    core.folders.delete(folder.folder_id)
+    stage.settle()
+    assert stage.rows == []
+
+    import_files(stage, path)
+
+    assert stage.rows == ["FOLDERS", "Work", "One"]
+    assert core.folders.folders == [folder]
 
 
 def test_box_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
