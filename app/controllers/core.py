@@ -39,6 +39,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
 from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
@@ -127,6 +128,7 @@ class Core(QObject):
             seams.place, self.store, self.turns, self.imports, self.backups
         )
         self._place = seams.place
+        self.recently_deleted = RecentlyDeleted(self.library, self.folders)
         self.history = VisitHistory(self.library)
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)

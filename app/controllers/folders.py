@@ -39,12 +39,19 @@ class FoldersController(QObject):
         self._origin = origin
         self._all: dict[FolderId, Folder] = {}  # deleted ones too
         self._newer: set[FolderId] = set()  # changed since the last load began
+        # Each deleted folder, and the function that undoes its deletion.
+        self._undos: dict[FolderId, Callable[[], object]] = {}
         presets.changed.connect(self.defaults_changed)
 
     @property
     def folders(self) -> list[Folder]:
         """The folders that are not deleted, in order of creation."""
         return [folder for folder in self._all.values() if folder.deleted_at is None]
+
+    @property
+    def recently_deleted(self) -> list[Folder]:
+        """The deleted folders that can be restored."""
+        return [folder for folder in self._all.values() if folder.deleted_at is not None]
 
     def get(self, folder_id: FolderId | None) -> Folder | None:
         """Return a folder, or None if it is deleted or unknown."""
@@ -73,7 +80,7 @@ class FoldersController(QObject):
         before, folder = self.get(folder.folder_id), clean_folder(folder)
         if before is not None and folder != before:
             self._put(folder)
-            self._undo.add(lambda: self._put(replace(before, deleted_at=None)))
+            self._undo.add(lambda: self._put_back(before))
 
     def rename(self, folder_id: FolderId, name: str) -> None:
         """Rename a folder. An empty name changes nothing."""
@@ -86,7 +93,23 @@ class FoldersController(QObject):
         folder = self.get(folder_id)
         if folder is not None:
             self._mark(folder_id, self._origin.now())
-            self.deleted.emit(folder, self._undo.add(self._restorer(folder_id)))
+            self.deleted.emit(folder, self._add_undo(folder_id))
+
+    def restore(self, folder_id: FolderId) -> None:
+        """Restore a deleted folder, with the conversations that were in it."""
+        self._mark(folder_id, None)
+        self._drop_undo(folder_id)
+
+    def remove(self, folder_id: FolderId) -> None:
+        """Remove a deleted folder for good. Its conversations stay."""
+        folder = self._all.get(folder_id)
+        if folder is None or folder.deleted_at is None:
+            return
+        del self._all[folder_id]
+        self._newer.discard(folder_id)
+        self._store.run(lambda store: store.folders.remove(folder_id), None, self.failed.emit)
+        self._drop_undo(folder_id)
+        self.changed.emit()
 
     def begin_conversation(
         self, conversation: Conversation, folder_id: FolderId | None
@@ -98,11 +121,25 @@ class FoldersController(QObject):
             return begun
         return begin_in_folder(begun, folder, self._presets.value.by_name.get(folder.preset))
 
-    def _restorer(self, folder_id: FolderId) -> Callable[[], object]:
-        return lambda: self._mark(folder_id, None)
+    def _add_undo(self, folder_id: FolderId) -> Callable[[], object]:
+        undo = self._undo.add(lambda: self._mark(folder_id, None))
+        self._undos[folder_id] = undo
+        return undo
+
+    def _drop_undo(self, folder_id: FolderId) -> None:
+        undo = self._undos.pop(folder_id, None)
+        if undo is not None:
+            self._undo.drop(undo)
 
     def _mark(self, folder_id: FolderId, deleted_at: float | None) -> None:
-        self._put(replace(self._all[folder_id], deleted_at=deleted_at))
+        """Delete or restore a folder, unless it was removed for good."""
+        if folder_id in self._all:
+            self._put(replace(self._all[folder_id], deleted_at=deleted_at))
+
+    def _put_back(self, before: Folder) -> None:
+        """Bring back the values of a folder before a change, unless it was removed for good."""
+        if before.folder_id in self._all:
+            self._put(before)
 
     def _put(self, folder: Folder) -> Folder:
         self._all[folder.folder_id] = folder
@@ -121,7 +158,7 @@ class FoldersController(QObject):
         now = self._origin.now()
         for folder in sorted(stored, key=lambda one: one.deleted_at or 0.0):
             if folder.deleted_at is not None and now - folder.deleted_at < UNDO_KEPT_S:
-                self._undo.add(self._restorer(folder.folder_id))
+                self._add_undo(folder.folder_id)
         self._take(stored)
 
     def _take(self, stored: tuple[Folder, ...]) -> None:

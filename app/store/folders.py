@@ -31,6 +31,7 @@ _PUT = f"""{_INSERT} name = excluded.name, color = excluded.color,
         preset = excluded.preset
 """
 _ADD = f"{_INSERT} deleted_at = NULL"
+_REMOVE = "DELETE FROM folders WHERE folder_id = ? AND deleted_at IS NOT NULL"
 _PURGE = "DELETE FROM folders WHERE deleted_at <= ?"
 _PLACE = """
     UPDATE conversations SET pinned = ?, archived = ?, folder_id = ? WHERE conversation_id = ?
@@ -53,6 +54,10 @@ class FolderStore:
     def save(self, folder: Folder) -> None:
         """Write a folder. An earlier value with the same id is replaced."""
         self._database.run(_PUT, _row(folder))
+
+    def remove(self, folder_id: FolderId) -> None:
+        """Remove a folder for good, if it is deleted. Its conversations stay."""
+        self._database.run(_REMOVE, (folder_id,))
 
     def purge(self, *, deleted_before: float) -> None:
         """Remove for good the folders that were deleted before a time. Their conversations stay."""

@@ -1,4 +1,4 @@
-"""Rows of the recently deleted conversations. No Qt, no I/O."""
+"""Rows of the recently deleted conversations and folders. No Qt, no I/O."""
 
 from __future__ import annotations
 
@@ -6,29 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.conversation.deletion import DELETED_KEPT_S
+from app.conversation.folder import Folder, FolderColor
 from app.conversation.tree import DeletedConversation
 from app.words import deleted as words
-from engine.types import ConversationId
 
 _DAY_S = 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class DeletedRow:
-    """One deleted conversation in the list."""
+    """One deleted conversation or folder in the list."""
 
-    conversation_id: ConversationId
+    item: DeletedConversation | Folder
     title: str
-    left: str  # time until the conversation is removed for good, such as "29 days left"
+    left: str  # time until the item is removed for good, such as "29 days left"
+    color: FolderColor | None  # of a folder
 
 
-def deleted_rows(deleted: Sequence[DeletedConversation], now: float) -> list[DeletedRow]:
-    """Return a row for each deleted conversation, in the same order. `now` is in Unix seconds."""
+def deleted_rows(items: Sequence[DeletedConversation | Folder], now: float) -> list[DeletedRow]:
+    """Return a row for each deleted item, in the same order. `now` is in Unix seconds."""
     return [
         DeletedRow(
-            one.summary.conversation_id,
-            one.summary.title,
-            words.days_left(max(1, round((one.deleted_at + DELETED_KEPT_S - now) / _DAY_S))),
+            item,
+            item.name if isinstance(item, Folder) else item.summary.title,
+            _left((item.deleted_at or 0.0) + DELETED_KEPT_S - now),
+            item.color if isinstance(item, Folder) else None,
         )
-        for one in deleted
+        for item in items
     ]
+
+
+def _left(seconds: float) -> str:
+    return words.days_left(max(1, round(seconds / _DAY_S)))

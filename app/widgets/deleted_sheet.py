@@ -1,8 +1,20 @@
-"""The sheet of recently deleted conversations: restore them, or delete them for good. Main thread."""
+"""The sheet of recently deleted conversations and folders: restore them, or delete them for good.
+
+Main thread.
+"""
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import (
+    QModelIndex,
+    QPersistentModelIndex,
+    QPointF,
+    QRect,
+    QRectF,
+    QSize,
+    Qt,
+    Signal,
+)
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -19,8 +31,9 @@ from PySide6.QtWidgets import (
 )
 from typing_extensions import override
 
-from app.controllers.library import LibraryController
 from app.controllers.origin import Origin
+from app.controllers.recently_deleted import RecentlyDeleted
+from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.deleted import DeletedRow, deleted_rows
@@ -29,24 +42,23 @@ from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.row_painting import paint_row_ground
 from app.words import deleted as words, dialogs
-from engine.types import ConversationId
 
 _ROW = Qt.ItemDataRole.UserRole  # data of an item: its DeletedRow
 _LINES = 8  # rows that are visible without scrolling
 
 
 class DeletedSheet(QDialog):
-    """A list of deleted conversations, and buttons for the selected ones."""
+    """A list of deleted conversations and folders, and buttons for the selected ones."""
 
     def __init__(
-        self, theme: Theme, library: LibraryController, origin: Origin, parent: QWidget
+        self, theme: Theme, deleted: RecentlyDeleted, origin: Origin, parent: QWidget
     ) -> None:
         super().__init__(parent)
         self.setObjectName("deletedSheet")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(words.TITLE)
         self.setFixedWidth(Size.SETTINGS_WIDTH)
-        self._library = library
+        self._deleted = deleted
         self._origin = origin
         self.list = _DeletedList(theme, self)
         self.restore_button = Button(words.RESTORE, self)
@@ -59,7 +71,7 @@ class DeletedSheet(QDialog):
 
     @property
     def selected(self) -> list[DeletedRow]:
-        """The rows of the selected conversations, from the top."""
+        """The selected rows, from the top."""
         rows = sorted(self.list.row(item) for item in self.list.selectedItems())
         return [self.list.item(row).data(_ROW) for row in rows]
 
@@ -92,11 +104,11 @@ class DeletedSheet(QDialog):
         self.restore_button.clicked.connect(self._restore)
         self.delete_button.clicked.connect(self._ask)
         self.done_button.clicked.connect(self.accept)
-        self._library.recently_deleted_changed.connect(self._refresh)
+        self._deleted.changed.connect(self._refresh)
 
     def _refresh(self) -> None:
-        """Show the deleted conversations of now. Close the sheet when there are none."""
-        rows = deleted_rows(self._library.recently_deleted, self._origin.now())
+        """Show the deleted items of now. Close the sheet when there are none."""
+        rows = deleted_rows(self._deleted.items, self._origin.now())
         if not rows:
             self.accept()
             return
@@ -110,11 +122,10 @@ class DeletedSheet(QDialog):
             button.setEnabled(bool(self.list.selectedItems()))
 
     def _restore(self) -> None:
-        for row in self.selected:
-            self._library.restore(row.conversation_id)
+        self._deleted.restore([row.item for row in self.selected])
 
     def _ask(self) -> None:
-        """Delete the selected conversations for good after the user has confirmed it."""
+        """Delete the selected items for good after the user has confirmed it."""
         rows = self.selected
         if not rows:
             return
@@ -122,20 +133,17 @@ class DeletedSheet(QDialog):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle(words.TITLE)
-        box.setText(words.question(title=rows[0].title, count=len(rows)))
-        box.setInformativeText(words.NO_UNDO)
+        folders = sum(row.color is not None for row in rows)
+        box.setText(words.question(title=rows[0].title, count=len(rows), folders=folders))
+        box.setInformativeText(words.no_undo(folders))
         delete = box.addButton(words.DELETE, QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(dialogs.CANCEL, QMessageBox.ButtonRole.RejectRole))
-        delete.clicked.connect(lambda: self._delete([row.conversation_id for row in rows]))
+        delete.clicked.connect(lambda: self._deleted.remove([row.item for row in rows]))
         box.open()
-
-    def _delete(self, conversation_ids: list[ConversationId]) -> None:
-        for conversation_id in conversation_ids:
-            self._library.remove(conversation_id)
 
 
 class _DeletedList(QListWidget):
-    """The list of deleted conversations. Several can be selected with the usual keys."""
+    """The list of deleted items. Several can be selected with the usual keys."""
 
     delete_pressed = Signal()
 
@@ -154,7 +162,7 @@ class _DeletedList(QListWidget):
         for row in rows:
             item = QListWidgetItem(row.title, self)
             item.setData(_ROW, row)
-            spoken = words.spoken(title=row.title, left=row.left)
+            spoken = words.spoken(title=row.title, left=row.left, is_folder=row.color is not None)
             item.setData(Qt.ItemDataRole.AccessibleTextRole, spoken)
 
     @override
@@ -166,7 +174,10 @@ class _DeletedList(QListWidget):
 
 
 class _DeletedDelegate(QStyledItemDelegate):
-    """Paints a row: the title at the left, the days that are left at the right."""
+    """Paints a row: the title at the left, the days that are left at the right.
+
+    The row of a folder begins with the folder in its colour.
+    """
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -191,11 +202,16 @@ class _DeletedDelegate(QStyledItemDelegate):
         painter.setPen(QColor(colors.secondary))
         painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, row.left)
         taken = QFontMetrics(painter.font()).horizontalAdvance(row.left)
+        rect.setRight(rect.right() - taken - Space.M)
+        if row.color is not None:
+            place = QRectF(rect.left(), 0, GRID, GRID)
+            place.moveCenter(QPointF(place.center().x(), rect.center().y() + 0.5))
+            self._theme.icons.paint(painter, Icon.FOLDER, getattr(colors.folder, row.color), place)
+            rect.setLeft(round(place.right()) + Space.S)
         font = fonts.font(Type.UI)
         painter.setFont(font)
         painter.setPen(QColor(colors.text))
-        room = rect.width() - taken - Space.M
-        title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, room)
+        title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, rect.width())
         painter.drawText(rect, middle, isolated(title))
         painter.restore()
 

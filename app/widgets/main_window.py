@@ -181,7 +181,7 @@ class MainWindow(QMainWindow):
         for changed in (
             core.library.current_changed,
             core.library.list_changed,
-            core.library.recently_deleted_changed,
+            core.recently_deleted.changed,
             core.models.status_changed,
             core.models.cards_changed,
             core.presets.changed,
@@ -326,7 +326,7 @@ class MainWindow(QMainWindow):
             self.toolbar.edit_title()
 
     def _show_deleted(self) -> None:
-        DeletedSheet(self._theme, self._core.library, self._origin, self).open()
+        DeletedSheet(self._theme, self._core.recently_deleted, self._origin, self).open()
 
     def _choose_model(self) -> None:
         self.picker.open_below(self.toolbar.model_button)
@@ -433,7 +433,7 @@ class MainWindow(QMainWindow):
             (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
             (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
             (CommandId.KEEP_READY, listed),
-            (CommandId.RECENTLY_DELETED, bool(core.library.recently_deleted)),
+            (CommandId.RECENTLY_DELETED, bool(core.recently_deleted.items)),
             (CommandId.BACK, core.history.can_step(-1)),
             (CommandId.FORWARD, core.history.can_step(1)),
             (CommandId.NEXT_CHAT, core.library.num_listed > 0),

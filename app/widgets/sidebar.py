@@ -63,6 +63,7 @@ class Sidebar(QWidget):
         self.setMaximumWidth(Size.SIDEBAR_MAX)
         self._theme = theme
         self._library = core.library
+        self._recently_deleted = core.recently_deleted
         self._organiser = core.organiser
         self._folders = core.folders
         self._presets = core.presets
@@ -223,7 +224,7 @@ class Sidebar(QWidget):
         self._idle.note_changed.connect(self._refresh_footer)
         self._opening.note_changed.connect(self._refresh_footer)
         self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
-        self._library.recently_deleted_changed.connect(self._show_deleted_button)
+        self._recently_deleted.changed.connect(self._show_deleted_button)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
 
     def _refresh_list(self) -> None:
@@ -265,7 +266,7 @@ class Sidebar(QWidget):
         self.search_ended.emit()
 
     def _show_deleted_button(self) -> None:
-        self.deleted_button.setVisible(bool(self._library.recently_deleted))
+        self.deleted_button.setVisible(bool(self._recently_deleted.items))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         self._rows.set_activity(conversation_id, self._library.activity(conversation_id))

@@ -1,30 +1,41 @@
-"""Texts of the list of recently deleted chats."""
+"""Texts of the list of recently deleted chats and folders."""
 
 from __future__ import annotations
 
 from typing import Final
 
 TITLE: Final = "Recently Deleted"
-NOTE: Final = "Chats stay here for 30 days, then they are permanently deleted."
+NOTE: Final = "Chats and folders stay here for 30 days, then they are permanently deleted."
 RESTORE: Final = "Restore"
 DELETE_NOW: Final = "Delete Now…"
 DONE: Final = "Done"
 DELETE: Final = "Delete"  # button that confirms the deletion
-NO_UNDO: Final = (
-    "You can’t undo this. A copy stays in the daily backups until newer ones replace them."
-)
 
 
 def days_left(days: int) -> str:
     return "1 day left" if days == 1 else f"{days} days left"
 
 
-def spoken(*, title: str, left: str) -> str:
-    return f"{title}, {left}"
+def spoken(*, title: str, left: str, is_folder: bool) -> str:
+    """Return the text of a row for screen readers."""
+    return f"{title}, folder, {left}" if is_folder else f"{title}, {left}"
 
 
-def question(*, title: str, count: int) -> str:
-    """Return the question before chats are deleted for good. title: that of the only chat."""
+def question(*, title: str, count: int, folders: int) -> str:
+    """Return the question before items are deleted for good.
+
+    title: that of the only item. folders: how many of the items are folders.
+    """
+    if count == 1:
+        return f"Permanently delete “{title}”?"
+    what = "chats" if not folders else "folders" if folders == count else "items"
+    return f"Permanently delete {count:,} {what}?"
+
+
+def no_undo(folders: int) -> str:
+    """Return the sentences below the question."""
+    stay = "The chats of a folder stay. " if folders else ""
     return (
-        f"Permanently delete “{title}”?" if count == 1 else f"Permanently delete {count:,} chats?"
+        f"{stay}You can’t undo this. "
+        "A copy stays in the daily backups until newer ones replace them."
     )

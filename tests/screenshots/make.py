@@ -26,6 +26,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
 
 from app.controllers.idle import HOLD_MS
 from app.conversation.attachments import Attachment, make_attachment
+from app.conversation.folder import Folder, FolderColor
+from app.conversation.placement import FolderId
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
@@ -484,6 +486,8 @@ def recently_deleted(stage: Stage) -> None:
         stage.rig.origin.time_s -= DAY
         stage.core.library.delete(summary.conversation_id)
     stage.rig.origin.time_s += 4 * DAY
+    travel = Folder(folder_id=FolderId(""), name="Travel", color=FolderColor.BLUE)
+    stage.core.folders.delete(stage.core.folders.create(travel).folder_id)
     stage.wait(SHORT_MS)
     stage.window.sidebar.toast.hide()
     stage.run(CommandId.RECENTLY_DELETED)

@@ -1,4 +1,6 @@
-"""Tests of the recently deleted chats: restore them, or delete them for good, also after a restart."""
+"""Tests of the recently deleted chats and folders: restore them, or delete them for good, also after
+a restart.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMessageBox
 
+from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from engine.events import Forget
@@ -106,6 +110,60 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     stage = make_stage()
     stage.settle()
     assert titles(opened(stage)) == ["One"]
+
+
+def delete_folder(stage: Stage, name: str, chat: str) -> FolderId:
+    """Make a folder with a chat in it, and delete the folder."""
+    core = stage.rig.core
+    made = core.folders.create(Folder(folder_id=FolderId(""), name=name))
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat(chat, "Yes")
+    core.organiser.move([core.library.current], made.folder_id)
+    stage.rig.origin.time_s += 1
+    core.folders.delete(made.folder_id)
+    stage.settle()
+    return made.folder_id
+
+
+def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    delete_folder(stage, "Work", "One")
+    delete_chats(stage, "Two")
+    stage = make_stage()
+    stage.settle()
+    assert stage.rows == ["TODAY", "One"]
+    sheet = opened(stage)
+    assert titles(sheet) == ["Two", "Work"]
+    spoken = sheet.list.item(1).data(Qt.ItemDataRole.AccessibleTextRole)
+    assert spoken == "Work, folder, 30 days left"
+    sheet.list.setCurrentRow(1)
+    QTest.mouseClick(sheet.restore_button, LEFT)
+    stage.settle()
+    assert titles(sheet) == ["Two"]
+    assert stage.rows == ["FOLDERS", "Work", "One"]
+    stage.run(CommandId.UNDO)
+    stage.settle()
+    assert sorted(stage.rows) == ["FOLDERS", "One", "TODAY", "Two", "Work"]
+
+
+def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    folder_id = delete_folder(stage, "Work", "One")
+    sheet = opened(stage)
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    box = sheet.findChildren(QMessageBox)[-1]
+    assert box.text() == "Permanently delete “Work”?"
+    assert box.informativeText().startswith("The chats of a folder stay.")
+    confirm(sheet, "Delete")
+    stage.settle()
+    for _ in range(3):
+        stage.run(CommandId.UNDO)
+    assert "Work" not in stage.rows
+    stage = make_stage()
+    stage.settle()
+    assert not stage.window.sidebar.deleted_button.isVisible()
+    assert stage.rig.core.folders.get(folder_id) is None
+    assert stage.rows == ["TODAY", "One"]
 
 
 def test_sheet_closes_when_nothing_is_left(stage: Stage) -> None:

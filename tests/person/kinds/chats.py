@@ -8,6 +8,8 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
 
+from app.conversation.folder import Folder
+from app.conversation.tree import DeletedConversation
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
@@ -209,6 +211,13 @@ def _open_deleted(person: Person) -> DeletedSheet | None:
     return sheet
 
 
+def _is_there(person: Person, item: DeletedConversation | Folder) -> bool:
+    """Return True if an item of the sheet is no longer deleted."""
+    if isinstance(item, Folder):
+        return person.core.folders.get(item.folder_id) is not None
+    return item.summary.conversation_id in person.listed
+
+
 def _close_deleted(person: Person) -> None:
     """Close the sheet, unless it has closed because it became empty."""
     for sheet in person.window.findChildren(DeletedSheet):
@@ -216,21 +225,23 @@ def _close_deleted(person: Person) -> None:
     person.settle()
 
 
-@kind("restore a deleted chat")
-def restore_chat(person: Person) -> bool:
+@kind("restore a deleted chat or folder")
+def restore_item(person: Person) -> bool:
     sheet = _open_deleted(person)
     if sheet is None:
         return False
     (row,) = sheet.selected
     person.click(sheet.restore_button)
-    person.wait_until(lambda: person.current == row.conversation_id)
-    assert row.conversation_id in person.listed
+    if not isinstance(row.item, Folder):
+        restored = row.item.summary.conversation_id
+        person.wait_until(lambda: person.current == restored)
+    assert _is_there(person, row.item)
     _close_deleted(person)
     return True
 
 
-@kind("delete a chat for good")
-def remove_chat(person: Person) -> bool:
+@kind("delete a chat or folder for good")
+def remove_item(person: Person) -> bool:
     sheet = _open_deleted(person)
     if sheet is None:
         return False
@@ -239,11 +250,12 @@ def remove_chat(person: Person) -> bool:
     box = sheet.findChildren(QMessageBox)[-1]
     box.buttons()[person.random.randrange(2)].click()
     person.settle()
-    left = [one.summary.conversation_id for one in person.core.library.recently_deleted]
-    if row.conversation_id not in left:
-        assert row.conversation_id not in person.core.desk
-        gone = [one for one, place in person.entrusted.items() if place == row.conversation_id]
+    is_removed = row.item not in person.core.recently_deleted.items
+    if is_removed and not isinstance(row.item, Folder):
+        removed = row.item.summary.conversation_id
+        assert removed not in person.core.desk
+        gone = [one for one, place in person.entrusted.items() if place == removed]
         for marker in gone:
             del person.entrusted[marker]
     _close_deleted(person)
-    return row.conversation_id not in left
+    return is_removed
