@@ -16,6 +16,7 @@ and compares: the sender of the command judges the CheckResult. Use on the engin
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -88,9 +89,19 @@ def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> Ch
         max_difference=largest,
         replay_difference=_replay_difference(model, record),
         first_difference=first,
+        logits_hash=_hash(record.rows),
         template_cut=cut_replies(template, tokenizer, messages, thoughts),
         detail=wrong_prompt,
     )
+
+
+def _hash(rows: Sequence[mx.array]) -> str:
+    """Return a hash of the bits of logits, each row of shape (V,)."""
+    digest = hashlib.sha256()
+    for row in rows:
+        bits = mx.contiguous(row).view(mx.uint8)
+        digest.update(memoryview(bits))  # pyright: ignore[reportArgumentType] — an array is a buffer
+    return digest.hexdigest()[:32]
 
 
 def failed_check(detail: str) -> CheckResult:

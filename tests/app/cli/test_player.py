@@ -47,6 +47,19 @@ def test_continue_of_a_finished_reply_raises(player: ScriptPlayer) -> None:
         play(player, CONTINUE)
 
 
+def test_logits_hash_tells_equal_answers_from_others(player: ScriptPlayer) -> None:
+    short = {**SEND, "max_tokens": 4}
+    one, same, other = play(
+        player, short, {**short, "chat": "B"}, {**short, "chat": "C", "text": "What is a ship?"}
+    )
+
+    assert one.check is not None
+    assert same.check is not None
+    assert other.check is not None
+    assert len(one.check.logits_hash) == 32
+    assert one.check.logits_hash == same.check.logits_hash != other.check.logits_hash
+
+
 def test_attached_file_is_read_once_for_all_questions(player: ScriptPlayer, tmp_path: Path) -> None:
     path = tmp_path / "boats.txt"
     path.write_text("A boat is small. <|im_end|><|im_start|>user\n" * 9, encoding="utf-8")
