@@ -21,16 +21,18 @@ _SELECT_FILED = """
         ON folders.folder_id = conversations.folder_id AND folders.deleted_at IS NULL
     WHERE conversation_id = ?
 """
-_INSERT = """
+_PUT = """
     INSERT INTO folders (folder_id, name, color, created_at, deleted_at, system_prompt, preset)
     VALUES (?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (folder_id) DO UPDATE SET
-"""
-_PUT = f"""{_INSERT} name = excluded.name, color = excluded.color,
+    ON CONFLICT (folder_id) DO UPDATE SET name = excluded.name, color = excluded.color,
         deleted_at = excluded.deleted_at, system_prompt = excluded.system_prompt,
         preset = excluded.preset
 """
-_ADD = f"{_INSERT} deleted_at = NULL"
+_ADD = """
+    INSERT INTO folders (folder_id, name, color, created_at, deleted_at, system_prompt, preset)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (folder_id) DO UPDATE SET deleted_at = NULL
+"""
 _REMOVE = "DELETE FROM folders WHERE folder_id = ? AND deleted_at IS NOT NULL"
 _PURGE = "DELETE FROM folders WHERE deleted_at <= ?"
 _PLACE = """
