@@ -85,16 +85,13 @@ class StagesWindow(RealWindow):
         assert self.items[-1].status is ItemStatus.COMPLETE, self.items[-1]
 
     def stream(self, text: str) -> None:
-        """Ask until a part of an answer is on show. Random weights may end one early."""
+        """Ask until an answer is being written. Random weights may end one early."""
         for number in range(50):
             self.ask(f"{text} {number}")
-            self.wait_until(lambda: self._has_begun() or self._has_ended())
-            if self._has_begun():
+            self.wait_until(lambda: bool(self.num_at_once) or self._has_ended())
+            if self.num_at_once:
                 return
         raise AssertionError("every answer ended at once")
-
-    def _has_begun(self) -> bool:
-        return bool(self.num_at_once and self.texts and self.texts[-1])
 
     def _has_ended(self) -> bool:
         return (
