@@ -38,7 +38,7 @@ class FoldersController(QObject):
         self._undo = undo
         self._origin = origin
         self._all: dict[FolderId, Folder] = {}  # deleted ones too
-        self._newer: set[FolderId] = set()  # changed since the last load began
+        self._newer: set[FolderId] = set()  # changed or removed since the last load began
         # Each deleted folder, and the function that undoes its deletion.
         self._undos: dict[FolderId, Callable[[], object]] = {}
         presets.changed.connect(self.defaults_changed)
@@ -106,7 +106,7 @@ class FoldersController(QObject):
         if folder is None or folder.deleted_at is None:
             return
         del self._all[folder_id]
-        self._newer.discard(folder_id)
+        self._newer.add(folder_id)
         self._store.run(lambda store: store.folders.remove(folder_id), None, self.failed.emit)
         self._drop_undo(folder_id)
         self.changed.emit()
@@ -162,8 +162,9 @@ class FoldersController(QObject):
         self._take(stored)
 
     def _take(self, stored: tuple[Folder, ...]) -> None:
-        """Take over the stored folders, but keep one that has changed while they were loading."""
-        kept = {one: self._all[one] for one in self._newer}
-        self._all = {folder.folder_id: folder for folder in stored} | kept
+        """Replace the folders by the stored ones, except those that changed during the load."""
+        loaded = {one.folder_id: one for one in stored if one.folder_id not in self._newer}
+        newer = {one: self._all[one] for one in self._newer if one in self._all}
+        self._all = loaded | newer
         self.changed.emit()
         self.defaults_changed.emit()

@@ -166,6 +166,15 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     assert stage.rows == ["TODAY", "One"]
 
 
+def test_folder_that_is_removed_while_the_folders_load_does_not_come_back(stage: Stage) -> None:
+    folder_id = delete_folder(stage, "Work", "One")
+    folders = stage.rig.core.folders
+    folders.load_again()
+    folders.remove(folder_id)
+    stage.settle()
+    assert folders.recently_deleted == []
+
+
 def test_sheet_closes_when_nothing_is_left(stage: Stage) -> None:
     delete_chats(stage, "One")
     sheet = opened(stage)
