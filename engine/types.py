@@ -346,8 +346,8 @@ class CheckResult:
     max_difference: float  # Difference from the naive run. It is above 0 because of rounding.
     replay_difference: float  # difference from the replay, 0 if every bit is equal
     first_difference: int | None  # index of the first output token that differs, or None
-    # Hash of all bits of the engine's logits, 32 hexadecimal digits. Two runs on one machine, or one
-    # run on several machines, can be compared with it. "" if the check failed.
+    # Hash of the engine's logits, 32 hexadecimal digits. Runs with equal bits have equal hashes. "" if
+    # the check could not be carried out.
     logits_hash: str = ""
     # The replies of which the chat template shows only a part, as a sentence; "" if there are none.
     # The tokens after the missing part are fed again.

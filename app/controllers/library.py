@@ -113,8 +113,8 @@ class LibraryController(QObject):
 
     @property
     def recently_deleted(self) -> list[DeletedConversation]:
-        """The deleted conversations that can be restored, the newest deletion first."""
-        return sorted(self._deleted.values(), key=lambda one: -one.deleted_at)
+        """The deleted conversations that can be restored, in any order."""
+        return list(self._deleted.values())
 
     @property
     def unseen(self) -> frozenset[ConversationId]:

@@ -18,7 +18,7 @@ class Placement:
 
     pinned: bool = False
     archived: bool = False  # True: the conversation is in the list of archived ones only
-    # None for no folder. A folder that was deleted for good leaves its id behind.
+    # The conversation is in no folder if this is None, or the id of a folder that is deleted.
     folder_id: FolderId | None = None
 
 

@@ -16,7 +16,7 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
     draft_attachments   array, the files of the draft: as `attachments` below
     pinned, archived    true or false: the place of the conversation in the list
     folder              null, or object: folder_id, name, color, created_at, system_prompt, and preset
-                        (the name of one). An import adds the folder if there is none with its id
+                        (its name). An import adds a missing folder, and restores a deleted one
     messages            array, each parent before its children, versions of a message oldest first:
         node_id, parent     strings; parent is null for a first message
         role                "user" or "assistant"; the roles alternate

@@ -348,8 +348,7 @@ class ConversationStore:
         Raises:
             ConversationMissingError: the conversation was removed for good, or never stored.
         """
-        conv = self.load(conversation_id)
-        return self.folders.filed(conv)
+        return self.folders.filed(self.load(conversation_id))
 
     def _insert(self, conv: Conversation) -> None:
         self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
