@@ -33,6 +33,7 @@ from engine.hosts.group import Limits
 from engine.hosts.hostfile import Host, local_stages
 from engine.hosts.process import stage_command
 from engine.types import Problem, StagePhase
+from tests.fakes.short_stage import raised_at
 from tests.fakes.staged import LONG, LONG_TEXT, StagedRig
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -142,7 +143,10 @@ class FaultRun:
         harmed_at = time.monotonic()
         self._harm(trial, stages)
         problem = self.rig.wait(ModelFailed, timeout_s=60).problem
-        seconds = time.monotonic() - harmed_at
+        ended_at = time.monotonic()
+        if trial.fault is Fault.MEMORY:
+            # Until then the stage joined the others, or waited for its pass.
+            harmed_at = float(raised_at(self._shortage).read_text(encoding="utf-8"))
         _, left = psutil.wait_procs(stages, timeout=LEFT_S)
         self._shortage.unlink(missing_ok=True)
         loaded = self.rig.load(self._model)
@@ -150,7 +154,7 @@ class FaultRun:
         return Outcome(
             trial=trial,
             problem=problem,
-            seconds=seconds,
+            seconds=ended_at - harmed_at,
             num_left=len(left),
             is_right=self._answer(f"again {number}") == self._right,
         )

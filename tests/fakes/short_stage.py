@@ -3,13 +3,15 @@
     python -m tests.fakes.short_stage FILE stage
 
 The stage raises MLX's error for a failed allocation while its weights are read, if FILE contains
-"loading", or in its next pass, if FILE contains "pass". A real lack of memory ends the process on
+"loading", or in its next pass, if FILE contains "pass". It then writes the time of the error to the
+file that raised_at() names. A real lack of memory ends the process on
 Linux, because MLX's CPU allocator does not check for it.
 """
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,11 +34,17 @@ def _prepare_and_plant(config: EngineConfig) -> None:
     patch.object(Follower, "_run_pass", _failing(run_pass, "pass")).start()
 
 
+def raised_at(file: Path) -> Path:
+    """Return the path of the file with the time of the error, as time.monotonic() gives it."""
+    return file.with_suffix(".at")
+
+
 def _failing(function: Callable[..., Any], moment: str) -> Callable[..., Any]:
     file = Path(sys.argv[1])
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if file.exists() and file.read_text(encoding="utf-8") == moment:
+            raised_at(file).write_text(str(time.monotonic()), encoding="utf-8")
             raise RuntimeError("[malloc] Unable to allocate 1073741824 bytes.")
         return function(*args, **kwargs)
 
