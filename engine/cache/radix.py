@@ -67,6 +67,7 @@ class RadixNode(Generic[S, P]):
     """A node: tokens [start, end) of a path, shared by all conversations that contain the path."""
 
     __slots__ = (
+        "__weakref__",
         "checked",
         "children",
         "is_removed",

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from pathlib import Path
+from weakref import ref
 
 import pytest
 
@@ -13,6 +15,9 @@ from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import RecordKind, read_header
 from engine.events import (
     ClearDisk,
+    Command,
+    Evict,
+    EvictWhat,
     Forget,
     ReadAhead,
     ReportStatistics,
@@ -380,6 +385,26 @@ def test_a_state_that_saves_more_than_its_size_does_not_wait(
     ask(client, user(LONG * 4))
     client.run_until_idle()
     assert _points(tmp_path) == 1
+    _close(client)
+
+
+@pytest.mark.parametrize(
+    "removal", [Forget(ConversationId("A")), Evict(EvictWhat.ALL)], ids=["forget", "evict"]
+)
+def test_states_that_wait_are_freed_when_they_leave_memory(
+    open_tiny: OpenTiny, tmp_path: Path, removal: Command
+) -> None:
+    client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
+    _turns(client, 2)
+    client.run_until_idle()
+    nodes = [ref(node) for node in cache_of(client).holdings().tree.nodes()]
+    assert nodes
+
+    client.send(removal)
+    client.run_until_idle()
+
+    gc.collect()
+    assert [node() for node in nodes if node() is not None] == []
     _close(client)
 
 

@@ -4,12 +4,15 @@ Each turn leaves new states, and a state of a recurrent model is as large as the
 thousand tokens. So the points of a conversation wait until it has rested. They are written earlier if
 they are evicted, or at closing. The newest point of a branch does not wait if it saves as many bytes
 of K/V as its state has.
+
+The queue refers to nodes weakly, so that a node that is evicted or forgotten frees its memory at once.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from engine.cache.disk.index import Index
 from engine.cache.holdings import Holdings
@@ -53,10 +56,10 @@ class PointQueue:
         self._rest_s = rest_s
         self._clock = clock
         # The last node of each branch, with its newest point if this does not wait.
-        self._ends: dict[KvNode, KvNode | None] = {}
+        self._ends = WeakKeyDictionary[KvNode, ReferenceType[KvNode] | None]()
         self._last_turn: dict[str, float] = {}  # Unix time by conversation
         # Times from which the points may be written. The most valuable point is the last one.
-        self._due: dict[KvNode, float] = {}
+        self._due = WeakKeyDictionary[KvNode, float]()
         self._next_due = math.inf  # no point may be written before
         self._seen = -1  # number of publications when the points were chosen
 
@@ -69,7 +72,7 @@ class PointQueue:
         """Return the points that may be written now, the most valuable one first."""
         self._refresh()
         now = self._clock()
-        found = [node for node, due in reversed(self._due.items()) if due <= now]
+        found = [node for node, due in reversed(list(self._due.items())) if due <= now]
         if not found:
             self._next_due = min(self._due.values(), default=math.inf)
         return found
@@ -105,25 +108,27 @@ class PointQueue:
         for end in ends:
             if end not in self._ends:
                 self._last_turn |= dict.fromkeys(end.users, now)
-        self._ends = {
-            end: self._ends[end] if end in self._ends else self._urgent(end) for end in ends
-        }
+        self._ends = WeakKeyDictionary(
+            {end: self._ends[end] if end in self._ends else self._urgent(end) for end in ends}
+        )
         latest: dict[str, int] = {}
         for end in ends:
             for user in end.users:
                 latest[user] = max(latest.get(user, 0), end.last_used)
+        self._last_turn = {user: self._last_turn.get(user, now) for user in latest}
         due: dict[KvNode, float] = {}
         for end, urgent in self._ends.items():
-            turns = [self._last_turn.get(user, now) for user in end.users]
+            turns = [self._last_turn[user] for user in end.users]
             rested = min(turns, default=now) + self._rest_s
             is_latest = any(latest[user] == end.last_used for user in end.users)
             num_points = _NUM_POINTS if is_latest else _NUM_OTHER_POINTS
             for node in _last_points(holdings, end, num_points):
-                due[node] = min(due.get(node, math.inf), now if node is urgent else rested)
-        self._due = {node: due[node] for node in sorted(due, key=_rank)}
+                is_urgent = urgent is not None and urgent() is node
+                due[node] = min(due.get(node, math.inf), now if is_urgent else rested)
+        self._due = WeakKeyDictionary({node: due[node] for node in sorted(due, key=_rank)})
         self._next_due = min(due.values(), default=math.inf)
 
-    def _urgent(self, end: KvNode) -> KvNode | None:
+    def _urgent(self, end: KvNode) -> ReferenceType[KvNode] | None:
         """Return the newest point of a branch, if it saves as many bytes of K/V as its state has."""
         points = _last_points(self._cache.holdings(), end, num_points=1)
         newest = next((node for node in points if _kind(node) is not PointKind.PROMPT), None)
@@ -132,7 +137,7 @@ class PointQueue:
         place = self._index.covered(path_run(newest))
         num_new = newest.end - (place.num_tokens if place else 0)
         saves = num_new * self._layout.kv_bytes_per_token
-        return newest if saves >= self._layout.snapshot_bytes else None
+        return ref(newest) if saves >= self._layout.snapshot_bytes else None
 
 
 def _last_points(holdings: Holdings, end: KvNode, num_points: int) -> Iterator[KvNode]:
