@@ -46,6 +46,8 @@ class Person(RealWindow):
         self.cards = cards
         # key: marker of a message; value: chat in which it was sent
         self.entrusted: dict[str, ConversationId] = {}
+        self.export_dir = data_dir / "exported"
+        self.export_dir.mkdir()
         self._numbers = count(1)
 
     # Methods that start and close the app.

@@ -11,8 +11,12 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
 from app.conversation.folder import Folder
 from app.conversation.tree import DeletedConversation
 from app.viewmodels.conversations import ConversationRow, ConversationsModel
+from app.viewmodels.search import FoundRow
+from app.viewmodels.search_filters import NO_FILTERS, InArchive
+from app.viewmodels.switcher import EntryKind, Found
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
+from app.widgets.menu import Menu
 from engine.types import Role
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
@@ -74,6 +78,58 @@ def search_chats(person: Person) -> bool:
     person.press(Qt.Key.Key_Escape)
     assert sidebar.list.isVisible()
     return True
+
+
+@kind("search with a filter")
+def search_with_filter(person: Person) -> bool:
+    """Choose an entry of the menu of filters during a search, and end the search."""
+    person.press(Qt.Key.Key_F, CTRL | Qt.KeyboardModifier.ShiftModifier)
+    search, filters = person.window.sidebar.search, person.window.sidebar.filters
+    QTest.keyClicks(search.edit, person.random.choice(("the", "you", "fox")))
+    person.click(search.filter_button)
+    menus = [menu for menu in filters.findChildren(Menu) if menu.title()]
+    person.random.choice(person.random.choice(menus).actions()).trigger()
+    for menu in filters.findChildren(Menu):
+        menu.close()
+    person.settle()
+    person.settle()  # the letters that were typed during the first search
+    chosen = person.core.search.filters
+    assert filters.isVisible() is (chosen != NO_FILTERS)
+    results = person.window.sidebar.results
+    for at in range(results.count()):
+        row = results.item(at).data(Qt.ItemDataRole.UserRole)
+        assert isinstance(row, FoundRow)
+        place = person.core.library.summary(row.conversation_id).placement
+        assert place.archived or chosen.archive is not InArchive.ONLY
+        assert not place.archived or chosen.archive is not InArchive.WITHOUT
+        assert chosen.folder_id in (None, place.folder_id)
+    QTest.keyClick(search.edit, Qt.Key.Key_Escape)
+    person.settle()
+    assert not filters.isVisible()
+    assert person.window.sidebar.list.isVisible()
+    return chosen != NO_FILTERS
+
+
+@kind("go to a chat by letters")
+def go_to(person: Person) -> bool:
+    """Type letters of a title into Go To. If a chat is among the first results, open it."""
+    titles = {one.title[:6].strip() for one in person.core.library.all_summaries}
+    typeable = sorted(title for title in titles if title.isascii() and title.isprintable())
+    person.press(Qt.Key.Key_K, CTRL)
+    popup = person.window.switching.popup
+    assert popup.isVisible()
+    QTest.keyClicks(popup.field, person.random.choice(("", *typeable)))
+    for _ in range(person.random.randrange(3)):
+        QTest.keyClick(popup.field, Qt.Key.Key_Down)
+    item = popup.list.currentItem()
+    before, found = person.current, item and item.data(Qt.ItemDataRole.UserRole)
+    opens = isinstance(found, Found) and found.entry.kind is EntryKind.CHAT
+    QTest.keyClick(popup.field, Qt.Key.Key_Return if opens else Qt.Key.Key_Escape)
+    assert not popup.isVisible()
+    if isinstance(found, Found) and opens:
+        person.wait_until(lambda: person.current == found.entry.key)
+    person.settle()
+    return person.current != before
 
 
 @kind("open a chat with the keys")

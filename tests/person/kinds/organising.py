@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtTest import QTest
@@ -183,6 +185,26 @@ def rename_folder(person: Person) -> bool:
     assert folder is not None
     assert folder.name == name
     return True
+
+
+@kind("change a folder")
+def change_folder(person: Person) -> bool:
+    """Change the colour and the system prompt of a folder, or cancel the sheet."""
+    if not person.core.folders.folders:
+        return False
+    before = person.random.choice(person.core.folders.folders)
+    person.window.sidebar.ask_for_folder(before, [])
+    sheet = person.window.findChildren(FolderSheet)[-1]
+    swatch = person.random.choice(sheet.colors)
+    swatch.click()
+    prompt = person.random.choice(("", "Be brief.", "Be kind."))
+    sheet.prompt.setPlainText(prompt)
+    saves = person.random.random() < 0.8
+    (sheet.save_button if saves else sheet.cancel_button).click()
+    person.settle()
+    wanted = replace(before, color=swatch.color, system_prompt=prompt) if saves else before
+    assert person.core.folders.get(before.folder_id) == wanted
+    return wanted != before
 
 
 @kind("delete a folder")
