@@ -453,12 +453,16 @@ class LibraryController(QObject):
         self._sorted = None
 
     def _list(self, conversation: Conversation) -> None:
-        """Update the summary of a conversation. A new message ends the archiving."""
+        """Update the summary of a conversation. A new message takes the one on show out of the archive.
+
+        A queued message may be sent after its conversation was archived and left.
+        """
         conversation_id = conversation.conversation_id
         known = self._summaries.get(conversation_id)
         before = NO_PLACE if known is None else known.placement
         place = self._new_places.pop(conversation_id, before)
-        if known is not None and conversation.updated_at > known.updated_at:
+        is_continued = known is not None and conversation.updated_at > known.updated_at
+        if is_continued and conversation_id == self.current:
             place = replace(place, archived=False)
         self._put(summary_of(conversation, place))
         if place != before:

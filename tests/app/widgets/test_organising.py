@@ -105,6 +105,20 @@ def test_new_message_takes_a_chat_out_of_the_archive(stage: Stage) -> None:
     assert not any(one.placement.archived for one in stored)
 
 
+def test_queued_message_leaves_its_chat_in_the_archive(stage: Stage) -> None:
+    make_chats(stage, "One", "Two")
+    archived = stage.current
+    stage.send("more")
+    stage.send("queued before the chat is archived")
+    stage.run(CommandId.ARCHIVE)
+    stage.rig.origin.time_s += 1.0
+    stage.answer("Yes.")
+    assert stage.rig.core.turns.live_in(archived) is not None
+    assert [one.conversation_id for one in stage.rig.library.archived] == [archived]
+    stage.answer("Yes.")
+    assert stage.rows == ["TODAY", "One"]
+
+
 def test_archived_chat_that_is_renamed_stays_archived(stage: Stage) -> None:
     make_chats(stage, "One", "Two")
     archived = stage.current
