@@ -280,6 +280,8 @@ def _set_up(database: Database) -> None:
     # commit half written.
     database.run("PRAGMA synchronous = NORMAL")
     database.run("PRAGMA foreign_keys = ON")
+    # Overwrite deleted rows with zeros: text that was deleted for good must not stay in the file.
+    database.rows("PRAGMA secure_delete = ON")
 
 
 def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:

@@ -179,6 +179,19 @@ def test_purge_removes_a_deleted_conversation_after_thirty_days(
     assert database.rows("SELECT * FROM shown_versions") == []
 
 
+def test_text_that_is_deleted_for_good_is_not_in_the_file(path: Path) -> None:
+    person = ConversationWriter()
+    person.send("The secret question", "The secret answer. " * 500)
+    name = person.conv.conversation_id
+    with closing(open_database(path).database) as database:
+        store = ConversationStore(database)
+        store.create(person.conv)
+        store.delete(name, now=0.0)
+        store.remove(name)
+        assert database.rows("PRAGMA secure_delete") == [(1,)]
+    assert b"secret answer" not in path.read_bytes()
+
+
 def test_purge_removes_a_deleted_message_and_all_below_after_thirty_days(
     store: ConversationStore, database: Database
 ) -> None:
