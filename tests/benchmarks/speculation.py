@@ -1,7 +1,7 @@
 """Speed of replies with speculative decoding, divided by the speed without.
 
     python -m tests.benchmarks.speculation [--model DIR] [--kinds KIND ...] [--prompts 8]
-        [--tokens 120] [--temperatures 0 0.7] [--rows 1]
+        [--tokens 120] [--temperatures 0 0.7] [--rows 1] [--edited] [--mt-bench FILE]
 
 Prints the duration of a pass by its number of tokens, and then one line per kind of prompt and
 temperature:
@@ -11,11 +11,12 @@ speed      tokens per second with automatic speculation, divided by the tokens p
 median     the median of this ratio over the prompts, which other programs disturb less
 pass       tokens per pass
 accepted   share of the drafts that the model confirmed
-edited     the same as `speed` for the prompt with a word added at its end, after the reply to the
-           original prompt. The earlier reply gives drafts
+edited     with --edited, the same as `speed` for the prompt with a word added at its end, after the
+           reply to the original prompt. The earlier reply gives drafts
 others     replies with other tokens than without speculation
 
---rows N answers N prompts at the same time. Without --model the model is a tiny random Qwen3.5. For
+--rows N answers N prompts at the same time. --mt-bench FILE adds the two-turn questions of MT-Bench
+(question.jsonl of https://github.com/lm-sys/FastChat, Apache-2.0) as the kind "mt-bench". Without --model the model is a tiny random Qwen3.5. For
 a real model on Linux set LD_PRELOAD=libopenblas.so.0.
 """
 
@@ -24,9 +25,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from itertools import chain, product
 from pathlib import Path
 from statistics import median
 
@@ -37,9 +39,9 @@ from engine.cache.trees import evaluate
 from engine.config import EngineConfig
 from engine.events import RequestFinished, Submit
 from engine.speculation.pace import MAX_PASS_LEN
-from engine.types import ConversationId, Request, RequestId, SamplingParams
-from tests.benchmarks.speculation_prompts import prompts
-from tests.fakes.asking import user
+from engine.types import ConversationId, Message, Request, RequestId, SamplingParams
+from tests.benchmarks.speculation_prompts import Prompt, mt_bench, prompts
+from tests.fakes.asking import reply_of, user
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -57,23 +59,25 @@ class Bench:
     def ask(
         self,
         name: str,
-        texts: Sequence[str],
+        chats: Sequence[Sequence[Message]],
         temperature: float,
         num_tokens: int,
         drafts: int | None,
     ) -> list[RequestFinished]:
-        """Answer prompts at the same time, each in a conversation of its own.
+        """Answer the last messages of some conversations at the same time.
 
         A second call with the same name asks the same conversations. `drafts` is
         Request.max_drafts.
         """
-        for row, text in enumerate(texts):
+        for row, messages in enumerate(chats):
             request = Request(
                 request_id=RequestId(f"r{row}"),
                 conversation_id=ConversationId(f"{name} {row}"),
-                messages=(user(text),),
-                new_messages=frozenset({0}),
-                sampling=SamplingParams(temperature=temperature, top_p=0.95, seed=len(text)),
+                messages=tuple(messages),
+                new_messages=frozenset({len(messages) - 1}),
+                sampling=SamplingParams(
+                    temperature=temperature, top_p=0.95, seed=len(messages[-1].content)
+                ),
                 max_tokens=num_tokens,
                 max_drafts=drafts,
             )
@@ -129,52 +133,92 @@ def seconds_of(replies: Iterable[RequestFinished]) -> float:
 
 
 def compare(
-    bench: Bench, texts: Sequence[str], num_rows: int, temperature: float, num_tokens: int
+    bench: Bench,
+    prompts: Sequence[Prompt],
+    num_rows: int,
+    temperature: float,
+    num_tokens: int,
+    *,
+    edits: bool,
 ) -> Totals:
+    """Answer prompts with and without speculation, `num_rows` at the same time.
+
+    If `edits`, also answer each prompt again with a word added to its last turn.
+    """
     totals = Totals({(a, b): 0.0 for a in (False, True) for b in (False, True)}, [])
-    for number, start in enumerate(range(0, len(texts), num_rows)):
-        batch = texts[start : start + num_rows]
-        runs: dict[bool, list[RequestFinished]] = {}
+    for number, start in enumerate(range(0, len(prompts), num_rows)):
+        batch = prompts[start : start + num_rows]
+        runs: dict[bool, list[list[RequestFinished]]] = {}
         for speculates in (False, True) if number % 2 else (True, False):
-            drafts, name = (
-                (None if speculates else 0),
-                f"{texts[0]} {temperature} {number} {speculates}",
+            name = f"{prompts[0]} {temperature} {number} {speculates}"
+            ask = partial(
+                bench.ask,
+                name,
+                temperature=temperature,
+                num_tokens=num_tokens,
+                drafts=None if speculates else 0,
             )
-            runs[speculates] = bench.ask(name, batch, temperature, num_tokens, drafts)
-            edited = [text + " Please." for text in batch]
-            again = bench.ask(name, edited, temperature, num_tokens, drafts)
-            totals.seconds[speculates, False] += seconds_of(runs[speculates])
-            totals.seconds[speculates, True] += seconds_of(again)
-        totals.ratios.append(seconds_of(runs[False]) / seconds_of(runs[True]))
-        for plain, fast in zip(runs[False], runs[True], strict=True):
-            totals.add(plain, fast)
+            chats: list[list[Message]] = [[] for _ in batch]
+            runs[speculates] = [answer(ask, chats, turns) for turns in zip(*batch, strict=True)]
+            totals.seconds[speculates, False] += sum(map(seconds_of, runs[speculates]))
+            if edits:
+                edited = [[*chat[:-2], user(f"{chat[-2].content} Please.")] for chat in chats]
+                totals.seconds[speculates, True] += seconds_of(ask(edited))
+        plain, fast = (sum(map(seconds_of, runs[speculates])) for speculates in (False, True))
+        totals.ratios.append(plain / fast)
+        for one, other in zip(chain(*runs[False]), chain(*runs[True]), strict=True):
+            totals.add(one, other)
     return totals
+
+
+def answer(
+    ask: Callable[[list[list[Message]]], list[RequestFinished]],
+    chats: list[list[Message]],
+    turns: Sequence[str],
+) -> list[RequestFinished]:
+    """Add a user's turn to each conversation, and the replies. Return the replies."""
+    for chat, text in zip(chats, turns, strict=True):
+        chat.append(user(text))
+    replies = ask(chats)
+    for chat, reply in zip(chats, replies, strict=True):
+        chat.append(reply_of(reply))
+    return replies
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path)
-    parser.add_argument("--kinds", nargs="*", choices=list(prompts()), default=list(prompts()))
+    parser.add_argument("--kinds", nargs="*", choices=[*prompts(), "mt-bench"])
     parser.add_argument("--prompts", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=120)
     parser.add_argument("--temperatures", type=float, nargs="*", default=[0.0, 0.7])
     parser.add_argument("--rows", type=int, default=1)
+    parser.add_argument("--edited", action="store_true")
+    parser.add_argument("--mt-bench", type=Path)
     args = parser.parse_args()
+    known: dict[str, list[Prompt]] = {
+        kind: [(text,) for text in texts] for kind, texts in prompts().items()
+    }
+    if args.mt_bench:
+        known["mt-bench"] = mt_bench(args.mt_bench)
     with tempfile.TemporaryDirectory() as folder:
         model = args.model or build_tiny("qwen3_5", Path(folder) / "tiny", Template.KEEPING)
         bench = Bench(model)
         durations = bench.pass_durations()
         print("ms a pass:", "  ".join(f"{n + 1}: {ms:.1f}" for n, ms in enumerate(durations)))
-        for kind, temperature in product(args.kinds, args.temperatures):
-            texts = prompts()[kind][: args.prompts]
-            totals = compare(bench, texts, args.rows, temperature, args.tokens)
+        kinds: list[str] = args.kinds or list(known)
+        temperatures: list[float] = args.temperatures
+        for kind, temperature in product(kinds, temperatures):
+            chosen = known[kind][: args.prompts]
+            totals = compare(bench, chosen, args.rows, temperature, args.tokens, edits=args.edited)
+            edited = f"  edited {totals.speed(is_edited=True):5.2f}" if args.edited else ""
             print(
-                f"{kind:24} T {temperature:3}  {len(texts):3} prompts"
+                f"{kind:24} T {temperature:3}  {len(chosen):3} prompts"
                 f"  speed {totals.speed(is_edited=False):5.2f}"
                 f"  median {median(totals.ratios):5.2f}"
                 f"  pass {totals.tokens / totals.passes:5.2f}"
                 f"  accepted {totals.accepted / max(1, totals.drafted):5.2f}"
-                f"  edited {totals.speed(is_edited=True):5.2f}  others {totals.others}",
+                f"{edited}  others {totals.others}",
                 flush=True,
             )
 

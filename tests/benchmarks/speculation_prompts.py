@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
+from pathlib import Path
+from typing import TypeAlias
+
+# The user's turns of a conversation.
+Prompt: TypeAlias = tuple[str, ...]
 
 _TEXTS = (
     (
@@ -59,18 +65,32 @@ _REPLACEMENTS = (
     "word 'and' by '&'",
     "word 'the' by 'THE'",
     "commas by semicolons",
+    "word 'in' by 'inside'",
+    "full stop by an exclamation mark",
+    "word 'a' by 'one'",
+    "digit or number word by 'many'",
 )
 _CHANGES = (
     "Add a docstring to each function.",
     "Rename one variable to `result`.",
     "Add a check for an empty input.",
     "Add type annotations.",
+    "Add a comment above the first line.",
+    "Rename the first function or class to `Main`.",
+    "Remove one line that is not needed, or none.",
+    "Print a message at the start of the first function.",
+    "Add an example of its use at the end.",
+    "Make the first name shorter.",
 )
 _FACTS = (
     "Which numbers does the text mention? Quote each sentence that contains one.",
     "Quote the first and the last sentence.",
     "Who or what is the text about? Quote the sentences that say so.",
     "Copy the second sentence, and then the third.",
+    "Which places does the text name? Quote the sentences.",
+    "Quote the longest sentence.",
+    "When does something happen in the text? Quote the sentences that say it.",
+    "Quote two sentences that a newspaper would print first.",
 )
 _QUESTIONS = (
     "Explain how a rainbow forms.",
@@ -95,6 +115,36 @@ _SMALL_TALK = (
     "I just moved to a new city and know nobody.",
     "What's a good name for a boat?",
     "It has rained for a week here.",
+    "I finally finished my book!",
+    "My plants keep dying. Why?",
+    "Should I get a dog or a cat?",
+    "I'm bored. What can I do?",
+    "Tea or coffee in the evening?",
+    "I ran five kilometres today.",
+    "My neighbour plays the drums at night.",
+    "What would you do with a free day?",
+    "I forgot my sister's birthday.",
+    "Is it too late to learn the piano at forty?",
+    "I think I'm catching a cold.",
+    "Good morning! Any plans?",
+    "What is your favourite season?",
+    "I burned the rice again.",
+    "We are going to Portugal in May.",
+    "My phone is always empty by noon.",
+    "I had the strangest dream.",
+    "Can you cheer me up?",
+    "I love old trains.",
+    "What do you think about Mondays?",
+    "My son starts school tomorrow.",
+    "I want to paint the kitchen. Which colour?",
+    "I miss the snow.",
+    "Nothing works today.",
+    "Which film should we watch tonight?",
+    "I found a hedgehog in the garden.",
+    "I'm thinking of cutting my hair short.",
+    "How do people make friends at thirty?",
+    "It's my first day without sugar.",
+    "Say something nice about Tuesday.",
 )
 
 
@@ -114,3 +164,12 @@ def prompts() -> dict[str, list[str]]:
         "questions": list(_QUESTIONS),
         "small talk": list(_SMALL_TALK),
     }
+
+
+def mt_bench(path: Path) -> list[Prompt]:
+    """Return the questions of MT-Bench, in an order that mixes their categories."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    by_category: dict[str, list[Prompt]] = {}
+    for question in map(json.loads, lines):
+        by_category.setdefault(question["category"], []).append(tuple(question["turns"]))
+    return [question for group in zip(*by_category.values(), strict=True) for question in group]
