@@ -198,9 +198,8 @@ class LibraryController(QObject):
                 summary = self._summaries[conversation_id]
                 self._put(replace(summary, placement=placement))
             elif conversation_id in self._deleted:
-                one = self._deleted[conversation_id]
-                summary = replace(one.summary, placement=placement)
-                self._deleted[conversation_id] = replace(one, summary=summary)
+                summary = self._deleted[conversation_id].summary
+                self._put_deleted(replace(summary, placement=placement))
         self._store.run(lambda store: store.folders.place(placements), None, self.failed.emit)
         self.list_changed.emit()
 
@@ -443,14 +442,24 @@ class LibraryController(QObject):
         self.failed.emit(problem)
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
-        if conversation_id not in self._deleted:
-            self._list(self._desk.get(conversation_id))
+        conversation = self._desk.get(conversation_id)
+        if conversation_id in self._deleted:
+            # The draft, which can give a title, is saved after its conversation was deleted.
+            place = self._deleted[conversation_id].summary.placement
+            self._put_deleted(summary_of(conversation, place))
+            self.recently_deleted_changed.emit()
+        else:
+            self._list(conversation)
             self._remember_current()
             self.list_changed.emit()
 
     def _put(self, summary: ConversationSummary) -> None:
         self._summaries[summary.conversation_id] = summary
         self._sorted = None
+
+    def _put_deleted(self, summary: ConversationSummary) -> None:
+        one = self._deleted[summary.conversation_id]
+        self._deleted[summary.conversation_id] = replace(one, summary=summary)
 
     def _list(self, conversation: Conversation) -> None:
         """Update the summary of a conversation. A new message takes the one on show out of the archive.

@@ -213,6 +213,20 @@ def test_deleted_chat_is_restored_to_its_place(stage: Stage) -> None:
     assert stage.rows == ["PINNED", "One", "TODAY", "Two"]
 
 
+def test_restored_chat_is_named_after_the_draft_typed_before_its_deletion(stage: Stage) -> None:
+    stage.type("A long")
+    stage.pane.flush()
+    stage.settle()
+    assert stage.rows == ["TODAY", "A long"]
+    stage.type(" draft")
+    stage.run(CommandId.DELETE)
+    (deleted,) = stage.rig.library.recently_deleted
+    assert deleted.summary.title == "A long draft"
+    stage.run(CommandId.UNDO)
+    assert stage.rows == ["TODAY", "A long draft"]
+    assert stage.edit.toPlainText() == "A long draft"
+
+
 def test_menu_of_several_acts_on_all_of_them(stage: Stage) -> None:
     make_chats(stage, "One", "Two", "Three")
     click(stage, "Two", CTRL)
