@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.imports import ImportResult
 from app.widgets.commands import CommandId
+from tests.person.kinds.organising import MAX_CHATS
 from tests.person.kinds.registry import kind
 from tests.person.person import Person
 
 _NUM_FILES = 5
 _ENDINGS = (".json", ".md", ".html", ".txt")
-_MAX_CHATS = 20  # an import can restore deleted chats
 
 
 @kind("export chats")
@@ -36,7 +36,7 @@ def import_chats(person: Person) -> bool:
     """Import a file of an earlier export. No chat may be lost, listed twice or unreadable."""
     paths = sorted(person.export_dir.glob("*.json"))
     before = person.listed
-    if not paths or len(before) > _MAX_CHATS or not person.try_to_run(CommandId.IMPORT):
+    if not paths or len(before) > MAX_CHATS or not person.try_to_run(CommandId.IMPORT):
         return False
     spy = QSignalSpy(person.core.imports.ended)
     dialog = person.window.findChildren(QFileDialog)[-1]

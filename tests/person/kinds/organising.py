@@ -18,6 +18,7 @@ from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, SHIFT, Person
 
 MAX_FOLDERS = 4
+MAX_CHATS = 60
 
 
 def _model(person: Person) -> ConversationsModel:
@@ -95,6 +96,16 @@ def select_several(person: Person) -> bool:
     else:
         person.settle()
     return selected > 1
+
+
+@kind("delete several chats")
+def delete_several(person: Person) -> bool:
+    chosen = person.window.sidebar.chosen_chats
+    if len(chosen) < 2 or len(person.listed) - len(chosen) < 4:
+        return False
+    person.run(CommandId.DELETE)
+    assert not set(chosen) & set(person.listed)
+    return True
 
 
 @kind("leave a selection")
@@ -225,7 +236,10 @@ def delete_folder(person: Person) -> bool:
 @kind("duplicate a chat")
 def duplicate(person: Person) -> bool:
     chosen = person.window.sidebar.chosen_chats
-    if len(person.listed) > 20 or not person.window.commands[CommandId.DUPLICATE].isEnabled():
+    if (
+        len(person.listed) > MAX_CHATS
+        or not person.window.commands[CommandId.DUPLICATE].isEnabled()
+    ):
         return False
     before = set(person.listed)
     person.run(CommandId.DUPLICATE)
