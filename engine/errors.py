@@ -95,7 +95,7 @@ class UntrustedCodeError(UserFixableError):
 class TemplateError(UserFixableError):
     """The model's chat template raised an error, or cannot be used safely."""
 
-    title = "The model’s chat template refused this conversation."
+    title = "The model’s chat template refused this chat."
     advice = "Edit the message or the system prompt, or choose another model."
 
 
@@ -116,15 +116,15 @@ class TokenizerError(UserFixableError):
 class CannotContinueError(UserFixableError):
     """The model cannot continue an unfinished reply."""
 
-    title = "This answer can’t go on."
+    title = "This answer can’t be continued."
     advice = "Regenerate it instead."
 
 
 class ContextFullError(UserFixableError):
     """The prompt does not fit the model's context."""
 
-    title = "This conversation no longer fits the model."
-    advice = "Edit an earlier message, or go on in a new chat."
+    title = "This chat is too long for the model."
+    advice = "Edit an earlier message, or continue in a new chat."
 
 
 class TextTooLongError(ContextFullError):
@@ -137,7 +137,7 @@ class TextTooLongError(ContextFullError):
 class MemoryFullError(UserFixableError):
     """The prompt needs more memory than the model's weights leave free."""
 
-    title = "There is not enough memory to read this conversation."
+    title = "There is not enough memory to read this chat."
     advice = "Edit an earlier message, or choose a smaller model."
 
 
@@ -207,7 +207,7 @@ class NoModelError(TryAgainError):
 class CancelledWaitingError(TryAgainError):
     """A request was cancelled before it started."""
 
-    title = "This answer was cancelled before it began."
+    title = "This answer was canceled before it began."
     advice = "Send the message again."
 
 

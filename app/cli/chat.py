@@ -38,7 +38,7 @@ from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("message", nargs="?", help="ask this and end; without it, a conversation")
+    parser.add_argument("message", nargs="?", help="ask this and end; without it, a chat begins")
     parser.add_argument("--system", default="", help="the system prompt")
     parser.add_argument(
         "--attach", action="append", default=[], metavar="FILE", help="let the model read this file"

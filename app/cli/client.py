@@ -129,7 +129,7 @@ class EngineRuns:
 
 def add_engine_options(parser: ArgumentParser) -> None:
     """Add the command-line options from which engine_config() makes an EngineConfig."""
-    parser.add_argument("--cache-bytes", type=int, help="bytes for cached conversations")
+    parser.add_argument("--cache-bytes", type=int, help="bytes for cached chats")
     add_kv_bits(parser)
     parser.add_argument(
         "--reference-blas", action="store_true", help="without OpenBLAS: slow, sums in one order"

@@ -42,7 +42,7 @@ def add_import_arguments(parser: ArgumentParser) -> None:
 
 def add_export_arguments(parser: ArgumentParser) -> None:
     chosen = parser.add_mutually_exclusive_group(required=True)
-    chosen.add_argument("--all", action="store_true", help="export every conversation")
+    chosen.add_argument("--all", action="store_true", help="export every chat")
     chosen.add_argument(
         "--chat", action="append", metavar="NAME", help="its title; may be given several times"
     )

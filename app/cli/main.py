@@ -86,11 +86,11 @@ def _parser() -> argparse.ArgumentParser:
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
     help_text = "list, search and download models"
     models.add_arguments(commands.add_parser("models", parents=common, help=help_text), common)
-    help_text = "import conversations from files of Rejoinder or another app"
+    help_text = "import chats from files of Rejoinder or another app"
     exchange.add_import_arguments(commands.add_parser("import", parents=common, help=help_text))
-    help_text = "export conversations to a file"
+    help_text = "export chats to a file"
     exchange.add_export_arguments(commands.add_parser("export", parents=common, help=help_text))
-    help_text = "search in all conversations"
+    help_text = "search in all chats"
     exchange.add_search_arguments(commands.add_parser("search", parents=common, help=help_text))
     help_text = "check the Macs that hold a model together"
     hosts.add_arguments(commands.add_parser("hosts", parents=common, help=help_text), common)

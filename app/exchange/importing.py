@@ -67,18 +67,18 @@ class Import:
                     try:
                         filed = self._conversation(cast("Fields", value), file, by_name)
                     except UnreadableError as error:
-                        name = words.conversation_number(file.name, number)
+                        name = words.chat_number(file.name, number)
                         yield Unreadable(name=name, reason=str(error))
                         continue
                     except RecursionError:
-                        name = words.conversation_number(file.name, number)
+                        name = words.chat_number(file.name, number)
                         yield Unreadable(name=name, reason=words.TOO_DEEP)
                         continue
                     if filed is not None:
                         yield filed
         except UnreadableError as error:
             yield Unreadable(
-                name=words.conversation_number(file.name, number + 1) if number else file.name,
+                name=words.chat_number(file.name, number + 1) if number else file.name,
                 reason=str(error),
             )
 

@@ -31,19 +31,19 @@ def seconds(value_s: float) -> str:
 
 
 def file_size(num_bytes: int) -> str:
-    """Format a file size in decimal units, as Finder and `hf` do: 98 MB, 5.2 GB."""
+    """Format a file size in decimal units, as Finder and `hf` do: 98 MB, 5.2 GB, 16 GB."""
     if num_bytes < 1_000_000:
         return words.kilobytes(max(1, round(num_bytes / 1_000)))
     if num_bytes < 999_500_000:
         return words.megabytes(round(num_bytes / 1_000_000))
-    return words.gigabytes(f"{num_bytes / 1_000_000_000:.1f}")
+    return words.gigabytes(num_bytes)
 
 
 def share(done_bytes: int, total_bytes: int) -> str:
     """Format progress in bytes, with one unit for both numbers: 3.1 of 5.2 GB."""
     if total_bytes >= 999_500_000:
-        total = words.gigabytes(f"{total_bytes / 1e9:.1f}")
-        return words.share(done=f"{done_bytes / 1e9:.1f}", total=total)
+        done, total = words.in_gigabytes(done_bytes), words.gigabytes(total_bytes)
+        return words.share(done=done, total=total)
     total = words.megabytes(f"{total_bytes / 1e6:.0f}")
     return words.share(done=f"{done_bytes / 1e6:.0f}", total=total)
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from app.viewmodels import figures
-from app.words import state as words, units
+from app.words import state as words
 from engine.events import IdleKind, IdleWorking
 
 
 def idle_note(event: IdleWorking) -> str:
     match event.kind:
         case IdleKind.READ_AHEAD:
-            return words.reading_ahead(_progress(event))
+            return words.reading_ahead(_percent(event))
         case IdleKind.DRAFT:
-            return words.reading_draft(_progress(event))
+            return words.reading_draft(_percent(event))
         case IdleKind.TITLE:
             return words.NAMING
         case IdleKind.AUDIT:
             return words.CHECKING
 
 
-def _progress(event: IdleWorking) -> str:
-    return units.share(done=figures.count(event.done), total=units.tokens(event.total))
+def _percent(event: IdleWorking) -> str:
+    return figures.percent(event.done / max(1, event.total))

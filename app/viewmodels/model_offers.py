@@ -207,7 +207,7 @@ def _with_progress(
     if card is not None and (download is None or download.state is DownloadState.DONE):
         if str(card.path) == loaded:
             return replace(offer, state=states.LOADED, actions=())
-        return replace(offer, state=words.ON_THIS_MACHINE, actions=(OfferAction.USE,))
+        return replace(offer, state=words.ON_THIS_COMPUTER, actions=(OfferAction.USE,))
     if download is not None and download.state is not DownloadState.DONE:
         shown = download_offer(download)
         return replace(

@@ -95,7 +95,7 @@ def waiting_phase(status: ModelStatus) -> Phase:
 
 
 def describe(card: ModelCard) -> str:
-    """Return a model's description for the picker, such as "9B · 4-bit · 5.2 GB · text only"."""
+    """Return a model's description for the picker, such as "9B · 4-bit · 5.2 GB · Text only"."""
     parts: list[str] = []
     if card.num_parameters > 0:
         parts.append(figures.parameters(card.num_parameters))

@@ -10,8 +10,6 @@ model and recent chats take its place. Main thread.
 
 from __future__ import annotations
 
-import sys
-
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -45,7 +43,6 @@ from engine.types import ConversationId, Problem
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
 PRIVACY_CHATS = 10  # the privacy caption is hidden if there are more chats than this
-PRIVACY = words.PRIVATE_ON_MAC if sys.platform == "darwin" else words.PRIVATE
 
 
 class ChatPane(QWidget):
@@ -354,7 +351,7 @@ class ChatPane(QWidget):
     def _refresh_caption(self) -> None:
         files, is_few = self._core.attachments, len(self._core.library.summaries) <= PRIVACY_CHATS
         is_shared = self._core.models.num_machines > 1
-        privacy = words.PRIVATE_ON_MACS if is_shared else PRIVACY
+        privacy = words.PRIVATE_ON_MACS if is_shared else words.PRIVATE
         if not is_few or not self.model_note.isHidden():
             privacy = ""
         too_long = "" if files.excess_note else self._reading_note

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import units
+from app.words import computer, units
 
 MESSAGE: Final = "Message"
 SEND: Final = "Send"
@@ -22,9 +22,8 @@ KEEP_THOUGHTS_NOTE: Final = "Faster next turn, uses more context"
 
 TAKE_BACK: Final = "Edit Before Sending"
 MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
-PRIVATE_ON_MAC: Final = "Runs on this Mac. Nothing leaves it."
+PRIVATE: Final = f"Runs on {computer.THIS_COMPUTER}. Nothing leaves it."
 PRIVATE_ON_MACS: Final = "Runs on your Macs. Nothing leaves them."
-PRIVATE: Final = "Runs on this computer. Nothing leaves it."
 
 
 def answers_ahead(count: int) -> str:

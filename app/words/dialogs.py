@@ -31,6 +31,6 @@ def answers_writing(count: int) -> str:
 def about(version: str) -> str:
     return (
         f"Rejoinder {version}\n\n"
-        "Local chat that never reads a conversation twice.\n"
+        "Local chat that never reads the same text twice.\n"
         "Apache License 2.0. Qt and PySide6: LGPL 3."
     )

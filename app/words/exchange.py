@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-# Reasons why a file or a conversation cannot be imported.
+# Reasons why a file or a chat cannot be imported.
 DAMAGED: Final = "It is damaged: the JSON in it breaks off or is invalid."
 NOT_TEXT: Final = "It is not UTF-8 text."
 TOO_DEEP: Final = "Its JSON is nested too deeply."
-TOO_LARGE: Final = "One of its conversations is larger than 32 million characters."
+TOO_LARGE: Final = "One of its chats is larger than 32 million characters."
 TOO_MUCH: Final = "It unpacks to more than 8 GB."
 TOO_MANY_FILES: Final = "It has more than 100,000 files."
 TOO_MANY_MESSAGES: Final = "It has more than 50,000 messages."
@@ -18,11 +18,11 @@ BAD_ZIP: Final = "The ZIP file is damaged or encrypted."
 BAD_CONVERSATION: Final = "Its fields are missing or have wrong types."
 NEWER: Final = "A newer Rejoinder wrote it. Update Rejoinder, then import it again."
 EMPTY: Final = "It has no messages that can be read."
-UNKNOWN: Final = "It holds no conversations of a known kind."
-TAKEN: Final = "Its messages belong to another conversation here."
+UNKNOWN: Final = "It has no chats in a known format."
+TAKEN: Final = "Its messages belong to another chat here."
 
 # Texts that take the place of what another app stored and Rejoinder cannot show.
-NO_QUESTION: Final = "(This conversation began with an answer.)"
+NO_QUESTION: Final = "(This chat began with an answer.)"
 NO_TEXT: Final = "(An image or a file was here.)"
 
 # Texts of the dialogs in the window.
@@ -56,13 +56,13 @@ def count(number: int, noun: str) -> str:
     return f"1 {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def conversation_number(name: str, number: int) -> str:
-    return f"{name}, conversation {number}"
+def chat_number(name: str, number: int) -> str:
+    return f"{name}, chat {number}"
 
 
 def imported(added: int, grown: int, present: int) -> str:
     """Return the summary of an import."""
-    parts = [f"{count(added, 'conversation')} imported"]
+    parts = [f"{count(added, 'chat')} imported"]
     if grown:
         parts.append(f"{grown} continued")
     if present:
@@ -75,12 +75,12 @@ def importing(percent: int) -> str:
 
 
 def lines(items: Iterable[tuple[str, str]]) -> str:
-    """Return a line for each file or conversation that could not be read, with the reason."""
+    """Return a line for each file or chat that could not be read, with the reason."""
     return "\n".join(f"{name}: {reason}" for name, reason in items)
 
 
 def exported(number: int, name: str) -> str:
-    return f"{count(number, 'conversation')} exported to {name}."
+    return f"{count(number, 'chat')} exported to {name}."
 
 
 def exported_chats(number: int, name: str) -> str:
@@ -101,8 +101,8 @@ def cannot_write(path: object, reason: str | None) -> str:
 
 
 def no_such_chat(name: str) -> str:
-    return f"No conversation is called “{name}”."
+    return f"No chat is called “{name}”."
 
 
 def several_chats(name: str, number: int) -> str:
-    return f"{number} conversations are called “{name}”; rename one of them."
+    return f"{number} chats are called “{name}”. Rename one of them."

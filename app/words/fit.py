@@ -18,7 +18,7 @@ def fits(num_chats: int) -> str:
 
 def too_large(*, needed: str, given: str) -> str:
     """Return the sentence about a model that does not fit. The numbers include their units."""
-    return f"Too large: needs {needed}, and models can have {given}"
+    return f"Too large: needs {needed}, and models can use {given}"
 
 
 def speed(rate: int) -> str:

@@ -20,7 +20,7 @@ BACK_TO_CHATS: Final = "Back to Chats"
 PINNED_STATE: Final = "pinned"
 
 # The sheet of a folder.
-SETTINGS_TITLE: Final = "Folder"
+SETTINGS_TITLE: Final = "Folder Settings"
 NAME: Final = "Name"
 COLOR: Final = "Color"
 COLORS: Final = {
@@ -35,7 +35,7 @@ PRESET: Final = "Preset"
 PRESET_OF_MODEL: Final = "The model’s default"
 SYSTEM_PROMPT: Final = "System prompt"
 SYSTEM_PROMPT_HINT: Final = "Instructions for chats in this folder"
-FOR_NEW_CHATS: Final = "New chats in this folder start with these. Existing chats stay as they are."
+FOR_NEW_CHATS: Final = "New chats in this folder start with these. Existing chats don’t change."
 SAVE: Final = "Save"
 CREATE: Final = "Create"
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from app.words import computer, units
+
 # Texts of the Models window.
 TITLE: Final = "Models"
 RECOMMENDED: Final = "Recommended"
 SEARCH: Final = "Search"
-LOCAL: Final = "On This Computer"
+LOCAL: Final = f"On {computer.IN_TITLES}"
 DOWNLOADS: Final = "Downloads"
 SEARCH_FIELD: Final = "A name, such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
 LOCAL_NOTE: Final = (
@@ -22,10 +24,10 @@ NO_LOCAL: Final = "There is no model here yet."
 SEARCHING: Final = "Searching…"
 ASKING: Final = "Loading details…"
 MEASURING: Final = "Measuring…"
-ON_THIS_MACHINE: Final = "On this computer"
+ON_THIS_COMPUTER: Final = f"On {computer.THIS_COMPUTER}"
 # Purpose and rank of a recommended model.
 RANKS: Final[Mapping[tuple[str, str], str]] = {
-    ("chat", "best"): "Best for this computer",
+    ("chat", "best"): f"Best for {computer.THIS_COMPUTER}",
     ("chat", "balanced"): "Balanced",
     ("chat", "fast"): "Fast",
     ("code", "best"): "Best for code",
@@ -62,10 +64,10 @@ ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
 NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
 ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
 
-GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantised already."
+GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantized already."
 NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
-KEPT_SO_FAR: Final = "What has arrived is kept: the same command goes on from there."
+KEPT_SO_FAR: Final = "What has arrived is kept: the same command continues from there."
 PROCESS_ENDED: Final = "Its process ended."
 ASKING_FAILED: Final = "Hugging Face gave no answer."
 ASK_AGAIN: Final = "Check the connection, then try again."
@@ -124,15 +126,15 @@ def copied(name: str, place: str) -> str:
 
 def search_note(host: str) -> str:
     return (
-        f"Search and Details contact {host}, and only when you click them. Nothing else leaves this "
-        "computer."
+        f"Search and Details contact {host}, and only when you click them. Nothing else leaves "
+        f"{computer.THIS_COMPUTER}."
     )
 
 
 def recommended_note(host: str) -> str:
     return (
-        f"The first ones suit this computer’s memory. Models download from {host} to the cache that "
-        "other apps share."
+        f"The first ones suit the memory of {computer.THIS_COMPUTER}. Models download from {host} to"
+        " the cache that other apps share."
     )
 
 
@@ -181,7 +183,7 @@ def action_on(action: str, title: str) -> str:
 
 
 def ask_to_remove(name: str, size: str) -> str:
-    return f"Remove {name} from this computer? That frees {size}."
+    return f"Remove {name} from {computer.THIS_COMPUTER}? This frees {size}."
 
 
 def last_used(day: str) -> str:
@@ -227,4 +229,4 @@ def damaged(file: str) -> str:
 
 
 def needs_room(needed_bytes: int, free_bytes: int) -> str:
-    return f"It needs {needed_bytes / 1e9:.1f} GB of room, and {free_bytes / 1e9:.1f} GB are free."
+    return f"It needs {units.gigabytes(needed_bytes)}, and {units.gigabytes(free_bytes)} are free."

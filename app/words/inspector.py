@@ -49,7 +49,7 @@ FASTER_CHIP_ON: Final = "Faster answers: On"
 FASTER_CHIP_OFF: Final = "Faster answers: Off"
 
 PRESET_TIP: Final = "Saved system prompt and sampling"
-NO_PRESET: Final = "Preset: none"
+NO_PRESET: Final = "Preset: None"
 SAVE_PRESET: Final = "Save as Preset…"
 SAVE_PRESET_TITLE: Final = "Save as Preset"
 PRESET_NAME: Final = "Name"

@@ -9,7 +9,7 @@ PRESET: Final = "New chats start with"
 THINKING: Final = "Thinking"
 # Choices of thinking in new chats; None: the model's own default.
 THINKING_CHOICES: Final[Mapping[object, str]] = {None: "Auto", True: "On", False: "Off"}
-NEW_CHATS_NOTE: Final = "For new chats. Existing chats stay as they are."
+NEW_CHATS_NOTE: Final = "For new chats. Existing chats don’t change."
 CONTEXT: Final = "Context length"
 CONTEXT_NAME: Final = "Context length in tokens"
 CONTEXT_NOTE: Final = "The most tokens of one chat. Leave it empty for the model’s maximum."

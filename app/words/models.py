@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import computer
+
 # Texts of the model picker.
 MODELS: Final = "Models"
-ON_THIS_COMPUTER: Final = "MODELS ON THIS COMPUTER"
+ON_THIS_COMPUTER: Final = f"Models on {computer.IN_TITLES}".upper()
 
 # States of a model.
 LOOKING: Final = "Looking for models"
@@ -20,17 +22,18 @@ DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
 # Parts of a model's description, for example 9B · 4-bit · 5.2 GB · Hybrid.
 HYBRID: Final = "Hybrid"
-TEXT_ONLY: Final = "text only"
+TEXT_ONLY: Final = "Text only"
 
 NO_MODELS: Final = (
-    "There is no model on this computer yet. Download one, or add the folder that has yours."
+    f"There is no model on {computer.THIS_COMPUTER} yet. "
+    "Download one, or add the folder that has yours."
 )
 
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
 def is_gone(name: str) -> str:
-    return f"{name} is no longer on this computer."
+    return f"{name} is no longer on {computer.THIS_COMPUTER}."
 
 
 def importing(*, name: str, percent: str) -> str:

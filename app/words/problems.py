@@ -21,18 +21,18 @@ OTHER_MODEL: Final = "Another model began this answer."
 OTHER_MODEL_ADVICE: Final = "Choose that model to continue it, or regenerate the answer."
 OTHER_MODEL_GONE_ADVICE: Final = "Regenerate the answer with the model in use."
 
-# Problems with the database of conversations.
-STORE: Final = "Your conversations could not be used."
+# Problems with the database of chats.
+STORE: Final = "Your chats could not be used."
 STORE_CLOSED: Final = "They could not be opened."
-STORE_NEWER: Final = "These conversations were saved by a newer Rejoinder."
+STORE_NEWER: Final = "These chats were saved by a newer Rejoinder."
 STORE_NEWER_ADVICE: Final = (
     "Install the newer version again, or choose another folder with --data-dir."
 )
-STORE_LOCKED: Final = "Your conversations are in use by another program."
+STORE_LOCKED: Final = "Your chats are in use by another program."
 STORE_LOCKED_ADVICE: Final = "Close the other program, then try again."
-STORE_FULL: Final = "The disk is full, so the conversation was not saved."
+STORE_FULL: Final = "The disk is full, so the chat was not saved."
 STORE_FULL_ADVICE: Final = "Free some space: what is on screen is saved with the next change."
-STORE_DAMAGED: Final = "The file with your conversations is damaged."
+STORE_DAMAGED: Final = "The file with your chats is damaged."
 STORE_DAMAGED_ADVICE: Final = (
     "Quit and open Rejoinder again: it saves what can be read, and keeps the damaged file."
 )
@@ -40,9 +40,9 @@ BAD_MESSAGE: Final = "A message in it can’t be understood."
 STORE_RESCUED: Final = "The file with your chats was damaged."
 RESCUED_CHAT: Final = "Rescued chat"  # title of a chat whose title could not be read
 LOST_MESSAGE: Final = "(This message was lost when the file was damaged.)"
-STORE_FILE: Final = "Your conversations could not be read or saved."
+STORE_FILE: Final = "Your chats could not be read or saved."
 STORE_FILE_ADVICE: Final = "Check the disk and the folder’s permissions, then try again."
-CONVERSATION_MISSING: Final = "This conversation no longer exists."
+CONVERSATION_MISSING: Final = "This chat no longer exists."
 ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
@@ -53,7 +53,7 @@ COPY_DIFFERS: Final = "the copy differs from the original"
 
 # Notice after a crash of the last run.
 CRASHED: Final = "Rejoinder quit unexpectedly last time."
-CRASHED_KEPT: Final = "Your conversations were kept."
+CRASHED_KEPT: Final = "Your chats were kept."
 CRASHED_ADVICE: Final = "If it happens again, please report it with the details."
 
 # Problems with settings and folders, or a missing display or font.
@@ -196,7 +196,7 @@ def newer_format(path: Path, version: int, known: int) -> str:
 
 
 def not_stored(conversation_id: str) -> str:
-    return f"No conversation {conversation_id} is stored."
+    return f"No chat {conversation_id} is stored."
 
 
 def another_uses(folder: Path) -> str:

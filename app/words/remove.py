@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import computer
+
 ASK_FOR_YES: Final = "Add --yes to remove it."
 NOT_REMOVED: Final = "Nothing was removed."
 CHOOSE_ONE: Final = "Name it as in the list of rejoinder models, or give its folder."
@@ -19,12 +21,12 @@ def question(*, name: str, place: str, size: str, uses_trash: bool) -> str:
 def removed(*, name: str, size: str, uses_trash: bool) -> str:
     if uses_trash:
         return f"{name} is in the Trash. Emptying it frees {size}."
-    return f"{name} is deleted. {size} are free."
+    return f"{name} is deleted. This freed {size}."
 
 
 def not_found(name: str) -> str:
-    return f"There is no model “{name}” on this computer."
+    return f"There is no model “{name}” on {computer.THIS_COMPUTER}."
 
 
 def several(name: str, number: int) -> str:
-    return f"“{name}” is the name of {number} models on this computer."
+    return f"“{name}” is the name of {number} models on {computer.THIS_COMPUTER}."

@@ -50,11 +50,11 @@ NOT_IN_MEMORY: Final = "the chat was not in memory"
 MESSAGE_CHANGED: Final = "a message changed"
 SYSTEM_CHANGED: Final = "the system prompt changed"
 OPTIONS_CHANGED: Final = "the thinking options changed"
-THINKING_DROPPED: Final = "the template dropped earlier thinking"
-ANSWER_RENDERED: Final = "the template changed an earlier answer"
+THINKING_DROPPED: Final = "the model’s template left out earlier thinking"
+ANSWER_RENDERED: Final = "the model’s template changed an earlier answer"
 MEMORY_NEEDED: Final = "their memory was needed for other chats"
-MODEL_RELOADED: Final = "the model was loaded again"
-STATE_FAULTY: Final = "a saved state was faulty"
+MODEL_RELOADED: Final = "the model was reloaded"
+STATE_FAULTY: Final = "a saved state was damaged"
 
 
 def replayed(*, tokens: str, time: str, again: str, cause: str) -> str:
@@ -63,12 +63,12 @@ def replayed(*, tokens: str, time: str, again: str, cause: str) -> str:
     return f"Read {tokens}{_in(time)}, {again} of them again{why}"
 
 
-def reading_ahead(share: str) -> str:
-    return f"Reading ahead · {share}"
+def reading_ahead(percent: str) -> str:
+    return f"Reading ahead · {percent}"
 
 
-def reading_draft(share: str) -> str:
-    return f"Reading draft · {share}"
+def reading_draft(percent: str) -> str:
+    return f"Reading draft · {percent}"
 
 
 def _in(time: str) -> str:

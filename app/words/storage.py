@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import computer
+
 MEMORY: Final = "In memory"
 KEEP: Final = "Keep Chats Ready on Disk"
 KEEP_NOTE: Final = (
     "After a restart, chats continue without being read again. Only you can read the files, and they"
-    " stay on this computer."
+    f" stay on {computer.THIS_COMPUTER}."
 )
 LIMIT: Final = "Disk space"
 AUTOMATIC: Final = "Auto"

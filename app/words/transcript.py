@@ -6,7 +6,7 @@ from typing import Final
 
 from app.words import units
 
-TRANSCRIPT: Final = "Conversation"
+TRANSCRIPT: Final = "Chat"
 JUMP: Final = "Jump to latest"
 
 # Buttons under and beside a message.
@@ -33,7 +33,7 @@ SAVE_VERSION: Final = "Save as New Version"
 SAVE_NOTE: Final = "The chat continues from this text"
 
 # Buttons in the header of a code block.
-COPY_CODE: Final = "Copy code"
+COPY_CODE: Final = "Copy Code"
 WRAP: Final = "Wrap"
 WRAP_TIP: Final = "Wrap long lines"
 UNWRAP_TIP: Final = "Don’t wrap long lines"

@@ -1,6 +1,6 @@
 """Numbers with their units.
 
-app.viewmodels.figures rounds the numbers, and passes numbers with decimals as strings.
+app.viewmodels.figures rounds all other numbers, and passes numbers with decimals as strings.
 """
 
 from __future__ import annotations
@@ -39,8 +39,15 @@ def megabytes(number: int | str) -> str:
     return f"{number} MB"
 
 
-def gigabytes(number: str) -> str:
-    return f"{number} GB"
+def in_gigabytes(num_bytes: int) -> str:
+    """Return gigabytes without the unit: one decimal below 100 GB, no decimal that is 0."""
+    number = num_bytes / 1e9
+    return f"{number:.1f}".removesuffix(".0") if number < 99.95 else f"{number:.0f}"
+
+
+def gigabytes(num_bytes: int) -> str:
+    """Return gigabytes with their unit, such as 5.2 GB, 16 GB or 128 GB."""
+    return f"{in_gigabytes(num_bytes)} GB"
 
 
 def share(*, done: str, total: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Final
+
+from app.words import computer
 
 APP_NAME: Final = "Rejoinder"
 
@@ -56,7 +57,7 @@ NOT_FOUND: Final = "Not found"
 CLOSE: Final = "Close"
 OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 # button that opens a folder in the system's file manager
-SHOW_FOLDER: Final = "Show in Finder" if sys.platform == "darwin" else "Show Folder"
+SHOW_FOLDER: Final = "Show in Finder" if computer.IS_MAC else "Show Folder"
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
 
 

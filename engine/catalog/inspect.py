@@ -163,7 +163,7 @@ def _require_template(path: Path, tokenizer: TokenizerConfig, module: str | None
         and module not in installed_architectures().with_template
     ):
         raise ModelFolderError(
-            "It has no chat template, so it can’t hold a conversation.",
+            "It has no chat template, so it can’t chat.",
             advice="Choose a model made for chat: its name often ends in Instruct or it.",
         )
 

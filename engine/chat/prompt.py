@@ -181,7 +181,7 @@ class PromptBuilder:
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
         if not token_ids:
-            raise TemplateError("It makes an empty prompt of this conversation.")
+            raise TemplateError("It makes an empty prompt of this chat.")
         turns = self._turn_ends(messages, thoughts, tokens)
         points = [
             *tokens.points,

@@ -360,5 +360,5 @@ def _token_id(metadata: Metadata, name: str, num_tokens: int) -> int | None:
 
 def _chat_template(metadata: Metadata) -> str:
     if "tokenizer.chat_template" not in metadata.values:
-        raise GgufError("It has no chat template, so it can’t hold a conversation.")
+        raise GgufError("It has no chat template, so it can’t chat.")
     return metadata.text("tokenizer.chat_template")

@@ -105,7 +105,7 @@ def test_model_that_is_quantised_is_refused(card: ModelCard, models_dir: Path) -
     with pytest.raises(CopyError) as caught:
         make_copy(copy, 4, models_dir, no_progress)
 
-    assert caught.value.problem.cause == "Tiny-8bit is already quantised, to 8 bits."
+    assert caught.value.problem.cause == "Tiny-8bit is already quantized, to 8 bits."
     assert left(models_dir) == ["Tiny-8bit"]
 
 

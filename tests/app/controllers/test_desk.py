@@ -89,7 +89,7 @@ def test_save_after_a_failed_save_stores_the_latest_state(
     disk.is_full = True
     desk.save(set_title(first, "One"))
     qtbot.waitUntil(lambda: bool(problems))
-    assert problems[0].title == "The disk is full, so the conversation was not saved."
+    assert problems[0].title == "The disk is full, so the chat was not saved."
     disk.is_full = False
     desk.save(set_title(first, "Two"))
     loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))
@@ -193,7 +193,7 @@ def test_store_that_cannot_be_opened_reports_its_problem_once(qtbot: QtBot) -> N
     lane.unavailable.connect(problems.append)
     lane.open()
     qtbot.waitUntil(lambda: bool(problems))
-    assert problems[0].title == "These conversations were saved by a newer Rejoinder."
+    assert problems[0].title == "These chats were saved by a newer Rejoinder."
     errors: list[Problem] = []
     lane.run(lambda store: store.summaries(), None, errors.append)
     lane.close()

@@ -39,8 +39,8 @@ def test_long_idle_work_is_shown_with_its_progress(rig: Rig, qtbot: QtBot) -> No
     rig.engine.stop_idle_work()
     qtbot.waitUntil(lambda: len(notes) == 4)
     assert notes == [
-        "Reading ahead · 0 of 1,840 tokens",
-        "Reading ahead · 512 of 1,840 tokens",
+        "Reading ahead · 0%",
+        "Reading ahead · 27%",
         "Checking saved state",
         "",
     ]
@@ -68,4 +68,4 @@ def test_short_pause_between_two_idle_tasks_does_not_hide_the_note(rig: Rig, qtb
     qtbot.waitUntil(idle.hold.isActive)
     rig.engine.work_idly(0, 600, IdleKind.DRAFT)
     qtbot.waitUntil(lambda: not idle.hold.isActive())
-    assert notes == ["Reading ahead · 0 of 1,840 tokens", "Reading draft · 0 of 600 tokens"]
+    assert notes == ["Reading ahead · 0%", "Reading draft · 0%"]

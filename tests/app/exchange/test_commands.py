@@ -30,7 +30,7 @@ def test_import_then_search_then_export(
     archive = write_export(tmp_path, "chatgpt")
 
     assert rejoinder("import", archive, write_export(tmp_path, "jan")) == 0
-    assert capsys.readouterr().out == "2 conversations imported.\n"
+    assert capsys.readouterr().out == "2 chats imported.\n"
     assert rejoinder("import", archive) == 0
     assert words.ALREADY_HERE in capsys.readouterr().out
     assert rejoinder("search", "agai", "one, again") == 0
@@ -40,9 +40,9 @@ def test_import_then_search_then_export(
     assert rejoinder("export", "--all", tmp_path / "all.md") == 0
     assert (tmp_path / "all.md").read_text().count("# Numbers") == 2
     assert rejoinder("export", "--chat", "numbers", tmp_path / "one.md") == 1
-    assert "2 conversations are called" in capsys.readouterr().err
+    assert "2 chats are called" in capsys.readouterr().err
     assert rejoinder("export", "--chat", "Letters", tmp_path / "one.md") == 1
-    assert "No conversation is called" in capsys.readouterr().err
+    assert "No chat is called" in capsys.readouterr().err
 
 
 def test_import_lists_what_cannot_be_read(
@@ -52,7 +52,7 @@ def test_import_lists_what_cannot_be_read(
 
     assert rejoinder("import", tmp_path / "bad\x1b.json") == 1
     out, err = capsys.readouterr()
-    assert out == "0 conversations imported.\n"
+    assert out == "0 chats imported.\n"
     assert words.DAMAGED in err
     assert "\x1b" not in err
 

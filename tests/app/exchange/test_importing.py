@@ -277,7 +277,7 @@ def test_conversations_before_a_damaged_one_are_kept(tmp_path: Path) -> None:
     conversations, unreadable = found(written(tmp_path, text))
 
     assert len(conversations) == 1
-    assert unreadable == [f"export.json, conversation 2: {words.DAMAGED}"]
+    assert unreadable == [f"export.json, chat 2: {words.DAMAGED}"]
 
 
 def test_a_file_larger_than_one_chunk_is_read(

@@ -174,7 +174,7 @@ def test_purge_removes_a_deleted_conversation_after_thirty_days(
 
     with pytest.raises(ConversationMissingError) as missing:
         store.load(conv.conversation_id)
-    assert missing.value.problem.title == "This conversation no longer exists."
+    assert missing.value.problem.title == "This chat no longer exists."
     assert database.rows("SELECT * FROM messages") == []
     assert database.rows("SELECT * FROM shown_versions") == []
 

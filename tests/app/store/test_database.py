@@ -87,7 +87,7 @@ def test_transaction_on_locked_database_raises_locked_error(path: Path, database
         with pytest.raises(DatabaseLockedError) as refused, database.transaction():
             pass
 
-    assert refused.value.problem.title == "Your conversations are in use by another program."
+    assert refused.value.problem.title == "Your chats are in use by another program."
     with database.transaction():
         pass
 
@@ -109,7 +109,7 @@ def test_full_disk_raises_full_error_and_rolls_back_the_transaction(database: Da
     with pytest.raises(DatabaseFullError) as refused:
         _insert(database, "short", "x" * 100_000)
 
-    assert refused.value.problem.title == "The disk is full, so the conversation was not saved."
+    assert refused.value.problem.title == "The disk is full, so the chat was not saved."
     assert "SQLITE_FULL" in refused.value.problem.details
     assert database.rows("SELECT * FROM texts") == []
 

@@ -23,7 +23,14 @@ def test_about_returns_two_significant_digits(number: int, rounded: int) -> None
 
 @pytest.mark.parametrize(
     ("num_bytes", "text"),
-    [(10, "1 KB"), (98_400_000, "98 MB"), (999_600_000, "1.0 GB"), (5_200_000_000, "5.2 GB")],
+    [
+        (10, "1 KB"),
+        (98_400_000, "98 MB"),
+        (999_600_000, "1 GB"),
+        (5_200_000_000, "5.2 GB"),
+        (16_000_000_000, "16 GB"),
+        (128_400_000_000, "128 GB"),
+    ],
 )
 def test_file_size_uses_decimal_units(num_bytes: int, text: str) -> None:
     assert figures.file_size(num_bytes) == text
@@ -40,6 +47,7 @@ def test_parameters_are_rounded_to_millions_or_billions(number: int, text: str) 
 
 def test_share_uses_the_unit_of_the_total() -> None:
     assert figures.share(310_000_000, 5_200_000_000) == "0.3 of 5.2 GB"
+    assert figures.share(58_000_000_000, 135_000_000_000) == "58 of 135 GB"
     assert figures.share(31_000_000, 98_000_000) == "31 of 98 MB"
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.notes import context_share, model_note, reading_note
+from app.words import computer
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
 from engine.events import TokensCounted
@@ -33,7 +34,8 @@ def test_model_note_warns_about_the_demo_model() -> None:
 def test_model_note_without_a_model_says_how_to_get_one() -> None:
     none = ModelStatus(phase=ModelPhase.NONE, problem=PROBLEM)
     assert model_note(none, ()) == (
-        "There is no model on this computer yet. Download one, or add the folder that has yours."
+        f"There is no model on {computer.THIS_COMPUTER} yet. "
+        "Download one, or add the folder that has yours."
     )
     problem = DiskError("/models can’t be read.").problem
     assert model_note(ModelStatus(phase=ModelPhase.NONE, problem=problem), ()) == str(problem)

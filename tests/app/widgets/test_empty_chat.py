@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsWindow
+from app.words import computer
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Stage
@@ -89,7 +90,7 @@ def test_recent_chats_are_shown_as_far_as_they_fit(make_stage: MakeStage) -> Non
 def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=CATALOGS["none"])
     note = stage.pane.model_note
-    assert note.sentence.text().startswith("There is no model on this computer yet.")
+    assert note.sentence.text().startswith(f"There is no model on {computer.THIS_COMPUTER} yet.")
     assert note.width() <= Size.PICKER_WIDTH
     assert stage.composer.caption == ""
     QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)

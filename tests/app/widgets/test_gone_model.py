@@ -13,6 +13,7 @@ from app.settings import Settings
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsWindow
+from app.words import computer
 from engine.errors import ModelFolderError
 from engine.events import LoadModel, ModelUnloaded
 from tests.app.conftest import MakeStage
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", exte
 CHOSEN = card("Chosen-27B", path=Path("/Volumes/Disk/Chosen-27B"), num_parameters=27_000_000_000)
 GONE = str(CHOSEN.path)
 SENTENCE = (
-    "Chosen-27B is no longer on this computer. Connect its disk, choose another model, or download "
+    f"Chosen-27B is no longer on {computer.THIS_COMPUTER}. "
+    "Connect its disk, choose another model, or download "
     "it again."
 )
 
@@ -131,7 +133,7 @@ def test_chat_names_its_gone_model_before_another_one_reads_it(make_stage: MakeS
     stage.rig.models.choose(other.path)
     remove(stage, "/models/Tiny-9B-4bit")
     stage.wait_until(lambda: "no longer" in stage.composer.caption)
-    assert stage.composer.caption == "Tiny 9B 4-bit is no longer on this computer."
+    assert stage.composer.caption == f"Tiny 9B 4-bit is no longer on {computer.THIS_COMPUTER}."
 
 
 def test_continue_of_an_answer_of_a_gone_model_names_it(stage: Stage) -> None:
@@ -144,7 +146,8 @@ def test_continue_of_an_answer_of_a_gone_model_names_it(stage: Stage) -> None:
     stage.wait_until(lambda: "no longer" in stage.composer.caption)
     stage.run(CommandId.CONTINUE)
     assert stage.pane.notice.text == (
-        "Another model began this answer. Tiny 9B 4-bit is no longer on this computer. Regenerate "
+        "Another model began this answer. "
+        f"Tiny 9B 4-bit is no longer on {computer.THIS_COMPUTER}. Regenerate "
         "the answer with the model in use."
     )
     assert stage.texts == ["Count", "One, "]

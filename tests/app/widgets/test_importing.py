@@ -46,19 +46,19 @@ def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     stage.chat("Here already", "Yes")
     chats = [written(f"chat-{number}", f"Question {number}") for number in range(45)]
     import_files(stage, file_of(tmp_path, *chats))
-    assert stage.window.toast.text == "45 conversations imported."
+    assert stage.window.toast.text == "45 chats imported."
     assert len(stage.rig.core.library.summaries) == 46
     stage.click_row("Question 7")
     assert stage.texts == ["Question 7", "About Question 7."]
     import_files(stage, file_of(tmp_path, *chats))
-    assert stage.window.toast.text == "0 conversations imported, 45 already here."
+    assert stage.window.toast.text == "0 chats imported, 45 already here."
 
 
 def test_new_messages_are_shown_in_the_open_chat(stage: Stage, tmp_path: Path) -> None:
     import_files(stage, file_of(tmp_path, written("A", "One")))
     stage.click_row("One")
     import_files(stage, file_of(tmp_path, written("A", "One", "Two")))
-    assert stage.window.toast.text == "0 conversations imported, 1 continued."
+    assert stage.window.toast.text == "0 chats imported, 1 continued."
     assert stage.texts == ["One", "About One.", "Two", "About Two."]
     stage.chat("Three", "Noted.")
     assert stage.texts[-2:] == ["Three", "Noted."]
@@ -104,9 +104,9 @@ def test_box_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
     broken.write_text(json.dumps({"some": "thing"}), encoding="utf-8")
     import_files(stage, file_of(tmp_path, written("A", "One")), broken)
     box = stage.window.findChildren(QMessageBox)[-1]
-    assert box.text() == "1 conversation imported."
+    assert box.text() == "1 chat imported."
     assert box.informativeText() == (
-        "1 item could not be read:\nbroken.json: It holds no conversations of a known kind."
+        "1 item could not be read:\nbroken.json: It has no chats in a known format."
     )
     box.close()
 
@@ -121,7 +121,7 @@ def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -
     QTest.mouseClick(cancel, Qt.MouseButton.LeftButton)
     stage.wait_until(lambda: "imported" in stage.window.toast.text)
     stage.settle()
-    assert stage.window.toast.text == "20 conversations imported."
+    assert stage.window.toast.text == "20 chats imported."
     assert len(stage.rig.core.library.summaries) == 20
     import_files(stage, file)
-    assert stage.window.toast.text == "80 conversations imported, 20 already here."
+    assert stage.window.toast.text == "80 chats imported, 20 already here."

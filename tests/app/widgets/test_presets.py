@@ -49,12 +49,12 @@ def make_teacher(stage: Stage) -> None:
 def test_saved_preset_can_be_applied_to_another_chat(make_stage: MakeStage) -> None:
     stage = open_inspector(make_stage)
     button = stage.window.inspector.preset
-    assert button.accessibleName() == "Preset: none"
+    assert button.accessibleName() == "Preset: None"
     make_teacher(stage)
     assert button.accessibleName() == "Preset: Teacher & co"
     stage.chat("Hello", "Hi")
     stage.run(CommandId.NEW_CHAT)
-    assert button.accessibleName() == "Preset: none"
+    assert button.accessibleName() == "Preset: None"
     entry(stage, "Teacher && co").trigger()
     stage.settle()
     assert (stage.rig.current.system_prompt, stage.rig.current.setup) == ("Be patient.", PATIENT)
@@ -62,7 +62,7 @@ def test_saved_preset_can_be_applied_to_another_chat(make_stage: MakeStage) -> N
     stage.chat("Hello", "Hi")
     assert stage.engine.submitted[-1].sampling.top_k == 40
     stage.rig.chat.set_setup(stage.current, Setup())
-    assert button.accessibleName() == "Preset: none"
+    assert button.accessibleName() == "Preset: None"
 
 
 def test_new_chat_starts_with_the_models_default_preset(make_stage: MakeStage) -> None:

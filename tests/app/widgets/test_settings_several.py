@@ -121,8 +121,8 @@ def test_start_and_stop_switch_the_engine_and_load_the_model_again(
     stage.engine.on_event(StagesReported(STAGES))
     stage.settle()
     assert page.macs.text.splitlines() == [
-        "localhost: Ready · 10 layers · 2.0 GB",
-        "studio: Loading 50% · 3.0 of 6.0 GB",
+        "localhost: Ready · 10 layers · 2 GB",
+        "studio: Loading 50% · 3 of 6 GB",
     ]
     assert page.bar.accessibleName() == "Layers of the model: studio 30 layers, localhost 10 layers"
 

@@ -62,8 +62,8 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     assert page.memory.text() == page.used.text() == "Nothing yet"
     stage.engine.on_event(StatisticsReported(CACHED))
     stage.settle()
-    assert page.memory.text() == "1.2 GB of 3.0 GB, 1 chat"
-    assert page.used.text() == "450 MB of 20.0 GB, 34 chats with this model"
+    assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
+    assert page.used.text() == "450 MB of 20 GB, 34 chats with this model"
     assert page.written.text() == "12 MB"
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
     stage.engine.on_event(StatisticsReported(full))
@@ -83,7 +83,7 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
     stage.engine.on_event(StatisticsReported(replace(CACHED, num_conversations=14)))
     stage.settle()
     assert line.text() == "14 chats in memory · 1.2 GB"
-    assert line.toolTip().endswith("1.2 of 3.0 GB of memory used")
+    assert line.toolTip().endswith("1.2 of 3 GB of memory used")
     QTest.mouseClick(line, LEFT)
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)

@@ -117,7 +117,7 @@ def test_code_block_is_an_accessible_group_with_its_buttons(transcript: Transcri
     assert [button.text(NAME) for button in buttons] == ["Save…", "Copy"]
     assert [button.text(QAccessible.Text.Description) for button in buttons] == [
         "Save as a file",
-        "Copy code",
+        "Copy Code",
     ]
     assert [second.child(number).text(NAME) for number in range(3)] == ["Wrap", "Save…", "Copy"]
     assert all(first.rect().contains(button.rect()) for button in buttons)

@@ -221,7 +221,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     (cut("tokenizer.json", 3), "tokenizer.json is truncated."),
     (
         remove("tokenizer_config.json"),
-        "It has no chat template, so it can’t hold a conversation.",
+        "It has no chat template, so it can’t chat.",
     ),
     (
         spoil_json("tokenizer_config.json", "{"),
