@@ -21,7 +21,7 @@ from threading import Event
 from urllib.parse import quote
 
 from app.paths import PRIVATE_FOLDER
-from app.store.errors import DatabaseDamagedError, DatabaseFileError, store_error
+from app.store.errors import BackupError, DatabaseDamagedError, store_error
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
@@ -86,14 +86,16 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
         os.utime(part, ns=(changed_at, changed_at))
         part.replace(path)
     except OSError as error:
-        raise DatabaseFileError(words.cannot_use(path, error.strerror or "")) from error
+        raise BackupError(words.cannot_use(path, error.strerror or "")) from error
     except sqlite3.Error as error:
         if stop.is_set():
             raise StoppedError from error
         known = store_error(error, database)
         if known is None:
             raise
-        raise known from error
+        if isinstance(known, DatabaseDamagedError):
+            raise known from error
+        raise BackupError(known.problem.cause, details=known.problem.details) from error
     finally:
         part.unlink(missing_ok=True)
     _prune(database)

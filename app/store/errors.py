@@ -7,6 +7,7 @@ EngineError (engine)
     ├── DatabaseFullError           no space left
     ├── DatabaseDamagedError        the file is damaged or no database
     ├── DatabaseFileError           the file cannot be opened, read or written
+    ├── BackupError                 the daily backup cannot be written
     ├── ConversationMissingError    deleted for good
     ├── MessagesTakenError          an imported message has the id of another conversation's message
     └── AlreadyRunningError         another Rejoinder uses the data folder
@@ -60,6 +61,13 @@ class DatabaseFileError(StoreError):
 
     title = words.STORE_FILE
     advice = words.STORE_FILE_ADVICE
+
+
+class BackupError(StoreError):
+    """The daily backup cannot be written. The database itself can be used."""
+
+    title = words.BACKUP
+    advice = words.BACKUP_ADVICE
 
 
 class ConversationMissingError(StoreError):

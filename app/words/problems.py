@@ -36,6 +36,8 @@ STORE_DAMAGED: Final = "The file with your chats is damaged."
 STORE_DAMAGED_ADVICE: Final = (
     "Quit and open Rejoinder again: it saves what can be read, and keeps the damaged file."
 )
+BACKUP: Final = "The daily backup of your chats could not be made."
+BACKUP_ADVICE: Final = "Check the disk and the permissions of the data folder."
 BAD_MESSAGE: Final = "A message in it can’t be understood."
 STORE_RESCUED: Final = "The file with your chats was damaged."
 RESCUED_CHAT: Final = "Rescued chat"  # title of a chat whose title could not be read
@@ -152,8 +154,8 @@ def rescued(lost: str, *, garbled: int, nameless: int, backup: str, kept: str) -
     if nameless:
         parts.append(f"{_count(nameless, 'chat')} lost {'its' if nameless == 1 else 'their'} title")
     if backup:
-        parts.append(f"some messages come from {backup}")
-    return f"{', '.join(parts)}, and the damaged file is kept as {kept}."
+        parts.append(f"some messages come from the backup {backup}")
+    return f"{', '.join(parts)}. The damaged file is kept as {kept}."
 
 
 def lost_messages(number: int) -> str:
@@ -166,7 +168,7 @@ def lost_unknown(saved: int) -> str:
 
 
 def kept_aside(kept: str) -> str:
-    return f"What could be read was saved, and the damaged file is kept as {kept}."
+    return f"What could be read was saved. The damaged file is kept as {kept}."
 
 
 def _count(number: int, noun: str) -> str:

@@ -118,8 +118,8 @@ def test_rescue_is_reported_in_the_window_with_a_button(
     notice = stage.pane.app_notice
     stage.wait_until(notice.isVisible)
     assert notice.text.startswith(
-        "The file with your chats was damaged. 2 messages were saved, others may be missing,"
-        " and the damaged file is kept as conversations.damaged-1.db."
+        "The file with your chats was damaged. 2 messages were saved, others may be missing."
+        " The damaged file is kept as conversations.damaged-1.db."
     )
     assert "A question" in stage.rows
     notice.button.click()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +12,7 @@ import pytest
 from app.store import backups as module
 from app.store.backups import FOLDER, StoppedError, backups_of, make_backup
 from app.store.conversations import ConversationStore, open_store
-from app.store.errors import DatabaseDamagedError
+from app.store.errors import BackupError, DatabaseDamagedError
 from tests.fakes.conversations import ConversationWriter
 
 NOON = 1_760_011_200.0  # 2025-10-09 12:00 UTC
@@ -52,6 +53,19 @@ def test_backup_of_an_open_database_is_whole_private_and_one_file(
     assert made.parent.stat().st_mode & 0o777 == 0o700
     with closing(open_store(made, now=NOON).store) as copy:
         assert copy.summaries() == store.summaries()
+
+
+@pytest.mark.usefixtures("store")
+def test_backup_that_cannot_be_written_says_that_the_backup_failed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_descriptor: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(module.os, "fsync", fail)
+    with pytest.raises(BackupError) as caught:
+        _backup(path)
+    assert caught.value.problem.title == "The daily backup of your chats could not be made."
 
 
 def test_one_backup_is_made_for_a_day(path: Path, store: ConversationStore) -> None:

@@ -59,7 +59,7 @@ def test_damaged_root_page_loses_no_message(
 
     assert num_lost == 0
     assert sentence.startswith("No message is missing")
-    assert sentence.endswith(f"and the damaged file is kept as {KEPT}.")
+    assert sentence.endswith(f". The damaged file is kept as {KEPT}.")
 
 
 def test_damaged_first_page_loses_no_message(original: tuple[Path, Library], copy: Path) -> None:
@@ -112,7 +112,7 @@ def test_lost_messages_are_taken_from_the_backup(
     num_lost, sentence = _lose_a_leaf(original, copy)
 
     assert num_lost == 0
-    assert "some messages come from conversations-2025-10-09.db" in sentence
+    assert "some messages come from the backup conversations-2025-10-09.db" in sentence
 
 
 def test_chat_that_was_removed_for_good_does_not_return_from_the_backup(
