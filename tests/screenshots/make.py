@@ -1,8 +1,8 @@
 """Takes pictures of the window in all its states, without a display.
 
-    python -m tests.screenshots.make FOLDER [SCENE ...]
+    python -m tests.screenshots.make FOLDER [--every] [SCENE ...]
 
-The engine is a fake, so that each picture is the same in every run. All other parts of the app are
+With --every each scene is also taken in a small and a large window and with Larger Text. The engine is a fake, so that each picture is the same in every run. All other parts of the app are
 real.
 """
 
@@ -56,7 +56,7 @@ from engine.local_models import OpenedModel
 from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
-from tests.screenshots import organising
+from tests.screenshots import organising, trouble
 
 DAY = 24 * 3600.0
 SHORT_MS = 60
@@ -65,6 +65,7 @@ MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relati
 # A virtual screen, so large that every popup fits on it.
 SCREEN = {"name": "large", "width": 3840, "height": 2160, "dpr": 1}
 SIZES = {"normal": (1180, 780), "small": (640, 480), "large": (1600, 1000)}
+LARGER_TEXT = 150  # zoom of the text in per cent
 QUESTION = (
     "Why can the state of a linear-attention layer not be trimmed like a KV cache, and what do we"
     " store instead?"
@@ -295,7 +296,7 @@ def readme(stage: Stage) -> None:
 
 
 def larger_text(stage: Stage) -> None:
-    stage.core.preferences.set_zoom(150)
+    stage.core.preferences.set_zoom(LARGER_TEXT)
     conversation(stage)
     stage.type("Show me the same with two lines of text in the composer, please")
     stage.wait(SHORT_MS)
@@ -464,6 +465,9 @@ def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) ->
 def editing_answer(stage: Stage) -> None:
     """Show the editor of an answer."""
     stage.chat(QUESTION, ANSWER)
+    bar = stage.pane.view.verticalScrollBar()
+    bar.setValue(bar.maximum())  # in a small window the buttons are below the end of the view
+    stage.wait(SHORT_MS)
     stage.click(RowAction.EDIT_ANSWER)
 
 
@@ -612,7 +616,8 @@ def chat_menu(stage: Stage) -> None:
 def other_model(stage: Stage) -> None:
     two_versions(stage)
     stage.core.models.choose(MODELS[1].path)
-    stage.wait(SHORT_MS)
+    # Wait until the tokens of the chat are counted.
+    stage.wait_until(lambda: MODELS[1].name in stage.composer.caption)
 
 
 def gone_model(stage: Stage) -> None:
@@ -720,6 +725,13 @@ SCENES = {
     "attaching": WindowScene(attaching, ("normal", "small")),
     "attached": WindowScene(attached, ("normal", "small")),
     "long-file": WindowScene(long_file, ("normal", "small")),
+    "long-files": WindowScene(partial(trouble.long_files, older_chats)),
+    "rescued": WindowScene(partial(trouble.rescued, two_versions), ("normal", "small")),
+    "no-backup": WindowScene(partial(trouble.no_backup, two_versions)),
+    "damaged": WindowScene(partial(trouble.damaged, two_versions)),
+    "no-store": WindowScene(partial(trouble.no_store, older_chats)),
+    "deletion": WindowScene(partial(trouble.deletion, recently_deleted)),
+    "quitting": WindowScene(partial(trouble.quitting, streaming)),
     "dropping": WindowScene(dropping),
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
@@ -734,8 +746,31 @@ SCENES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A window size, an appearance and a text size for a picture."""
+
+    size: str = "normal"  # key of SIZES
+    appearance: Appearance = Appearance.LIGHT
+    zoom: int = 100  # of the text, in per cent
+
+    @property
+    def name(self) -> str:
+        larger = "-larger-text" if self.zoom > 100 else ""
+        return f"{self.size}-{self.appearance}{larger}"
+
+
+EVERY_VIEW = (
+    View(),
+    View(appearance=Appearance.DARK),
+    View("small"),
+    View("large"),
+    View(zoom=LARGER_TEXT),
+)
+
+
 @contextmanager
-def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[Stage]:
+def staged(scene: WindowScene, view: View) -> Generator[Stage]:
     """Bring the window into the state of a scene. The window stays open inside the context."""
     catalog = FakeCatalog(cards=scene.models)  # pyright: ignore[reportArgumentType] (model cards)
     catalog.starter = DEMO if scene.has_starter else None
@@ -744,10 +779,10 @@ def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[S
         closing(
             Stage(
                 Path(folder),
-                settings=Settings(appearance=appearance),
+                settings=Settings(appearance=view.appearance, text_zoom=view.zoom),
                 catalog=catalog,
                 hold_load=not scene.loads,
-                size=SIZES[size],
+                size=SIZES[view.size],
             )
         ) as stage,
     ):
@@ -756,9 +791,9 @@ def staged(scene: WindowScene, appearance: Appearance, size: str) -> Generator[S
         yield stage
 
 
-def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
+def shoot(scene: WindowScene, view: View) -> QPixmap:
     """Return a picture of the window in one scene, together with its open popups."""
-    with staged(scene, appearance, size) as stage:
+    with staged(scene, view) as stage:
         for _ in range(SETTLE_STEPS):  # layouts, colours of code
             stage.wait(SHORT_MS)
         window = stage.window
@@ -773,7 +808,9 @@ def shoot(scene: WindowScene, appearance: Appearance, size: str) -> QPixmap:
             *window.findChildren(ModelsWindow),
             *window.findChildren(QDialog),
         ):
-            _paste(picture, dialog, QPoint(window.width() // 4, Size.TOOLBAR))
+            # as much of a dialog as possible is in the picture of a small window
+            left = min(window.width() // 4, max(0, window.width() - dialog.width()))
+            _paste(picture, dialog, QPoint(left, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))
@@ -804,19 +841,24 @@ def _make_app() -> QApplication:
         return QApplication(sys.argv[:1])
 
 
+def views_of(scene: WindowScene) -> list[View]:
+    appearances = (Appearance.LIGHT, Appearance.DARK)
+    return [View(size, appearance) for size in scene.sizes for appearance in appearances]
+
+
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = arguments[1:] or list(SCENES)
+    has_every = "--every" in arguments
+    wanted = [name for name in arguments[1:] if name != "--every"] or list(SCENES)
     os.environ.setdefault("QT_SCALE_FACTOR", "2")
     _app = _make_app()
     for name in wanted:
-        for size in SCENES[name].sizes:
-            for appearance in (Appearance.LIGHT, Appearance.DARK):
-                picture = shoot(SCENES[name], appearance, size)
-                file = folder / f"{name}-{size}-{appearance}.png"
-                picture.save(str(file))
-                sys.stdout.write(f"{file}\n")
+        scene = SCENES[name]
+        for view in EVERY_VIEW if has_every else views_of(scene):
+            file = folder / f"{name}-{view.name}.png"
+            shoot(scene, view).save(str(file))
+            sys.stdout.write(f"{file}\n")
     return 0
 
 

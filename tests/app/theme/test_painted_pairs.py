@@ -15,7 +15,6 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractItemView, QApplication, QDialog, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
-from app.settings import Appearance
 from app.theme import palette
 from app.theme.contrast import PAINTED_PAIRS, PaintKind, Pair
 from app.widgets.main_window import MainWindow
@@ -24,7 +23,7 @@ from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import Target
 from tests.fakes.paint_recorder import PaintRecorder, telling_colors
 from tests.fakes.stage import Stage
-from tests.screenshots.make import SCENES, staged
+from tests.screenshots.make import SCENES, View, staged
 
 pytestmark = [
     pytest.mark.slow,
@@ -45,7 +44,7 @@ def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
         for name in ("LIGHT", "LIGHT_SHARP"):
             patched.setattr(palette, name, colors)
         for name, scene in SCENES.items():
-            with staged(scene, Appearance.LIGHT, scene.sizes[0]) as stage:
+            with staged(scene, View(scene.sizes[0])) as stage:
                 look(recorder, stage, name)
         yield recorder
 
