@@ -31,7 +31,9 @@ class Theme(QObject):
         self._app = app
         self._appearance = appearance
         self._is_sharp = False
-        self.zoom = 1.0  # factor of the text that people read and type; labels keep their size
+        self.zoom = (
+            1.0  # factor of the text that people read and type, in the sidebar and in the chat
+        )
         self._colors: Colors | None = None
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()

@@ -22,11 +22,13 @@ LABEL_TYPES = {
     "section": Type.SECTION,
 }
 
+ZOOMED = ("#sidebar", "#chatPane", "#toast")  # parts of the window whose texts scale with the zoom
+
 
 def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
     """Return the style sheet of one appearance, for the parts of the window.
 
-    `zoom` scales the fields for long texts.
+    `zoom` scales the texts of the parts in ZOOMED, the title, and the fields for long texts.
     """
     return "\n".join(
         (
@@ -35,6 +37,7 @@ def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
             _menu_bar_rules(colors),
             _field_rules(colors, zoom),
             _button_rules(colors),
+            _zoomed_rules(zoom),
             _card_rules(colors),
         )
     )
@@ -46,8 +49,40 @@ def _label_rules(fonts: Fonts) -> str:
     return "\n".join((*rules, code))
 
 
-def _font(style: TextStyle) -> str:
-    return f"font-size: {style.size}px; font-weight: {style.weight};"
+def _zoomed_rules(zoom: float) -> str:
+    """Return the rules that scale texts with the zoom, in the parts of the window in ZOOMED."""
+    heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER)
+    mini, high, row, footer = (round(height * max(1.0, zoom)) for height in heights)
+    rules = [f"{_in_zoomed('QLabel', 'QPushButton', 'QLineEdit')} {{ {_size(Type.UI, zoom)} }}"]
+    for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
+        label = _in_zoomed(f'QLabel[type="{name}"]')
+        rules.append(f"{label} {{ {_font(style, zoom)} }}")
+    chip, rows = (_in_zoomed(f'QPushButton[kind="{kind}"]') for kind in ("chip", "row"))
+    return "\n".join(
+        (
+            *rules,
+            f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
+            f"{chip} {{ border-radius: {high // 2}px; }}",
+            f"{rows} {{ min-height: {row - 2}px; }}",
+            f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
+            f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
+            f"#sidebar QPushButton#memoryLine {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}",
+            f"QPushButton#titleButton, #titleField {{ {_size(Type.TITLE, zoom)} }}",
+        )
+    )
+
+
+def _in_zoomed(*selectors: str) -> str:
+    """Return the selectors, restricted to the parts of the window in ZOOMED."""
+    return ", ".join(f"{part} {one}" for part in ZOOMED for one in selectors)
+
+
+def _font(style: TextStyle, zoom: float = 1.0) -> str:
+    return f"{_size(style, zoom)} font-weight: {style.weight};"
+
+
+def _size(style: TextStyle, zoom: float) -> str:
+    return f"font-size: {round(style.size * zoom)}px;"
 
 
 def _frame_rules(colors: Colors) -> str:
@@ -55,7 +90,7 @@ def _frame_rules(colors: Colors) -> str:
 #sidebar {{ background: {colors.sidebar}; }}
 QPushButton#sidebarFooter {{
   background: {colors.sidebar}; border: 1px solid transparent; border-top-color: {colors.hairline};
-  border-radius: 0; padding: 0; min-height: {Size.SIDEBAR_FOOTER - 2}px;
+  border-radius: 0; padding: 0;
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
@@ -123,7 +158,7 @@ QPushButton[kind="row"] {{
 }}
 QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
 QPushButton#memoryLine {{
-  color: {colors.secondary}; font-size: {Type.SMALL.size}px; min-height: {Size.CONTROL_MINI - 2}px;
+  color: {colors.secondary};
   padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
@@ -144,7 +179,6 @@ def _card_rules(colors: Colors) -> str:
 #toast QLabel {{ color: {colors.canvas}; }}
 #toast QPushButton {{
   color: {colors.canvas}; background: transparent; border: 1px solid {colors.canvas};
-  min-height: {Size.CONTROL_MINI - 2}px;
 }}
 #toast QPushButton:hover, #toast QPushButton:focus {{
   color: {colors.text}; background: {colors.canvas};

@@ -20,7 +20,7 @@ from app.controllers.turns import Refusal
 from app.conversation.attachments import document_text
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
-from app.theme.tokens import Millis, Space
+from app.theme.tokens import Millis, Size, Space
 from app.viewmodels.models import longest_model, only_demo
 from app.viewmodels.notes import context_share, gone_note, last_generation, model_note, reading_note
 from app.viewmodels.state_line import Waiting
@@ -69,7 +69,7 @@ class ChatPane(QWidget):
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(theme, self)
         self.model_note = ModelNote(self)
-        self.recent = RecentChats(self)
+        self.recent = RecentChats(theme, self)
         self.app_notice = AppNotice(theme, core, self)
         self.notice = Notice(theme, self)
         self.gone_model = GoneModel(self)
@@ -161,6 +161,9 @@ class ChatPane(QWidget):
         value = self._core.preferences.value
         self.view.set_zoom(value.text_zoom / 100)
         self.composer.set_zoom(value.text_zoom / 100)
+        self.model_note.setMaximumWidth(round(Size.PICKER_WIDTH * value.text_zoom / 100))
+        for card in (self.app_notice, self.notice, self.gone_model, self.long_files, self.queued):
+            card.setMaximumWidth(round(Size.COLUMN * value.text_zoom / 100))
         self.composer.set_return_sends(value.return_sends)
         self.view.set_return_sends(value.return_sends)
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Type
+from app.widgets.line_height import line_height
 from app.words import problems as words
 
 MAX_LINES = 10
@@ -47,7 +48,7 @@ class Details(QScrollArea):
     def heightForWidth(self, arg__1: int) -> int:
         around = 2 * self.frameWidth()
         text = self._label.heightForWidth(arg__1 - around)
-        return min(text, MAX_LINES * Type.LOG.line) + around
+        return min(text, MAX_LINES * line_height(self._label, Type.LOG)) + around
 
     @override
     def minimumSizeHint(self) -> QSize:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QVBoxLayout, QWidget
 from typing_extensions import override
@@ -35,6 +35,7 @@ class Question(QWidget):
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.L, 0, Space.L, Space.S)
         layout.addWidget(self.title)
+        theme.zoomed.connect(self._fit)
 
     def show_folder(self, name: str) -> None:
         """Say that the chat is in a folder. An empty name stands for no folder."""
@@ -49,7 +50,7 @@ class Question(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        metrics = QFontMetrics(self._theme.fonts.font(Type.EMPTY))
+        metrics = QFontMetrics(self._theme.zoomed_font(Type.EMPTY))
         fits = metrics.horizontalAdvance(self.title.text()) <= self.width() - 2 * Space.L
         kind = "empty" if fits else "empty-narrow"
         if kind != self.title.property("type"):
@@ -70,7 +71,6 @@ class ModelNote(QWidget):
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.button = Button(commands.CHOOSE_MODEL, self)
         self.button.clicked.connect(self.requested)
-        self.setMaximumWidth(Size.PICKER_WIDTH)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, Space.L)
         layout.setSpacing(Space.M)
@@ -89,8 +89,9 @@ class RecentChats(QWidget):
 
     chosen = Signal(object)  # argument: ConversationId of the clicked button
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._summaries: tuple[ConversationSummary, ...] = ()
         self._buttons: list[Button] = []
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Ignored)
@@ -115,10 +116,11 @@ class RecentChats(QWidget):
         self._fit()
 
     def _fit(self) -> None:
-        side = max(Space.XL, (self.width() - Size.COLUMN) // 2)
+        side = max(Space.XL, (self.width() - round(Size.COLUMN * self._theme.zoom)) // 2)
         self._layout.setContentsMargins(side, 0, side, 0)
         room = self.height() - self._label.sizeHint().height() - Space.M
-        count = min(len(self._summaries), room // (Size.ROW + Space.HAIR))
+        row = self._buttons[0].sizeHint().height() + Space.HAIR
+        count = min(len(self._summaries), room // row)
         self._label.setVisible(count > 0)
         for number, button in enumerate(self._buttons):
             button.setVisible(number < count)
@@ -136,3 +138,9 @@ class RecentChats(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # the buttons have another font
+            self._fit()
+        return super().event(event)

@@ -50,13 +50,10 @@ class FileChip(QAbstractButton):
         self.chip = Chip(name="", kind="")
         self._pressed_at: QPoint | None = None
         self._is_dragged = False
-        self.setFixedSize(_WIDTH, _HEIGHT)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         self.close_button = IconButton(theme, Icon.CLOSE, words.REMOVE, self)
         self.close_button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        inset = (_HEIGHT - Size.CONTROL) // 2
-        self.close_button.move(_WIDTH - Size.CONTROL - inset + Space.XS, inset)
         self.close_button.clicked.connect(lambda: self.removed.emit(self.place))
         self.clicked.connect(lambda: self.opened.emit(self.place))
         theme.changed.connect(self.update)
@@ -81,11 +78,13 @@ class FileChip(QAbstractButton):
         )
         painter.setBrush(QColor(colors.hover if self.underMouse() else colors.canvas))
         painter.drawRoundedRect(box, Radius.CODE, Radius.CODE)
-        icon = QRectF(Space.M, (_HEIGHT - _ICON) / 2, _ICON, _ICON)
+        icon = QRectF(Space.M, (self.height() - _ICON) / 2, _ICON, _ICON)
         self._theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
         left = icon.right() + Space.S
         width = self.close_button.x() - left
-        name, details = QRectF(left, 5, width, 18), QRectF(left, 22, width, 16)
+        scale = self.height() / _HEIGHT
+        name = QRectF(left, 5 * scale, width, 18 * scale)
+        details = QRectF(left, 22 * scale, width, 16 * scale)
         self._paint_line(painter, Type.UI, colors.text, name, chip.name)
         self._paint_line(painter, Type.SMALL, colors.secondary, details, chip.details)
         if chip.share is not None and 0 < chip.share < 1:
@@ -94,8 +93,7 @@ class FileChip(QAbstractButton):
     def _paint_line(
         self, painter: QPainter, style: TextStyle, color: str, rect: QRectF, text: str
     ) -> None:
-        font = self.font()
-        font.setPixelSize(style.size)
+        font = self._theme.zoomed_font(style)
         painter.setFont(font)
         painter.setPen(QColor(color))
         # The end of a file's name tells its kind.
@@ -112,6 +110,12 @@ class FileChip(QAbstractButton):
         line.setWidth(line.width() * share)
         painter.setBrush(QColor(colors.accent))
         painter.drawRoundedRect(line, 1, 1)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        inset = (self.height() - Size.CONTROL) // 2
+        self.close_button.move(self.width() - Size.CONTROL - Space.S + Space.XS, inset)
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:
@@ -184,6 +188,7 @@ class FileChips(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setAccessibleName(words.ATTACHED)
         self.hide()
+        theme.zoomed.connect(self._place)
 
     @property
     def chips(self) -> list[FileChip]:
@@ -232,18 +237,22 @@ class FileChips(QScrollArea):
         self.moved.emit(place, near)
 
     def _rect(self, place: int) -> QRect:
-        column = max(1, (self.width() + Space.S) // (_WIDTH + Space.S))
+        scale = max(1.0, self._theme.zoom)
+        width = min(round(_WIDTH * scale), max(_WIDTH, self.width()))
+        height = round(_HEIGHT * scale)
+        column = max(1, (self.width() + Space.S) // (width + Space.S))
         row, at = divmod(place, column)
-        return QRect(at * (_WIDTH + Space.S), row * (_HEIGHT + Space.S), _WIDTH, _HEIGHT)
+        return QRect(at * (width + Space.S), row * (height + Space.S), width, height)
 
     def _place(self) -> None:
         if not self._chips:
             return
         for place, chip in enumerate(self._chips):
-            chip.move(self._rect(place).topLeft())
-        height = self._rect(len(self._chips) - 1).bottom() + 1
+            chip.setGeometry(self._rect(place))
+        last = self._rect(len(self._chips) - 1)
+        height = last.bottom() + 1
         self._inner.resize(self.viewport().width(), height)
-        most = _MAX_ROWS * (_HEIGHT + Space.S)
+        most = _MAX_ROWS * (last.height() + Space.S)
         # The space below separates the chips from the text.
         self.setFixedHeight(min(height, most) + Space.S)
 

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
@@ -24,7 +24,6 @@ class GoneModel(QFrame):
         super().__init__(parent)
         self.setObjectName("offer")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setMaximumWidth(Size.COLUMN)
         self.sentence = Sentences(self)
         self.choose_button = Button(commands.CHOOSE_MODEL, self)
         self.get_button = Button(commands.GET_MODELS, self)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from PySide6.QtCore import QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt
 from PySide6.QtGui import QTextBlock, QTextDocument, QTextLayout
 from PySide6.QtWidgets import QLabel, QPlainTextDocumentLayout, QWidget
 from typing_extensions import override
 
+from app.theme.tokens import TextStyle
 from app.theme.window_style import LABEL_TYPES
 
 
@@ -58,7 +59,7 @@ class Sentences(QLabel):
 
     def __init__(self, parent: QWidget, kind: str = "ui", text: str = "") -> None:
         super().__init__(parent)
-        self._line_height = LABEL_TYPES[kind].line
+        self._style = LABEL_TYPES[kind]
         self._text = ""
         self.setProperty("type", kind)
         self.setTextFormat(Qt.TextFormat.RichText)
@@ -72,7 +73,19 @@ class Sentences(QLabel):
     @override
     def setText(self, arg__1: str) -> None:
         self._text = arg__1
-        super().setText(as_lines(arg__1, self._line_height) if arg__1 else "")
+        super().setText(as_lines(arg__1, line_height(self, self._style)) if arg__1 else "")
+
+    @override
+    def changeEvent(self, arg__1: QEvent) -> None:
+        super().changeEvent(arg__1)
+        if arg__1.type() is QEvent.Type.FontChange:
+            self.setText(self._text)
+
+
+def line_height(widget: QWidget, style: TextStyle) -> int:
+    """Return the line height of a style, scaled as the style sheet has scaled the widget's font."""
+    size = widget.font().pixelSize()  # -1 before the style sheet has set the font
+    return style.line if size <= 0 else round(style.line * size / style.size)
 
 
 def as_lines(text: str, line_height: int) -> str:

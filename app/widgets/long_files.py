@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QInputDialog, QVBoxLayout, QWidget
 
 from app.conversation.attachments import parse_pages
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
@@ -26,7 +26,6 @@ class LongFiles(QFrame):
         super().__init__(parent)
         self.setObjectName("offer")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setMaximumWidth(Size.COLUMN)
         self.sentence = Sentences(self)
         self.first_button = Button(words.FIRST_PART, self)
         self.pages_button = Button(words.CHOOSE_PAGES, self)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.controllers.storage import Storage
+from app.theme.tokens import Space
 from app.viewmodels.storage import memory_line, memory_tip
 from app.widgets.button import Button
 
@@ -33,7 +34,7 @@ class MemoryLine(Button):
         self._elide()
 
     def _elide(self) -> None:
-        inner = self.contentsRect().width()
+        inner = self.width() - 2 * Space.M  # inside the padding, which the style sheet sets
         right = Qt.TextElideMode.ElideRight
         self.setText(self.fontMetrics().elidedText(self.accessibleName(), right, inner))
 
@@ -41,3 +42,9 @@ class MemoryLine(Button):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._elide()
+
+    @override
+    def changeEvent(self, e: QEvent) -> None:
+        super().changeEvent(e)
+        if e.type() is QEvent.Type.FontChange:
+            self._elide()

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.copy_button import CopyButton
@@ -32,7 +32,6 @@ class Notice(QFrame):
         super().__init__(parent)
         self.setObjectName("notice")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setMaximumWidth(Size.COLUMN)
         self._theme = theme
         self._icon = QLabel(self)
         self._title = Sentences(self)

@@ -38,7 +38,8 @@ class PaneToast(Toast):
         """Move the toast above the composer, or to the bottom of the pane in an empty chat."""
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
-        self.adjustSize()
+        height = max(self.minimumHeight(), self.heightForWidth(self.width()))
+        self.resize(self.width(), height)
         is_empty = pane.question.isVisible()
         below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
         corner = pane.mapTo(self._window, below)

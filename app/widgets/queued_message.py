@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, Qt, Signal
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Radius, Size, Space, Type
+from app.theme.tokens import Radius, Space, Type
 from app.widgets.icon_button import IconButton
+from app.widgets.line_height import line_height
 from app.widgets.transcript.messages.bubble import SHARE
 from app.words import composer as words
 
@@ -25,7 +26,6 @@ class QueuedMessage(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.setMaximumWidth(Size.COLUMN)
         self._text = ""
         self.close_button = IconButton(theme, Icon.CLOSE, words.TAKE_BACK, self)
         self.close_button.clicked.connect(self.withdrawn)
@@ -54,6 +54,12 @@ class QueuedMessage(QWidget):
         super().resizeEvent(event)
         self._elide()
 
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # the bubble has another font
+            self._elide()
+        return super().event(event)
+
     def _elide(self) -> None:
         self._bubble.ensurePolished()
         room = int(self.width() * SHARE) - 2 * Space.L
@@ -71,7 +77,16 @@ class _Bubble(QLabel):
         self.setProperty("tone", "secondary")
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setContentsMargins(Space.L, Space.M, Space.L, Space.M)
-        self.setFixedHeight(Type.BODY.line + 2 * Space.M)
+        self._fit()
+
+    def _fit(self) -> None:
+        self.setFixedHeight(line_height(self, Type.BODY) + 2 * Space.M)
+
+    @override
+    def changeEvent(self, arg__1: QEvent) -> None:
+        super().changeEvent(arg__1)
+        if arg__1.type() is QEvent.Type.FontChange:
+            self._fit()
 
     @override
     def paintEvent(self, arg__1: QPaintEvent) -> None:

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
 from app.words import search, window as words
@@ -43,7 +43,6 @@ class SearchField(QWidget):
         self.edit = _Field(self)
         self.edit.setPlaceholderText(words.SEARCH_FIELD)
         self.edit.setAccessibleName(words.SEARCH_FIELD)
-        self.edit.setFixedHeight(Size.CONTROL)
         self.clear_button = IconButton(theme, Icon.CLOSE, words.CLEAR_SEARCH, self)
         self.clear_button.hide()
         self.filter_button = IconButton(theme, Icon.FILTER, search.FILTERS, self)

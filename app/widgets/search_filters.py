@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 from app.controllers.core import Core
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Size, Space, Type
 from app.viewmodels.search_filters import NO_FILTERS, Filters, InArchive, Period
 from app.widgets.button import Button
 from app.widgets.icon_button import IconButton
@@ -27,6 +27,7 @@ class SearchFilters(QWidget):
 
     def __init__(self, theme: Theme, core: Core, button: IconButton, parent: QWidget) -> None:
         super().__init__(parent)
+        self._theme = theme
         self._search = core.search
         self._folders = core.folders
         self._models = core.models
@@ -46,6 +47,7 @@ class SearchFilters(QWidget):
         self.remove.clicked.connect(lambda: self._search.set_filters(NO_FILTERS))
         self._search.changed.connect(self._refresh)
         self._folders.changed.connect(self._refresh)
+        theme.zoomed.connect(self._refresh)
         self._refresh()
 
     def open_menu(self) -> None:
@@ -98,7 +100,7 @@ class SearchFilters(QWidget):
     def _refresh(self) -> None:
         names = {one.folder_id: one.name for one in self._folders.folders}
         text = self._search.filters.text(names)
-        metrics = QFontMetrics(self.label.font())
+        metrics = QFontMetrics(self._theme.zoomed_font(Type.UI))
         room = max(Size.SIDEBAR_MIN, self.width()) - Size.CONTROL - Space.HUGE
         self.label.setText(plain(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)))
         self.label.setToolTip(text)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QLabel, QProgressBar, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.button import Button
 from app.words import window as words
 
@@ -20,7 +20,6 @@ class SidebarFooter(Button):
     def __init__(self, parent: QWidget) -> None:
         super().__init__("", parent)
         self.setObjectName("sidebarFooter")
-        self.setFixedHeight(Size.SIDEBAR_FOOTER)
         self._name = ""
         self._word = ""
         self._name_label = QLabel(self)
@@ -67,7 +66,7 @@ class SidebarFooter(Button):
         self._elide()
 
     @override
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.FontChange:
+    def event(self, e: QEvent) -> bool:
+        if e.type() is QEvent.Type.LayoutRequest:  # the labels have another font
             self._elide()
+        return super().event(e)

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
@@ -123,6 +123,7 @@ class Toolbar(QWidget):
         self.title_field.editingFinished.connect(self._on_edited)
         self.title_field.closed.connect(self._close_field)
         self._theme.changed.connect(self._tint)
+        self._theme.zoomed.connect(self._elide)
         self._tint()
 
     def _tint(self) -> None:
@@ -145,16 +146,19 @@ class Toolbar(QWidget):
             self.title_closed.emit()
 
     def _elide(self) -> None:
-        metrics = QFontMetrics(self.title_button.font())
+        metrics = QFontMetrics(self._theme.zoomed_font(Type.TITLE))
         others = (
             self.sidebar_button,
             self.new_button,
             self.model_button,
             self.inspector_button,
         )
-        taken = sum(one.sizeHint().width() + Space.S for one in others if not one.isHidden())
+        widths = (
+            max(one.sizeHint().width(), one.minimumWidth()) for one in others if not one.isHidden()
+        )
+        taken = sum(width + Space.S for width in widths)
         padding = 2 * (Space.S + 1)  # with the border; the style sheet sets it for the title button
-        room = max(Space.HUGE, self.width() - taken - padding - 2 * Space.L - 2 * Space.S)
+        room = max(Space.HUGE, self.width() - taken - padding - 2 * Space.L)
         elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
         self.title_button.setText(plain(isolated(elided)))
         self.title_button.setAccessibleName(words.title_button(self._title))

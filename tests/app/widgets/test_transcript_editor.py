@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication, QImage, QInputMethodEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
-from app.theme.tokens import Size, Type
+from app.theme.tokens import Size, Space, Type
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
@@ -46,6 +46,20 @@ def test_editor_holds_the_text_and_fits_its_height(editing: TranscriptStage) -> 
     num_lines = field(editing).document().firstBlock().layout().lineCount()
     assert num_lines > 1
     assert field(editing).height() == num_lines * Type.BODY.line
+
+
+@pytest.mark.parametrize("width", [260, 370])
+def test_buttons_stay_inside_the_editor_in_a_narrow_column(
+    editing: TranscriptStage, width: int
+) -> None:
+    editing.view.resize(width, HEIGHT)
+    editing.settle()
+    inside = editor(editing).rect().adjusted(Space.S, 0, -Space.S, -Space.S)
+    for label in ("Cancel", "Send as New Version"):
+        one = button(editing, label)
+        place = QRect(one.mapTo(editor(editing), QPoint()), one.size())
+        assert inside.contains(place), label
+        assert one.width() >= one.sizeHint().width(), label
 
 
 @pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])

@@ -19,10 +19,10 @@ from PySide6.QtGui import (
     QResizeEvent,
     QTextCursor,
 )
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Radius, Size, Space, Type
+from app.theme.tokens import Radius, Space, Type
 from app.widgets.button import Button
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.look import Look
@@ -55,6 +55,7 @@ class MessageEditor(QWidget):
         super().__init__(parent)
         self._look = look
         self._room = 0  # maximum width of a line of text in pixels
+        self._column = 0  # maximum width of the editor in pixels
         self._num_lines = 0  # number of visible lines
         self._longest = 0  # width of the longest line in pixels
         self._is_answer = role is Role.ASSISTANT
@@ -66,6 +67,7 @@ class MessageEditor(QWidget):
         save = words.SAVE_VERSION if self._is_answer else words.SEND_VERSION
         self._save = Button(save, self._buttons)
         self._cancel = Button(dialogs.CANCEL, self._buttons)
+        self._row = QBoxLayout(QBoxLayout.Direction.LeftToRight, self._buttons)
         self._build()
         self._connect()
         self._text.setPlainText(text)
@@ -91,37 +93,45 @@ class MessageEditor(QWidget):
         self._fit()
         self.update()
 
-    def set_room(self, room: int) -> None:
-        """Set the maximum width of a text line. The message bubble has the same maximum."""
-        if room != self._room:
-            self._room = room
-            around = 2 * (self._look.px(Space.L) - Space.M)
-            self._note.show()
-            self._note.setVisible(self._buttons.sizeHint().width() <= room + around)
+    def set_room(self, room: int, column: int) -> None:
+        """Set the maximum width of a text line, which is that of the message bubble.
+
+        column: the maximum width of the editor. Its buttons may need more than the bubble.
+        """
+        if (room, column) != (self._room, self._column):
+            self._room, self._column = room, column
+            self._arrange()
             self._place()
             self._fit()
 
     @override
     def sizeHint(self) -> QSize:
         look = self._look
-        around = 2 * look.px(Space.L)
-        buttons = self._buttons.sizeHint().width() + 2 * Space.M
-        width = max(self._longest + around, min(buttons, self._room + around))
+        buttons = self._buttons.sizeHint()
+        width = max(self._longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
         text = self._num_lines * self._text.lines.line_height
-        return QSize(width, look.px(Space.M) + text + Space.S + Size.CONTROL + Space.M)
+        height = look.px(Space.M) + text + Space.S + buttons.height() + Space.M
+        return QSize(min(width, self._column), height)
 
     def _build(self) -> None:
         self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._save.setProperty("kind", "primary")
-        buttons = QHBoxLayout(self._buttons)
-        buttons.setContentsMargins(0, 0, 0, 0)
-        buttons.setSpacing(Space.S)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(Space.S)
         self._note.setProperty("tone", "secondary")
         self._note.setProperty("type", "small")
-        buttons.addWidget(self._note)
-        buttons.addSpacing(Space.S)
-        buttons.addWidget(self._cancel)
-        buttons.addWidget(self._save)
+        self._note.setContentsMargins(0, 0, Space.S, 0)
+        for part in (self._note, self._cancel, self._save):
+            self._row.addWidget(part)
+
+    def _arrange(self) -> None:
+        """Hide the note if a bubble is too narrow for it, and stack buttons too wide for the column."""
+        around = 2 * (self._look.px(Space.L) - Space.M)
+        self._row.setDirection(QBoxLayout.Direction.LeftToRight)
+        self._note.show()
+        self._note.setVisible(self._buttons.sizeHint().width() <= self._room + around)
+        if self._buttons.sizeHint().width() > self._column - 2 * Space.M:
+            self._row.setDirection(QBoxLayout.Direction.TopToBottom)
 
     def _connect(self) -> None:
         self._save.clicked.connect(self._submit)

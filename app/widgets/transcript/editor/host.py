@@ -72,7 +72,7 @@ class EditorHost(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        self._editor.set_room(layout.content.text_width(layout.width))
+        self._editor.set_room(layout.content.text_width(layout.width), layout.width)
         if layout.item.editing and layout.rows:
             size = layout.content.editor_size
             x, y = left + layout.width - size.width(), self._stack.top(index) - scroll
@@ -87,7 +87,7 @@ class EditorHost(QObject):
         editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
         self._editor = editor
-        editor.set_room(layout.content.text_width(layout.width))
+        editor.set_room(layout.content.text_width(layout.width), layout.width)
         self._reserve()
         editor.show()
         editor.setFocus()

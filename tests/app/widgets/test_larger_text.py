@@ -1,0 +1,96 @@
+"""Tests of Larger Text in the sidebar and in the chat, and of texts in the smallest window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
+
+from app.conversation.attachments import make_attachment
+from app.theme.tokens import Size, Space
+from engine.errors import OutOfMemoryError
+from engine.events import StatisticsReported
+from engine.types import NOTHING_CACHED
+from tests.fakes.stage import Stage
+
+CACHED = replace(NOTHING_CACHED, total_bytes=3 * 10**9, num_conversations=14)
+SENTENCE = "This is a sentence of several words about something that has just ended in the window."
+TextWidget = QLabel | QPushButton | QLineEdit
+
+
+@pytest.fixture
+def full(stage: Stage) -> Iterator[Stage]:
+    """Yield a window with texts in all its parts: toast, notice, memory line, queued message, file."""
+    stage.chat("First", "Yes.")
+    stage.core.library.delete(stage.current)
+    stage.send("Second")
+    stage.send("Third")
+    file = make_attachment("notes.md", "md", "Words. " * 20)
+    stage.core.chat.set_attachments(stage.current, (file,))
+    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.settle()
+    stage.pane.notice.offer(OutOfMemoryError("8 GB were needed.").problem, "Retry", stage.settle)
+    stage.window.toast.say(SENTENCE)
+    stage.settle()
+    yield stage
+    stage.core.chat.set_attachments(stage.current, ())  # so that nothing is left to count
+    stage.settle()
+
+
+def texts(stage: Stage) -> Iterator[TextWidget]:
+    """Yield the visible labels, buttons and fields of the sidebar, the chat and the toast."""
+    window = stage.window
+    for part in (window.sidebar, window.pane, window.toast):
+        for kind in (QLabel, QPushButton, QLineEdit):
+            yield from (one for one in part.findChildren(kind) if one.isVisible() and one.text())
+
+
+def test_larger_text_scales_all_texts_of_sidebar_and_chat(full: Stage) -> None:
+    before = {one: one.font().pixelSize() for one in texts(full)}
+    assert len(before) > 12
+    full.core.preferences.set_zoom(200)
+    full.settle()
+    same = [one.text() for one, size in before.items() if one.font().pixelSize() != 2 * size]
+    assert same == []
+
+
+def test_larger_text_is_not_clipped(full: Stage) -> None:
+    full.core.preferences.set_zoom(200)
+    full.settle()
+    clipped = [
+        one.text()
+        for one in texts(full)
+        if one.height() < one.fontMetrics().height() or one.width() < one.minimumSizeHint().width()
+    ]
+    assert clipped == []
+    chip = full.pane.composer.files.chips[0]
+    assert chip.height() >= 3 * chip.fontMetrics().height()
+
+
+def test_memory_line_that_is_too_long_ends_with_an_ellipsis(full: Stage) -> None:
+    line = full.window.sidebar.memory
+    full.core.preferences.set_zoom(200)
+    full.settle()
+    assert line.text().endswith("…")
+    assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width() - 2 * Space.M
+
+
+def test_toast_is_as_high_as_its_lines(full: Stage) -> None:
+    toast = full.window.toast
+    assert toast.height() == toast.heightForWidth(toast.width())
+    label = toast.findChildren(QLabel)[0]
+    assert label.height() <= 2 * label.fontMetrics().lineSpacing() + Space.M
+
+
+def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    toolbar = stage.window.toolbar
+    toolbar.set_title("i" * 200)
+    stage.settle()
+    button = toolbar.title_button
+    letter = button.fontMetrics().horizontalAdvance("i")
+    free = toolbar.model_button.x() - Space.S - (button.x() + button.width())
+    assert 0 <= free <= letter
+    assert button.width() >= button.sizeHint().width()
