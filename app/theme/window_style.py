@@ -22,7 +22,12 @@ LABEL_TYPES = {
     "section": Type.SECTION,
 }
 
-ZOOMED = ("#sidebar", "#chatPane", "#toast")  # parts of the window whose texts scale with the zoom
+ZOOMED = (
+    "#sidebar",
+    "#chatPane",
+    "#toast",
+    "#switcher",
+)  # parts of the window whose texts scale with the zoom
 
 
 def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
@@ -51,8 +56,8 @@ def _label_rules(fonts: Fonts) -> str:
 
 def _zoomed_rules(zoom: float) -> str:
     """Return the rules that scale texts with the zoom, in the parts of the window in ZOOMED."""
-    heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER)
-    mini, high, row, footer = (round(height * max(1.0, zoom)) for height in heights)
+    heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER, Size.SWITCHER_FIELD)
+    mini, high, row, footer, field = (round(height * max(1.0, zoom)) for height in heights)
     rules = [f"{_in_zoomed('QLabel', 'QPushButton', 'QLineEdit')} {{ {_size(Type.UI, zoom)} }}"]
     for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
         label = _in_zoomed(f'QLabel[type="{name}"]')
@@ -65,6 +70,7 @@ def _zoomed_rules(zoom: float) -> str:
             f"{chip} {{ border-radius: {high // 2}px; }}",
             f"{rows} {{ min-height: {row - 2}px; }}",
             f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
+            f"#switcher QLineEdit {{ min-height: {field - 2}px; }}",
             f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
             f"#sidebar QPushButton#memoryLine {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}",
             f"QPushButton#titleButton, #titleField {{ {_size(Type.TITLE, zoom)} }}",

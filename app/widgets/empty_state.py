@@ -33,7 +33,7 @@ class Question(QWidget):
         self.title.setMinimumWidth(1)
         self.title.setTextFormat(Qt.TextFormat.PlainText)
         layout = QVBoxLayout(self)
-        layout.setContentsMargins(Space.L, 0, Space.L, Space.S)
+        layout.setContentsMargins(Space.L, 0, Space.L, Space.L)
         layout.addWidget(self.title)
         theme.zoomed.connect(self._fit)
 

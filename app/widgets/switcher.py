@@ -119,7 +119,6 @@ class QuickSwitcher(QFrame):
     def _build(self) -> None:
         self.field.setPlaceholderText(words.FIELD)
         self.field.setAccessibleName(words.FIELD)
-        self.field.setFixedHeight(Size.SWITCHER_FIELD)
         self.list.setItemDelegate(_EntryDelegate(self._theme, self))
         self.list.setAccessibleName(words.TITLE)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)

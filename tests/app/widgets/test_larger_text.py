@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
 
 from app.conversation.attachments import make_attachment
 from app.theme.tokens import Size, Space
+from app.widgets.commands import CommandId
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
 from engine.types import NOTHING_CACHED
@@ -94,3 +95,16 @@ def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) ->
     free = toolbar.model_button.x() - Space.S - (button.x() + button.width())
     assert 0 <= free <= letter
     assert button.width() >= button.sizeHint().width()
+
+
+# The offscreen platform logs these messages for a popup.
+@pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagate)", extend=True)
+def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
+    stage.run(CommandId.SWITCHER)
+    field = stage.window.switching.popup.field
+    assert field.height() == Size.SWITCHER_FIELD
+    size = field.font().pixelSize()
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+    assert field.font().pixelSize() == round(1.5 * size)
+    assert field.height() == 1.5 * Size.SWITCHER_FIELD
