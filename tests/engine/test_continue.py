@@ -161,7 +161,7 @@ def test_continue_with_ids_of_another_template_is_refused(open_tiny: OpenTiny) -
     client.send(Submit(rest_of(QUESTION, stopped), time.perf_counter()))
     (failed,) = client.run_until_idle()
     assert isinstance(failed, RequestFailed)
-    assert failed.problem.title == "This answer can’t go on."
+    assert failed.problem.title == "This answer can’t be continued."
 
 
 def rest_of_text(begun: Message) -> Request:

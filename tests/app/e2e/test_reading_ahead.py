@@ -104,8 +104,8 @@ def test_idle_work_is_shown_below_the_model(stage: Stage) -> None:
     before = (stage.pane.view.geometry(), stage.window.sidebar.list.geometry())
     stage.engine.work_idly(512, 1840)
     stage.wait_until(lambda: "Reading ahead" in footer_words(stage)[1])
-    assert "512 of 1,840 tokens" in stage.window.sidebar.footer.accessibleName()
-    assert "512 of 1,840 tokens" in stage.window.toolbar.model_button.toolTip()
+    assert "Reading ahead · 27%" in stage.window.sidebar.footer.accessibleName()
+    assert "Reading ahead · 27%" in stage.window.toolbar.model_button.toolTip()
     assert stage.edit.hasFocus()
     assert (stage.pane.view.geometry(), stage.window.sidebar.list.geometry()) == before
     stage.engine.work_idly(0, 0, IdleKind.AUDIT)
@@ -136,9 +136,10 @@ def test_short_idle_work_is_not_shown(stage: Stage) -> None:
 def test_a_long_note_is_shortened_to_the_sidebar(stage: Stage) -> None:
     stage.rig.core.idle.hold.setInterval(0)
     stage.window.sidebar.setFixedWidth(200)
+    stage.core.preferences.set_zoom(200)
     stage.engine.work_idly(123_456, 1_234_567)
     stage.wait_until(lambda: footer_words(stage)[1].endswith("…"))
-    assert "1,234,567 tokens" in stage.window.sidebar.footer.accessibleName()
+    assert "Reading ahead · 9%" in stage.window.sidebar.footer.accessibleName()
 
 
 def test_keep_ready_command_keeps_the_chat_ready(stage: Stage) -> None:
