@@ -31,9 +31,7 @@ class Theme(QObject):
         self._app = app
         self._appearance = appearance
         self._is_sharp = False
-        self.zoom = (
-            1.0  # factor of the text that people read and type, in the sidebar and in the chat
-        )
+        self.zoom = 1.0  # factor of the text that people read and type
         self._colors: Colors | None = None
         self.fonts: Fonts = installed_fonts()
         self.icons = Icons()

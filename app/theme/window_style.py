@@ -22,12 +22,8 @@ LABEL_TYPES = {
     "section": Type.SECTION,
 }
 
-ZOOMED = (
-    "#sidebar",
-    "#chatPane",
-    "#toast",
-    "#switcher",
-)  # parts of the window whose texts scale with the zoom
+# Parts of the window whose texts scale with the zoom.
+ZOOMED = ("#sidebar", "#chatPane", "#toast", "#switcher")
 
 
 def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
@@ -164,8 +160,7 @@ QPushButton[kind="row"] {{
 }}
 QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
 QPushButton#memoryLine {{
-  color: {colors.secondary};
-  padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
+  color: {colors.secondary}; padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}
 QPushButton[kind="row"]:focus {{ border-color: {colors.accent}; }}

@@ -2,8 +2,9 @@
 
     python -m tests.screenshots.make FOLDER [--every] [SCENE ...]
 
-With --every each scene is also taken in a small and a large window and with Larger Text. The engine is a fake, so that each picture is the same in every run. All other parts of the app are
-real.
+With --every each scene is taken in five views: light, dark, in a small and a large window, and with
+Larger Text. The engine is a fake, so that each picture is the same in every run. All other parts of
+the app are real.
 """
 
 from __future__ import annotations
@@ -842,6 +843,7 @@ def _make_app() -> QApplication:
 
 
 def views_of(scene: WindowScene) -> list[View]:
+    """Return the views of a scene without --every: its sizes, light and dark."""
     appearances = (Appearance.LIGHT, Appearance.DARK)
     return [View(size, appearance) for size in scene.sizes for appearance in appearances]
 
