@@ -6,7 +6,7 @@ import json
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from typing import Any, TypeAlias, cast
@@ -39,19 +39,31 @@ class ServerAnswer:
 
     text: str
     reasoning: str
+    first_text: str  # first piece of the text; it may hold several tokens
     ttft_ms: float
+    total_ms: float
     usage: EndpointUsage | None  # None if the stream was stopped before the counts, which come last
 
 
 class Endpoint:
     """A client of a chat endpoint. It reads one streamed reply at a time.
 
+    `options` are further fields of the request. With needs_usage=False a server may report no token
+    counts.
+
     Raises:
         EndpointError: the URL does not begin with http:// or https://.
     """
 
     def __init__(
-        self, url: str, model: str, *, api_key: str | None = None, timeout_s: float = 600.0
+        self,
+        url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 600.0,
+        needs_usage: bool = True,
+        options: Mapping[str, object] | None = None,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise EndpointError(f"{url} is no address: one begins with http:// or https://")
@@ -61,6 +73,8 @@ class Endpoint:
         if api_key:
             self._headers["Authorization"] = f"Bearer {api_key}"
         self._timeout_s = timeout_s
+        self._needs_usage = needs_usage
+        self._options = dict(options or {})
 
     def ask(
         self,
@@ -83,6 +97,7 @@ class Endpoint:
             "stream": True,
             "stream_options": {"include_usage": True},
             "chat_template_kwargs": {"enable_thinking": thinking},
+            **self._options,
         }
         request = urllib.request.Request(
             self._url, json.dumps(body).encode(), self._headers, method="POST"
@@ -103,7 +118,7 @@ class Endpoint:
             raise EndpointError(f"{self._url} broke off its answer: {error!r}") from error
 
     def _read(self, response: HTTPResponse, start: float, stop_after: int | None) -> ServerAnswer:
-        text = reasoning = ""
+        text = reasoning = first_text = ""
         ttft_ms: float | None = None
         usage: EndpointUsage | None = None
         pieces = 0
@@ -115,18 +130,24 @@ class Endpoint:
             if not said and not thought:
                 continue
             if ttft_ms is None:
-                ttft_ms = (time.perf_counter() - start) * 1e3
+                ttft_ms, first_text = (time.perf_counter() - start) * 1e3, said
             text, reasoning, pieces = text + said, reasoning + thought, pieces + 1
             if pieces == stop_after:
                 break
         else:
-            if usage is None:
+            if usage is None and self._needs_usage:
                 raise EndpointError(
                     f"{self._url} reports no usage: without prompt_tokens nothing can be measured"
                 )
-        if ttft_ms is None:  # the answer has no text
-            ttft_ms = (time.perf_counter() - start) * 1e3
-        return ServerAnswer(text=text, reasoning=reasoning, ttft_ms=ttft_ms, usage=usage)
+        total_ms = (time.perf_counter() - start) * 1e3
+        return ServerAnswer(
+            text=text,
+            reasoning=reasoning,
+            first_text=first_text,
+            ttft_ms=total_ms if ttft_ms is None else ttft_ms,  # None: the answer has no text
+            total_ms=total_ms,
+            usage=usage,
+        )
 
     def _events(self, response: HTTPResponse) -> Iterator[Json]:
         """Yield the events of a stream. Skip the comments that keep the connection open."""

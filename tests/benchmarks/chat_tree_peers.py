@@ -140,7 +140,7 @@ def peer_run(peer: Peer, args: argparse.Namespace) -> list[StepCost]:
     Raises:
         EndpointError: the server did not start, or can't be measured.
     """
-    port = _free_port()
+    port = free_port()
     scenario = scenario_of(args)
     with serving(peer.filled(model=str(args.model), port=port), port) as pid:
         engine = EndpointEngine(
@@ -202,7 +202,7 @@ def _wait_for(process: subprocess.Popen[bytes], port: int, log: Path) -> None:
     raise EndpointError(f"the server did not listen on port {port} within {START_S} s")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
