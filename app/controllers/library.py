@@ -444,7 +444,7 @@ class LibraryController(QObject):
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         conversation = self._desk.get(conversation_id)
         if conversation_id in self._deleted:
-            # The draft, which can give a title, is saved after its conversation was deleted.
+            # The pane saves its draft after the deletion, and a draft can change the title.
             place = self._deleted[conversation_id].summary.placement
             self._put_deleted(summary_of(conversation, place))
             self.recently_deleted_changed.emit()
@@ -462,9 +462,10 @@ class LibraryController(QObject):
         self._deleted[summary.conversation_id] = replace(one, summary=summary)
 
     def _list(self, conversation: Conversation) -> None:
-        """Update the summary of a conversation. A new message takes the one on show out of the archive.
+        """Update the summary of a conversation.
 
-        A queued message may be sent after its conversation was archived and left.
+        A message that is sent in the conversation on show takes it out of the archive. A message that
+        was queued may be sent after its conversation was archived, and leaves it there.
         """
         conversation_id = conversation.conversation_id
         known = self._summaries.get(conversation_id)

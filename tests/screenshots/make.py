@@ -58,9 +58,9 @@ from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.screenshots import organising, trouble
+from tests.screenshots.organising import SHORT_MS
 
 DAY = 24 * 3600.0
-SHORT_MS = 60
 SETTLE_STEPS = 8  # waits before each picture, of SHORT_MS each
 MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relative to the chat pane
 # A virtual screen, so large that every popup fits on it.

@@ -5,8 +5,6 @@ Each scene gets a function that fills the window with chats.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from PySide6.QtTest import QTest
 
 from app.conversation.attachments import make_attachment
@@ -16,11 +14,9 @@ from app.widgets.deleted_sheet import DeletedSheet
 from app.words import problems
 from engine.types import Problem
 from tests.fakes.stage import Key, Stage
+from tests.screenshots.organising import SHORT_MS, Fill
 
-SHORT_MS = 60
 DATABASE = "/Users/me/Library/Application Support/Rejoinder/chats.db"
-
-Fill = Callable[[Stage], object]
 
 
 def rescued(fill: Fill, stage: Stage) -> None:

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.controllers.imports import ImportResult
 from app.widgets.commands import CommandId
+from app.words import exchange as words
 from tests.person.kinds.organising import MAX_CHATS
 from tests.person.kinds.registry import kind
 from tests.person.person import Person
 
 _NUM_FILES = 5
-_ENDINGS = (".json", ".md", ".html", ".txt")
 
 
 @kind("export chats")
@@ -20,7 +20,7 @@ def export_chats(person: Person) -> bool:
     command = person.random.choice((CommandId.EXPORT, CommandId.EXPORT_ALL))
     if not person.try_to_run(command):
         return False
-    name = f"chats-{person.random.randrange(_NUM_FILES)}{person.random.choice(_ENDINGS)}"
+    name = f"chats-{person.random.randrange(_NUM_FILES)}{person.random.choice(list(words.KINDS))}"
     path = person.export_dir / name
     path.unlink(missing_ok=True)
     dialog = person.window.findChildren(QFileDialog)[-1]
