@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import mlx.core as mx
 
@@ -31,6 +31,8 @@ from engine.models.rewinding import Rewinding, recording, state_arrays, windows_
 from engine.models.rows import MergedRows, RowByRow, RowGroup
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 # Token ids for the tests. The choice is arbitrary, but every vocabulary contains these ids.
 _FIRST = tuple(range(8))
@@ -48,6 +50,10 @@ def find_rewinding(adapter: ModelAdapter) -> Rewinding | None:
     get the logits that it gets without the removed tokens, up to rounding. If other tokens are
     removed, the states and logits must have the same bits.
     """
+    return _attempt("no speculation", lambda: _tested_rewinding(adapter))
+
+
+def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
     if not _windows_are_fixed(adapter):
         log.info("no speculation: longer passes see more of a sliding window")
         return None
@@ -76,29 +82,33 @@ def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
 
     The logits must be those of separate passes, up to rounding, also after tokens are removed.
     """
+    tested = _attempt("no speculation beside others", lambda: _rows_agree(adapter, rewinding))
+    return tested is True
+
+
+def _rows_agree(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
     together, apart = ([_fed(adapter), _fed(adapter)] for _ in range(2))
     passes = [mx.array(_PASS), mx.array(_PASS[:2])]
     kept = {0: 3, 1: 1}
+    groups: tuple[RowGroup, RowGroup] = (MergedRows(together), RowByRow(apart))
+    ours, theirs = (_verified(adapter, rewinding, group, passes, kept) for group in groups)
+    return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
+
+
+def _attempt(consequence: str, test: Callable[[], T]) -> T | None:
+    """Return the result of a test, or None if the model does not support an operation of it."""
     try:
-        groups: tuple[RowGroup, RowGroup] = (MergedRows(together), RowByRow(apart))
-        ours, theirs = (_verified(adapter, rewinding, group, passes, kept) for group in groups)
+        return test()
     except MISFITS as error:
         if is_out_of_memory(error):
             raise
-        log.info("no speculation beside other answers: %s", repr(error))
-        return False
-    return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
+        log.info("%s: %s", consequence, repr(error))
+        return None
 
 
 def _windows_are_fixed(adapter: ModelAdapter) -> bool:
     """Return True if tokens of all pass lengths see equally many keys in full sliding windows."""
-    try:
-        one, several = (_visible_keys(adapter, pass_len) for pass_len in (1, len(_PASS)))
-    except MISFITS as error:
-        if is_out_of_memory(error):
-            raise
-        log.info("the keys that sliding windows show are unknown: %s", repr(error))
-        return False
+    one, several = (_visible_keys(adapter, pass_len) for pass_len in (1, len(_PASS)))
     return one.keys() == several.keys() and all(
         set(several[layer]) == set(counts) for layer, counts in one.items()
     )

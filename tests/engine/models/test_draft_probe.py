@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.models.loader import load_model
+from engine.models.rewinding import Rewinding
 from tests.architectures.configs.every import CONFIGS
 from tests.fakes.tiny_model import Template, build_tiny
 
@@ -27,3 +28,15 @@ def test_model_whose_windows_depend_on_the_pass_answers_without_drafts(
     model = load_model(folder, lambda _done, _total: None)
 
     assert (model.rewinding is not None) == can_draft
+
+
+def test_model_that_raises_an_error_when_it_is_rewound_answers_without_drafts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ValueError("a planted error")
+
+    monkeypatch.setattr(Rewinding, "states", fail)
+    folder = build_tiny("qwen3_5", tmp_path / "tiny", Template.KEEPING)
+
+    assert load_model(folder, lambda _done, _total: None).rewinding is None
