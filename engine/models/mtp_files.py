@@ -10,7 +10,8 @@ A model's conversion often has no head, because mlx-lm drops it. `build_model` f
 Names may have a prefix. Experts are one tensor each, one tensor for all, or as mlx-lm stores them.
 Layers may be quantised. Norms are stored as w or as w - 1, which their values tell (`_norms`).
 
-A head that is broken is left out, and the model runs without it. Use on the engine thread.
+A head that is broken is left out, and the model runs without it: `build_model` finds tensors that
+don't fit, `BuiltModel.tested` numbers that are not finite. Use on the engine thread.
 """
 
 # mlx-lm and mlx.nn have few type annotations.
@@ -22,7 +23,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, cast
@@ -55,9 +56,9 @@ _JOINED: Final = re.compile(
     r"(?P<start>.*\.mlp)\.(?:experts|switch_mlp)\.gate_up_proj(?P<end>(?:\.\w+)?)"
 )
 _DOWN: Final = re.compile(r"(?P<start>.*\.mlp)\.experts\.down_proj(?P<end>(?:\.\w+)?)")
-_DRAFTER_TYPES: Final = ("qwen3_5_mtp", "qwen3_5_moe_mtp", "qwen3_next_mtp")
-# The name of a drafter's folder: the model's name, then -MTP, then a number format.
-_DRAFTER_NAME: Final = re.compile(r"(?P<stem>.+?)-mtp(?:-.*)?", re.IGNORECASE)
+_HEAD_TYPES: Final = ("qwen3_5_mtp", "qwen3_5_moe_mtp", "qwen3_next_mtp")
+# The name of a head's own folder: the model's name, then -MTP, then a number format.
+_HEAD_NAME: Final = re.compile(r"(?P<stem>.+?)-mtp(?:-.*)?", re.IGNORECASE)
 # Highest number of files of a head, and of entries of a folder that are looked at.
 _MAX_FILES: Final = 16
 _MAX_ENTRIES: Final = 2000
@@ -71,7 +72,18 @@ class BuiltModel:
 
     model: nn.Module
     config: dict[str, Any]
-    head_fault: str  # sentence for the user: why a head is not used. "" if there is none, or it is
+    head_fault: str = ""  # sentence for the user: why a head is left out
+    head_place: str = ""  # name of the file or folder that the head comes from
+
+    def tested(self) -> BuiltModel:
+        """Return the model, without its head if the head's results are not finite numbers.
+
+        Call this when the weights are in memory: the model reads two tokens and drafts one.
+        """
+        if not isinstance(self.model, ModelWithHead) or _drafts_numbers(self.model):
+            return self
+        log.warning("the head in %s is left out: its results are not finite", self.head_place)
+        return replace(self, model=self.model.model, head_fault=_fault(self.head_place))
 
 
 def build_model(folder: Path) -> BuiltModel:
@@ -94,7 +106,7 @@ def build_model(folder: Path) -> BuiltModel:
     tensors = dict(taken)
     taken.clear()
     if not can_have_head(type(model)):
-        return BuiltModel(model, config, "")
+        return BuiltModel(model, config)
     place = folder.name
     try:
         files = head_files(folder)
@@ -102,19 +114,22 @@ def build_model(folder: Path) -> BuiltModel:
             place = files[0].name if files[0].parent == folder else files[0].parent.name
             tensors = _read(files)
         if not tensors:
-            return BuiltModel(model, config, "")
-        return BuiltModel(_with_head(model, tensors), config, "")
+            return BuiltModel(model, config)
+        return BuiltModel(_with_head(model, tensors), config, head_place=place)
     # mlx and mlx-lm trust the files, and raise any error if these don't fit the model.
     except Exception as error:
         if is_out_of_memory(error):
             raise
         log.warning("the head in %s is left out: %s", place, repr(error))
         reason = str(error) if isinstance(error, ModelFolderError) else ""
-        fault = (
-            f"The prediction head in {printable(place)} is broken or belongs to another model, "
-            "so answers are written without it."
-        )
-        return BuiltModel(model, config, f"{fault} {reason}".strip())
+        return BuiltModel(model, config, f"{_fault(place)} {reason}".strip())
+
+
+def _fault(place: str) -> str:
+    return (
+        f"The prediction head in {printable(place)} is broken or belongs to another model, "
+        "so answers are written without it."
+    )
 
 
 def head_files(folder: Path) -> list[Path]:
@@ -126,8 +141,8 @@ def head_files(folder: Path) -> list[Path]:
         return [folder / _SIDE_FILE]
     if files := _weight_files(folder / _SIDE_FOLDER):
         return files
-    for drafter in _drafters(folder):
-        if files := _weight_files(drafter):
+    for place in _head_folders(folder):
+        if files := _weight_files(place):
             return files
     return []
 
@@ -138,8 +153,8 @@ def _weight_files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.glob("*.safetensors") if p.is_file())[:_MAX_FILES]
 
 
-def _drafters(folder: Path) -> Iterator[Path]:
-    """Yield folders of drafters for a model: its neighbours with a fitting name and model type."""
+def _head_folders(folder: Path) -> Iterator[Path]:
+    """Yield folders of heads for a model: its neighbours with a fitting name and model type."""
     is_hub = folder.parent.name == "snapshots"
     repository = folder.parent.parent if is_hub else folder
     wanted = _plain_name(repository)
@@ -148,11 +163,11 @@ def _drafters(folder: Path) -> Iterator[Path]:
     except OSError:
         return
     for entry in entries:
-        name = _DRAFTER_NAME.fullmatch(_plain_name(entry))
+        name = _HEAD_NAME.fullmatch(_plain_name(entry))
         if name is None or not f"{wanted}-".startswith(f"{name['stem'].lower()}-"):
             continue
         for place in sorted(entry.glob("snapshots/*")) if is_hub else (entry,):
-            if place != folder and _is_drafter(place):
+            if place != folder and _has_head_type(place):
                 yield place
 
 
@@ -161,9 +176,9 @@ def _plain_name(repository: Path) -> str:
     return repository.name.rpartition("--")[2].lower()
 
 
-def _is_drafter(folder: Path) -> bool:
+def _has_head_type(folder: Path) -> bool:
     try:
-        return folder.is_dir() and read_config(folder).model_type in _DRAFTER_TYPES
+        return folder.is_dir() and read_config(folder).model_type in _HEAD_TYPES
     except (ModelFolderError, OSError):
         return False
 
@@ -239,6 +254,20 @@ def _with_head(model: nn.Module, tensors: Tensors) -> ModelWithHead:
     state = HeadState(KVCache(), mx.zeros((1, 1, text.args.hidden_size), dtype))
     both.drafts(0, state, 2, lambda logits, _drafts: mx.argmax(logits))
     return both
+
+
+def _drafts_numbers(model: ModelWithHead) -> bool:
+    caches: list[Any] = model.make_cache()
+    model(mx.array([[0, 1]]), caches)
+    kv, states = caches[-1].caches
+    found: list[mx.array] = []
+
+    def draw(logits: mx.array, _drafts: object) -> mx.array:
+        found.append(logits)
+        return mx.argmax(logits)
+
+    model.drafts(2, HeadState(kv, states.cache[0]), 1, draw)
+    return bool(mx.all(mx.isfinite(found[0])).item())
 
 
 def _experts(tensors: Tensors) -> Tensors:

@@ -10,7 +10,7 @@ opener of a model whose other layers are in other processes. Use on the engine t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
@@ -92,11 +92,12 @@ class WholeModel:
         self, path: Path, progress: Callable[[int, int], None], kv_bits: int | None
     ) -> OpenedModel:
         built = build_model(path)
-        model = built.model
         if mx.default_device() == mx.Device(mx.cpu):
-            model = as_float32(model)
-        parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
+            built = replace(built, model=as_float32(built.model))
+        parameters = cast("list[tuple[str, mx.array]]", tree_flatten(built.model.parameters()))
         read_weights([array for _, array in parameters], progress)
+        built = built.tested()
+        model = built.model
         attend_in_pieces()
         record_recurrences()
         adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)

@@ -298,9 +298,16 @@ def packed_numbers_as_floats(model: Path) -> None:
     side_file(model, {**head, "fc.weight": head["fc.weight"].astype(mx.float32)})
 
 
+def no_number(model: Path) -> None:
+    head = heads.random_head(model)
+    head["fc.weight"][0, 0] = float("nan")
+    side_file(model, head)
+
+
 @pytest.mark.parametrize(
     "break_head",
     [
+        no_number,
         packed_numbers_as_floats,
         cut_file, no_safetensors, tensor_missing, tensor_too_many, tensor_of_other_shape,
         scales_of_other_shape, scales_without_columns, experts_missing, numbers_without_meaning,
