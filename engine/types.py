@@ -9,9 +9,11 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
-from typing import NewType
+from typing import Final, NewType
 
 from typing_extensions import override
+
+MAX_DRAFTS: Final = 7  # highest number of drafts that one forward pass verifies
 
 RequestId = NewType("RequestId", str)
 ConversationId = NewType("ConversationId", str)
@@ -146,8 +148,8 @@ class Request:
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None
-    # Highest number of drafts that one forward pass may verify (speculative decoding). 0: none. None:
-    # the engine chooses the number that is expected to be fastest.
+    # Number of drafts that each forward pass verifies if there are as many (speculative decoding), at
+    # most MAX_DRAFTS. 0: none. None: the engine chooses the number that is expected to be fastest.
     max_drafts: int | None = 0
     record_logits: bool = False  # True to keep the logits of every draw for a later Verify command
     # True to leave the prefix cache unchanged: the request uses separate live caches, adds nothing

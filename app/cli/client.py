@@ -22,7 +22,7 @@ from engine.engine import Engine
 from engine.events import Event, ModelFailed, ModelLoaded, ModelLoading
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
-from engine.types import ModelFacts, Problem
+from engine.types import MAX_DRAFTS, ModelFacts, Problem
 
 
 class ProblemError(Exception):
@@ -168,8 +168,8 @@ def add_speculation(parser: ArgumentParser, default: str) -> None:
         type=_max_drafts,
         default=default,
         metavar="off|auto|N",
-        help="verify up to N drafted tokens in one pass wherever there is a match, or as many as are"
-        f" expected to be fastest (default: {default})",
+        help=f"verify N drafted tokens in a pass where there are as many, at most {MAX_DRAFTS}, or as"
+        f" many as are expected to be fastest (default: {default})",
     )
 
 
@@ -177,8 +177,8 @@ def _max_drafts(text: str) -> int | None:
     if text == "auto":
         return None
     number = 0 if text == "off" else int(text)
-    if number < 0:
-        raise ArgumentTypeError(f"{text} is below 0")
+    if not 0 <= number <= MAX_DRAFTS:
+        raise ArgumentTypeError(f"{text} is not between 0 and {MAX_DRAFTS}")
     return number
 
 

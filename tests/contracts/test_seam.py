@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 # Two for the size of the next prompt, TokensCounted and TextTooLongError. ReasonKind gives the state
 # line its cause. CacheStatistics has the figures of the settings page about storage.
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
-# TitleMade has the title that the model wrote.
-MAX_NAMES = 70
+# TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
+MAX_NAMES = 71
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
 
