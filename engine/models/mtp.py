@@ -55,6 +55,11 @@ class HeadState:
     kv: Any  # K/V cache of mlx-lm with n positions, plain or quantised
     hidden: mx.array  # hidden state of the model after the last token, of shape (1, 1, H)
 
+    @property
+    def arrays(self) -> list[object]:
+        """Its buffers, as a tree of arrays."""
+        return [self.kv.keys, self.kv.values, self.hidden]
+
 
 class MtpHead(nn.Module):
     """The layers of a head. The names of its parameters are those of published weights."""

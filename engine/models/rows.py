@@ -37,7 +37,7 @@ from typing_extensions import override
 
 from engine.cache.far import FarCaches, FarGroup
 from engine.cache.layout import Leaves, is_kv
-from engine.cache.trees import map_arrays, owned
+from engine.cache.trees import evaluate_soon, map_arrays, owned
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.models.attention import Rows
@@ -77,7 +77,9 @@ class RowGroup(Protocol):
         ...
 
     def keep(self, rewinding: Rewinding, kept: Mapping[int, int]) -> None:
-        """Remove tokens that the newest pass fed. The pass cannot be undone afterwards.
+        """Keep the first tokens of each row that the newest pass fed, and remove the others.
+
+        The device starts to compute the rewound states. The pass cannot be undone afterwards.
 
         Args:
             rewinding: rewinds the model's recurrent states.
@@ -138,6 +140,7 @@ class RowByRow:
                 continue
             after = state_arrays(self._rows[row]) or []
             rewound = rewinding.states(newest.recorded, after, [num_tokens])
+            evaluate_soon(rewound)
             for leaf, states in zip(state_leaves(self._rows[row]), rewound, strict=True):
                 leaf.state = {**cast("dict[str, object]", leaf.state), "cache": states}
             for leaf in self._leaves[row].kv:
@@ -254,6 +257,7 @@ class MergedRows:
         if min(num_kept) < pass_len:
             after: list[list[Any]] = [states.merged.cache for states in self._states]
             rewound = rewinding.states(self._pass.recorded, after, num_kept)
+            evaluate_soon(rewound)
             for states, arrays in zip(self._states, rewound, strict=True):
                 states.merged.cache = arrays
         for attention in self._attentions:

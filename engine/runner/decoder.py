@@ -71,7 +71,7 @@ class StepResult(NamedTuple):
 class Decoder:
     """The sequences that are decoded together.
 
-    The tokens of a sequence do not depend on the other sequences.
+    The tokens of a sequence do not depend on the other sequences, beyond rounding.
     """
 
     def __init__(
@@ -146,6 +146,7 @@ class Decoder:
             for sequence in self._sequences:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
+            self._each(self._sequences, self._reserve)
             drafts = self._drafter.propose(self._sequences, self._draft_with_head)
         if drafts:
             self._verify(drafts, deliver)
@@ -202,7 +203,7 @@ class Decoder:
             else:
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
         following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence][0]))
-        evaluate_soon(list(inputs.values()), list(following.values()))
+        evaluate_soon(list(inputs.values()), list(following.values()), self._head_states(following))
         return following
 
     def _next_input(self, sequence: Sequence) -> mx.array | None:
@@ -248,13 +249,11 @@ class Decoder:
         A draft is drawn like the token that it stands for, with the same filters and random key. If
         drafting raises an error, the sequence gets no drafts.
         """
-        self._each(self._sequences, self._reserve)
         drawn: dict[Sequence, list[mx.array]] = {}
         for sequence, count in counts.items():
-            if sequence in self._sequences:
-                lazy = attempt("drafting", partial(self._draw_drafts, sequence, count))
-                if not isinstance(lazy, Failure):
-                    drawn[sequence] = lazy
+            lazy = attempt("drafting", partial(self._draw_drafts, sequence, count))
+            if not isinstance(lazy, Failure):
+                drawn[sequence] = lazy
         evaluate_soon(list(drawn.values()))
         drafts: dict[Sequence, Drafts] = {}
         for sequence, lazy in drawn.items():
@@ -277,7 +276,6 @@ class Decoder:
     def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
         """Feed the newest token and the drafts of every sequence, and deliver the drawn tokens."""
         start = perf_counter()
-        self._each(self._sequences, self._reserve)
         end_ids = self._model.prompts.tokenizer.markers.eos_ids
         for sequence, token_ids in drafts.items():
             assert len(token_ids) < sequence.num_left
@@ -290,7 +288,8 @@ class Decoder:
             logits,
             lambda sequence: self._confirmed(sequence, drafts.get(sequence, ()), logits[sequence]),
         )
-        self._keep(drawn)
+        self._keep_confirmed(drawn)
+        evaluate_soon(self._head_states(drawn))
         for sequence, token_ids in drawn.items():
             num_drafts, num_accepted = len(drafts.get(sequence, ())), len(token_ids) - 1
             sequence.num_passes += 1
@@ -319,7 +318,18 @@ class Decoder:
                 break
         return token_ids
 
-    def _keep(self, drawn: Mapping[Sequence, Collection[int]]) -> None:
+    def _head_states(self, sequences: Iterable[Sequence]) -> list[object]:
+        """Return the arrays of the head's states after the newest pass. [] without a head.
+
+        No logits depend on them. If they stayed lazy, they would keep the hidden states of all
+        passes in memory, and would be computed at once when a draft or a snapshot needs them.
+        """
+        if not self._model.adapter.has_head:
+            return []
+        places = [self._places[sequence] for sequence in sequences]
+        return [group.head_state(row).arrays for group, row in places]
+
+    def _keep_confirmed(self, drawn: Mapping[Sequence, Collection[int]]) -> None:
         """Remove the wrong drafts from the caches, and record the tokens that the caches hold.
 
         drawn: for each sequence of the newest pass, the tokens that were drawn after it. The newest

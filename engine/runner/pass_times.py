@@ -12,6 +12,7 @@ import mlx.core as mx
 
 from engine.cache.layout import Leaves
 from engine.cache.trees import evaluate
+from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
 from engine.speculation.pace import MAX_PASS_LEN
 
@@ -32,14 +33,15 @@ class PassTimes:
     def measure(self) -> bool:
         """Run the passes of one length. Return False once all lengths are measured."""
         if not self._left:
-            self._caches = []
+            self._caches.clear()
             return False
-        if not self._caches:
-            self._caches = self._adapter.new_caches()
-            self._run(_CONTEXT)
-        pass_len = self._left.pop()
-        self._run(pass_len)  # compiles GPU kernels
-        self.seconds[pass_len] = min(self._run(pass_len) for _ in range(_REPEATS))
+        with undo_on_error(self._caches.clear):
+            if not self._caches:
+                self._caches += self._adapter.new_caches()
+                self._run(_CONTEXT)
+            pass_len = self._left.pop()
+            self._run(pass_len)  # compiles GPU kernels
+            self.seconds[pass_len] = min(self._run(pass_len) for _ in range(_REPEATS))
         return True
 
     def _run(self, pass_len: int) -> float:

@@ -5,8 +5,8 @@ of drafts: an index of n-grams for each reply (engine/speculation/lookup.py), an
 prediction head of the model if it has one (engine/models/mtp.py). The acceptance of earlier drafts
 and the measured durations of passes decide which drafts a pass verifies, and how many
 (engine/speculation/pace.py). Durations do not change while replies are written. So the passes of a
-reply depend only on its tokens, on what was measured before it, and on whether a prompt is read at
-the same time.
+reply depend only on its tokens, on what was measured before it, on the replies that are written at
+the same time, and on the time for which prompts are read after each step.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence as Items
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from statistics import median
 from time import perf_counter
 
@@ -45,7 +45,7 @@ def make_drafter(model: LoadedModel, history: History) -> Drafter:
 
 
 @dataclass(slots=True)
-class _Drafting:
+class _ReplyDrafts:
     """The index of one reply, and the drafts that the present pass verifies."""
 
     lookup: Lookup
@@ -71,40 +71,46 @@ class _Drafting:
         return None if self.backlog or most < 1 else self.lookup.propose(most)
 
 
-@dataclass(slots=True)
-class _Durations:
-    """Measured durations of steps in seconds, by number of conversations and pass length."""
+@dataclass(frozen=True, slots=True)
+class _Medians:
+    """The duration of steps in seconds, as it was measured up to some time."""
 
-    _seconds: dict[tuple[int, int], deque[float]] = field(
-        default_factory=dict[tuple[int, int], deque[float]]
-    )
-    # Seconds in which the head made one draft. None before the first drafts, which compile kernels.
-    _drafting: deque[float] | None = None
-    # Durations of passes of one conversation in idle time, by pass length.
-    idle: Mapping[int, float] = field(default_factory=dict[int, float])
+    steps: Mapping[tuple[int, int], float]  # by number of conversations and pass length
+    draft_s: float | None  # seconds in which the head makes one draft. None: not measured
+    idle: Mapping[int, float]  # of passes of one conversation in idle time, by pass length
+
+    def costs(self, num_rows: int) -> Costs:
+        known = {pass_len: s for (rows, pass_len), s in self.steps.items() if rows == num_rows}
+        return Costs.of(num_rows, known, self.draft_s, self.idle)
+
+
+class _Durations:
+    """The newest durations of steps in seconds."""
+
+    def __init__(self) -> None:
+        # By number of conversations and pass length.
+        self._steps: dict[tuple[int, int], deque[float]] = {}
+        # Durations of one draft of the head. None before the first drafts, which compile kernels.
+        self._drafts: deque[float] | None = None
 
     def note(self, num_rows: int, pass_len: int, seconds: float) -> None:
         key = (num_rows, pass_len)
-        if key not in self._seconds:
+        if key not in self._steps:
             # The first pass of a length compiles GPU kernels. Its duration does not count.
-            self._seconds[key] = deque(maxlen=_NUM_DURATIONS)
+            self._steps[key] = deque(maxlen=_NUM_DURATIONS)
         else:
-            self._seconds[key].append(seconds)
+            self._steps[key].append(seconds)
 
     def note_drafting(self, num_drafts: int, seconds: float) -> None:
-        if self._drafting is None:
-            self._drafting = deque(maxlen=_NUM_DURATIONS)
+        if self._drafts is None:
+            self._drafts = deque(maxlen=_NUM_DURATIONS)
         else:
-            self._drafting.append(seconds / num_drafts)
+            self._drafts.append(seconds / num_drafts)
 
-    def costs(self, num_rows: int) -> Costs:
-        known = {
-            pass_len: median(seconds)
-            for (rows, pass_len), seconds in self._seconds.items()
-            if rows == num_rows and seconds
-        }
-        drafting_s = median(self._drafting) if self._drafting else None
-        return Costs.of(num_rows, known, drafting_s, self.idle)
+    def medians(self, idle: Mapping[int, float]) -> _Medians:
+        """Return the medians, with durations that were measured in idle time (_Medians.idle)."""
+        steps = {key: median(seconds) for key, seconds in self._steps.items() if seconds}
+        return _Medians(steps, median(self._drafts) if self._drafts else None, dict(idle))
 
 
 class Speculation(Drafter):
@@ -115,23 +121,29 @@ class Speculation(Drafter):
         self._stop_ids = model.prompts.tokenizer.markers.eos_ids
         self._max_rows = None if model.can_merge_drafts else 1
         self._has_head = model.adapter.has_head
-        self._drafting: dict[Sequence, _Drafting] = {}
+        self._replies: dict[Sequence, _ReplyDrafts] = {}
         self._paces: OrderedDict[ConversationId, Pace] = OrderedDict()
         self._durations = _Durations()
-        # Costs by number of conversations. Cleared when a reply starts while no other is written.
+        self._pass_times = PassTimes(model.adapter)
+        # Durations when the first of the present replies started, and costs by number of
+        # conversations that follow from them.
+        self._medians = self._durations.medians({})
         self._costs: dict[int, Costs] = {}
         self._beside_s = 0.0  # seconds that other work takes after each step
-        self._pass_times = PassTimes(model.adapter)
+        # The expected drafts that the present step waits for: the token before them is not read yet.
+        self._awaited: list[Offer] = []
 
     @override
     def may_propose(self, sequences: Items[Sequence]) -> bool:
         for sequence in sequences:
-            if sequence not in self._drafting and _is_drafted(sequence):
+            if sequence not in self._replies and _is_drafted(sequence):
                 self._start(sequence)
-        for drafting in self._drafting.values():
-            drafting.index_more()
+        for reply in self._replies.values():
+            reply.index_more()
         # If a token is drawn but not read, the first proposed token stands for it.
-        return bool(self._choose(sequences, is_guess=True))
+        guess = self._choose(sequences, is_guess=True)
+        self._awaited = [offer for sequence, offer in guess.items() if sequence.drawn is not None]
+        return bool(guess)
 
     @override
     def propose(
@@ -144,12 +156,16 @@ class Speculation(Drafter):
             if offer.match_len == HEAD:
                 by_head[sequence] = offer.num_drafts
             else:
-                proposal = self._drafting[sequence].proposal
+                proposal = self._replies[sequence].proposal
                 assert proposal is not None
                 drafts[sequence] = proposal.token_ids[: offer.num_drafts]
         if by_head:
             drafts.update(self._draft_with_head(by_head, draft_with_head, len(sequences)))
-        self._account(drafts, chosen, len(sequences))
+        if drafts:
+            self._expect(drafts, chosen, len(sequences))
+        else:
+            for offer in self._awaited:
+                offer.pace.note_waiting(offer.match_len)
         return drafts
 
     @override
@@ -158,36 +174,34 @@ class Speculation(Drafter):
 
     @override
     def push(self, sequence: Sequence, token_id: int) -> None:
-        if sequence in self._drafting:
-            self._drafting[sequence].push(token_id)
+        if sequence in self._replies:
+            self._replies[sequence].push(token_id)
 
     @override
     def note_pass(self, sequences: Items[Sequence], pass_len: int, seconds: float) -> None:
         self._durations.note(len(sequences), pass_len, seconds)
         for sequence in sequences:
-            if sequence in self._drafting:
-                self._drafting[sequence].pace.note_step()
+            if sequence in self._replies:
+                self._replies[sequence].pace.note_step()
 
     @override
     def note_drafts(self, sequence: Sequence, num_drafts: int, num_accepted: int) -> None:
-        drafting = self._drafting[sequence]
-        assert drafting.offer is not None
-        gain = num_accepted * drafting.gain_per_draft - drafting.loss
-        drafting.pace.note_drafts(drafting.offer.match_len, num_drafts, num_accepted, gain=gain)
+        reply = self._replies[sequence]
+        assert reply.offer is not None
+        gain = num_accepted * reply.gain_per_draft - reply.loss
+        reply.pace.note_drafts(reply.offer.match_len, num_drafts, num_accepted, gain=gain)
 
     @override
     def measure_passes(self) -> bool:
-        is_left = self._pass_times.measure()
-        if not is_left:
-            self._durations.idle = self._pass_times.seconds
-        return is_left
+        return self._pass_times.measure()
 
     @override
     def forget(self, sequence: Sequence) -> None:
-        self._drafting.pop(sequence, None)
+        self._replies.pop(sequence, None)
 
     def _start(self, sequence: Sequence) -> None:
-        if not self._drafting:
+        if not self._replies:
+            self._medians = self._durations.medians(self._pass_times.seconds)
             self._costs = {}
         conversation_id, prompt_ids = sequence.request.conversation_id, sequence.prompt.token_ids
         token_ids: list[int] = []
@@ -199,7 +213,7 @@ class Speculation(Drafter):
         if len(self._paces) > _MAX_CONVERSATIONS:
             self._paces.popitem(last=False)
         token_ids.reverse()
-        self._drafting[sequence] = _Drafting(Lookup(self._stop_ids), pace, token_ids)
+        self._replies[sequence] = _ReplyDrafts(Lookup(self._stop_ids), pace, token_ids)
 
     def _choose(self, sequences: Items[Sequence], *, is_guess: bool) -> dict[Sequence, Offer]:
         """Return what drafts the next pass verifies. Empty if none are worth their time.
@@ -224,21 +238,21 @@ class Speculation(Drafter):
 
     def _offers(self, sequence: Sequence, *, is_guess: bool) -> list[Offer]:
         """Return the drafts that a sequence can have: of its index first, then of the head."""
-        drafting = self._drafting.get(sequence)
-        if drafting is None:
+        reply = self._replies.get(sequence)
+        if reply is None:
             return []
         unread = int(is_guess and sequence.drawn is not None)
         most = min(MAX_PASS_LEN - 1, sequence.num_left - 1 - unread)
         if sequence.request.max_drafts is not None:
             most = min(most, sequence.request.max_drafts)
         offers: list[Offer] = []
-        drafting.proposal = drafting.propose(most + unread)
-        if drafting.proposal is not None:
-            num_drafts = len(drafting.proposal.token_ids) - unread
+        reply.proposal = reply.propose(most + unread)
+        if reply.proposal is not None:
+            num_drafts = len(reply.proposal.token_ids) - unread
             if num_drafts > 0:
-                offers.append(Offer(drafting.pace, drafting.proposal.match_len, num_drafts))
+                offers.append(Offer(reply.pace, reply.proposal.match_len, num_drafts))
         if self._has_head and most > 0:
-            offers.append(Offer(drafting.pace, HEAD, most))
+            offers.append(Offer(reply.pace, HEAD, most))
         return offers
 
     def _draft_with_head(
@@ -254,28 +268,27 @@ class Speculation(Drafter):
         self._durations.note_drafting(sum(counts.values()), perf_counter() - start)
         kept: dict[Sequence, Drafts] = {}
         for sequence, token_ids in drafts.items():
-            drafting = self._costs_of(num_rows).drafting * counts[sequence]
-            self._drafting[sequence].pace.note_drafting(drafting)
+            drafting_time = self._costs_of(num_rows).draft_time * counts[sequence]
+            self._replies[sequence].pace.note_drafting(drafting_time)
             at = next((i for i, t in enumerate(token_ids) if t in self._stop_ids), len(token_ids))
             if at:
                 kept[sequence] = token_ids[:at]
         return kept
 
-    def _account(
+    def _expect(
         self, drafts: Mapping[Sequence, Drafts], chosen: Mapping[Sequence, Offer], num_rows: int
     ) -> None:
-        if not drafts:
-            return
+        """Set what the drafts of the next pass may gain and lose. note_drafts uses it."""
         pass_len = 1 + max(map(len, drafts.values()))
         for sequence in drafts:
-            drafting = self._drafting[sequence]
-            drafting.offer = chosen[sequence]
-            drafting.gain_per_draft = 1 / num_rows
-            drafting.loss = self._costs_of(num_rows).loss(pass_len) / len(drafts)
+            reply = self._replies[sequence]
+            reply.offer = chosen[sequence]
+            reply.gain_per_draft = 1 / num_rows
+            reply.loss = self._costs_of(num_rows).loss(pass_len) / len(drafts)
 
     def _costs_of(self, num_rows: int) -> Costs:
         if num_rows not in self._costs:
-            self._costs[num_rows] = self._durations.costs(num_rows)
+            self._costs[num_rows] = self._medians.costs(num_rows)
         return self._costs[num_rows]
 
 

@@ -13,8 +13,10 @@ the device. So a draft is worth verifying only if it is likely enough to be righ
 Drafts whose acceptance is unknown or low must be tried from time to time. Each conversation has an
 account of time for this: every step adds 2 % of its duration, confirmed drafts add the time that they
 saved, and wrong drafts subtract the time that they took. A pass is made only if the account covers
-the loss in the worst case, that none of its drafts is right. So speculation costs at most 2 % of the
-time, plus the first trial of each match length, whatever the text is.
+the loss in the worst case, that none of its drafts is right. A step that waited for its token, because
+drafts were expected, and then had none, is charged what look-ahead saves on a usual machine. So
+speculation costs at most 2 % of the time, plus the first trial of each match length and of a head,
+whatever the text is.
 """
 
 from __future__ import annotations
@@ -22,8 +24,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-MAX_PASS_LEN = 8  # highest number of tokens of a pass: the newest token and the drafts
+from engine.types import MAX_DRAFTS
+
+MAX_PASS_LEN = 1 + MAX_DRAFTS  # highest number of tokens of a pass: the newest token and the drafts
 _SHARE = 0.02  # share of the time that trials may cost
+# Time that look-ahead saves in a step, in plain steps: from 0.04 for a 27B model to 0.2 for one of 0.8B.
+_AHEAD_TIME = 0.1
 _MAX_SAVED = 4.0  # highest balance of an account, in plain steps of one token
 _RATE = 0.15  # weight of the newest outcome in the averages
 
@@ -35,7 +41,7 @@ _CLASSES = {HEAD: 0.6, 2: 0.4, 3: 0.5, 4: 0.6, 6: 0.7, 9: 0.8, 12: 0.93}
 _LATER = 0.75  # least acceptance of later drafts before any outcome is known
 # Time of a head for one draft before it is measured, in plain steps. A head of a 4B model takes 0.14,
 # most of it for the LM head.
-_DRAFTING = 0.15
+_DRAFT_TIME = 0.15
 
 # Duration of a pass of n tokens before it is measured, in passes of one token: 1 + _SLOPE * (n - 1)
 # for each conversation in the pass. Most devices are faster.
@@ -50,7 +56,7 @@ class Costs:
     # Durations of steps with passes of 1, 2, ... MAX_PASS_LEN tokens per conversation. The unit is a
     # step with a pass of one token.
     relative: tuple[float, ...]
-    drafting: float = _DRAFTING  # time in which a head makes one draft, in the same unit
+    draft_time: float = _DRAFT_TIME  # time in which a head makes one draft, in the same unit
     one_s: float = 0.0  # seconds of a step with a pass of one token; 0 if it was not measured
 
     @classmethod
@@ -58,7 +64,7 @@ class Costs:
         cls,
         num_rows: int,
         seconds: Mapping[int, float],
-        drafting_s: float | None = None,
+        draft_s: float | None = None,
         idle: Mapping[int, float] | None = None,
     ) -> Costs:
         """Return the costs for some measured durations.
@@ -69,7 +75,7 @@ class Costs:
         Args:
             num_rows: number of conversations in the pass.
             seconds: the durations of steps, by pass length.
-            drafting_s: seconds in which a head makes one draft. None: not measured.
+            draft_s: seconds in which a head makes one draft. None: not measured.
             idle: durations of passes of one conversation, by pass length. Used for pass lengths
                 without a measured step. A pass of several conversations then takes as long as a
                 pass of one conversation with as many tokens.
@@ -84,8 +90,8 @@ class Costs:
             known |= {n: s / one for n, s in seconds.items()}
         known[1] = 1.0
         relative = tuple(_cost(known, n, num_rows) for n in range(1, MAX_PASS_LEN + 1))
-        drafting = _DRAFTING if drafting_s is None or not one else drafting_s / one
-        return cls(num_rows, relative, drafting, one)
+        draft_time = _DRAFT_TIME if draft_s is None or not one else draft_s / one
+        return cls(num_rows, relative, draft_time, one)
 
     def loss(self, pass_len: int) -> float:
         """Return the time that a pass takes longer than a pass of one token, at least 0."""
@@ -137,10 +143,18 @@ class Pace:
         """Record a decode step, with drafts of this conversation or without."""
         self._save(_SHARE)
 
+    def note_waiting(self, match_len: int) -> None:
+        """Record a step that did not look ahead because of a match, and then had no drafts."""
+        self._tried.add(_class_of(match_len))
+        self._save(-_AHEAD_TIME)
+
     def note_drafting(self, time: float) -> None:
-        """Record the time that a head took for drafts, in plain steps of one token."""
-        self._tried.add(HEAD)
-        self._save(-time)
+        """Record the time that a head took for drafts, in plain steps of one token.
+
+        Call this before note_drafts.
+        """
+        if HEAD in self._tried:
+            self._save(-time)
 
     def note_drafts(
         self, match_len: int, num_drafts: int, num_accepted: int, *, gain: float
@@ -176,9 +190,9 @@ class Offer:
     match_len: int  # HEAD if the head still has to make the drafts
     num_drafts: int  # at least 1
 
-    def drafting(self, costs: Costs) -> float:
+    def drafting_time(self, costs: Costs) -> float:
         """Return the time to make the drafts, in plain steps of one token."""
-        return self.num_drafts * costs.drafting if self.match_len == HEAD else 0.0
+        return self.num_drafts * costs.draft_time if self.match_len == HEAD else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +201,7 @@ class _Choice:
 
     offer: Offer
     expected: float  # expected number of confirmed drafts
-    drafting: float  # time to make the drafts, in plain steps of one token
+    drafting_time: float  # time to make the drafts, in plain steps of one token
 
 
 def choose(
@@ -210,7 +224,7 @@ def choose(
         choices = _choices(offers, costs, pass_len)
         used = [choice for choice in choices if choice is not None]
         tokens = num_rows + sum(choice.expected for choice in used)
-        drafting = sum(choice.drafting for choice in used)
+        drafting = sum(choice.drafting_time for choice in used)
         rate = tokens / (costs.relative[pass_len - 1] + drafting + extra)
         if rate > best_rate:
             best, best_rate = choices, rate
@@ -239,7 +253,7 @@ def _choices(
                 way
                 for way in row
                 if way.offer.pace.may_lose(
-                    way.offer.match_len, part + way.drafting, is_first_free=is_first_free
+                    way.offer.match_len, part + way.drafting_time, is_first_free=is_first_free
                 )
             ]
             for row in ways
@@ -248,7 +262,7 @@ def _choices(
             break
         ways = paying
     return [
-        max(row, key=lambda way: way.expected - num_rows * way.drafting, default=None)
+        max(row, key=lambda way: way.expected - num_rows * way.drafting_time, default=None)
         for row in ways
     ]
 
@@ -262,10 +276,10 @@ def _best_part(offer: Offer, costs: Costs, most: int, num_rows: int) -> _Choice:
     expected = offer.pace.expected(offer.match_len, min(offer.num_drafts, most))
     count = len(expected)
     if offer.match_len == HEAD:
-        gains = [n - num_rows * costs.drafting * (i + 1) for i, n in enumerate(expected)]
+        gains = [n - num_rows * costs.draft_time * (i + 1) for i, n in enumerate(expected)]
         count = 1 + gains.index(max(gains))
     part = replace(offer, num_drafts=count)
-    return _Choice(part, expected[count - 1], part.drafting(costs))
+    return _Choice(part, expected[count - 1], part.drafting_time(costs))
 
 
 def _class_of(match_len: int) -> int:

@@ -13,65 +13,28 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-import time
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
-from engine.events import RequestFinished, Submit, Verified, Verify
-from engine.types import ConversationId, Request, RequestId, SamplingParams
+from engine.events import RequestFinished, Verified, Verify
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.modules import model_modules
-from tests.fakes.asking import user
+from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.fakes.tiny_model import Template, build_tiny
 
-SAMPLINGS = (
-    SamplingParams(temperature=0.0),
-    SamplingParams(temperature=0.3, seed=5, top_k=40),
-    SamplingParams(
-        temperature=0.7, seed=6, top_p=0.9, min_p=0.01, repetition_penalty=1.1, xtc_probability=0.3
-    ),
-)
-MAX_TOKENS = 32
 TOLERANCE = 1e-4  # as in engine/checking/oracle.py
-Replies = dict[str, tuple[int, ...]]
-
-
-def request_of(number: int) -> Request:
-    return Request(
-        request_id=RequestId(f"r{number}"),
-        conversation_id=ConversationId(f"{number}"),
-        messages=(user(f"{number} " + "A list of boats. " * (1 + number)),),
-        new_messages=frozenset({0}),
-        sampling=SAMPLINGS[number],
-        max_tokens=MAX_TOKENS,
-        record_logits=True,
-    )
-
-
-REQUESTS = [request_of(number) for number in range(len(SAMPLINGS))]
+REQUESTS = [request_of(number, max_tokens=32) for number in range(len(SAMPLINGS))]
 
 
 def opened(folder: Path) -> InlineClient:
     client = InlineClient(EngineConfig(use_openblas=False, idle_work=False))
     load_model(client, folder, lambda _: None)
     return client
-
-
-def answer(client: InlineClient, requests: Iterable[Request]) -> list[RequestFinished]:
-    for request in requests:
-        client.send(Submit(request, time.perf_counter()))
-    events = client.run_until_idle()
-    return [event for event in events if isinstance(event, RequestFinished)]
-
-
-def ids_of(finished: Iterable[RequestFinished]) -> Replies:
-    return {one.request_id: tuple(one.reply.token_ids) for one in finished}
 
 
 class Trial:
@@ -92,12 +55,12 @@ class Trial:
             drafter.is_learning = False
             for together in (False, True):
                 client = opened(self._folder)
-                finished: list[RequestFinished] = []
+                finished: dict[str, RequestFinished] = {}
                 for batch in [REQUESTS] if together else [[request] for request in REQUESTS]:
-                    finished += answer(client, batch)
+                    finished |= answer(client, batch)
                 found = ids_of(finished)
                 self.other_tokens += sum(found[name] != plain[name] for name in plain)
-                self.accepted += sum(one.usage.accepted_tokens for one in finished)
+                self.accepted += sum(one.usage.accepted_tokens for one in finished.values())
                 self._verify(client)
 
     def _verify(self, client: InlineClient) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,15 +16,18 @@ from engine.cache.trees import map_arrays
 from engine.catalog.card import ModelSource
 from engine.catalog.inspect import read_card
 from engine.config import EngineConfig
-from engine.events import RequestFinished, Shutdown
+from engine.errors import OutOfMemoryError
+from engine.events import RequestFailed, RequestFinished, Shutdown, Submit
 from engine.fitting import FitMeter
 from engine.models.adapter import ModelAdapter
 from engine.models.loader import load_model as load_model_folder
+from engine.runner.decoder import Decoder, StepResult
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.engine.checking.test_audit import audit_all
-from tests.engine.test_speculation import SAMPLINGS, answer, ids_of, request_of
+from tests.engine.test_faults import OUT_OF_MEMORY, Tripwire
 from tests.fakes import heads
 from tests.fakes.asking import cache_of, reply_of, user
+from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.inline_engine import InlineClient
 from tests.oracle.verifying import hold_to_the_oracle
 
@@ -252,3 +256,55 @@ def test_head_that_raises_an_error_is_switched_off_and_the_reply_is_the_same(
     assert ids_of(found) == wanted
     assert 1 <= num_calls <= len(REQUESTS)
     cache_of(client).check_invariants()
+
+
+@pytest.mark.parametrize("num_replies", [1, 2])
+def test_full_memory_before_drafts_fails_one_reply_and_leaves_the_head_on(
+    build: Build, monkeypatch: pytest.MonkeyPatch, num_replies: int
+) -> None:
+    client = opened(build("qwen3_5", share=0.0))
+    requests = [chat(number, max_drafts=3) for number in range(num_replies)]
+    wanted = ids_of(answer(client, requests))
+    num_failed = 0
+    for fails_at in range(1, 10):
+        tripwire = Tripwire(fails_at, OUT_OF_MEMORY)
+        with monkeypatch.context() as planted:
+            around = tripwire.around(PrefixCache.reserve_tokens)
+            planted.setattr(PrefixCache, "reserve_tokens", around)
+            for request in requests:
+                client.send(Submit(request, time.perf_counter()))
+            events = client.run_until_idle()
+        finished: dict[str, RequestFinished] = {
+            event.request_id: event for event in events if isinstance(event, RequestFinished)
+        }
+        failed = [event for event in events if isinstance(event, RequestFailed)]
+
+        assert len(finished) + len(failed) == num_replies
+        assert {event.problem.title for event in failed} <= {OutOfMemoryError.title}
+        assert len(failed) <= 1
+        assert ids_of(finished).items() <= wanted.items()
+        num_failed += len(failed)
+    (after,) = answer(client, [chat(5, max_drafts=3)]).values()
+
+    assert num_failed > 3
+    assert after.usage.accepted_tokens == after.usage.drafted_tokens > 10
+
+
+def test_reply_without_drafts_keeps_no_hidden_states_in_memory(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+    step = Decoder.step
+
+    def noted(self: Decoder, *args: object) -> list[StepResult]:
+        results = step(self, *args)  # type: ignore[arg-type]
+        mx.synchronize()
+        used.append(mx.get_active_memory())
+        return results
+
+    monkeypatch.setattr(Decoder, "step", noted)
+    client = opened(build("qwen3_5", share=0.1))
+    answer(client, [replace(chat(0, max_drafts=0), max_tokens=300, record_logits=False)])
+
+    assert len(used) > 200
+    assert used[-10] - used[50] < 4096

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,17 +14,17 @@ from typing_extensions import override
 from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
+from engine.runner import speculation
 from engine.runner.pass_times import PassTimes
-from engine.speculation.pace import MAX_PASS_LEN
+from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer
 from engine.types import (
     ConversationId,
-    Request,
     RequestId,
     SamplingParams,
 )
 from tests.fakes.asking import cache_of, reply_of, user
+from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.engine_fixtures import OpenTiny
-from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
 from tests.oracle.verifying import hold_to_the_oracle
 
@@ -32,43 +32,6 @@ from tests.oracle.verifying import hold_to_the_oracle
 EXACT = ("qwen3_5", "lfm2", "llama")
 # Models whose passes of several tokens round differently. Their replay is exact.
 ROUNDED = ("falcon_h1", "mamba2", "gemma3")
-SAMPLINGS = (
-    SamplingParams(temperature=0.0),
-    SamplingParams(temperature=0.3, seed=5, top_k=40),
-    SamplingParams(
-        temperature=0.7,
-        seed=6,
-        top_p=0.9,
-        min_p=0.01,
-        repetition_penalty=1.1,
-        presence_penalty=0.2,
-        xtc_probability=0.3,
-    ),
-)
-
-
-def request_of(number: int, *, max_tokens: int = 40) -> Request:
-    return Request(
-        request_id=RequestId(f"r{number}"),
-        conversation_id=ConversationId(f"{number}"),
-        messages=(user(f"{number} " + "A list of boats. " * (1 + number)),),
-        new_messages=frozenset({0}),
-        sampling=SAMPLINGS[number % len(SAMPLINGS)],
-        max_tokens=max_tokens,
-        max_drafts=MAX_PASS_LEN - 1,
-        record_logits=True,
-    )
-
-
-def answer(client: InlineClient, requests: Iterable[Request]) -> dict[str, RequestFinished]:
-    for request in requests:
-        client.send(Submit(request, time.perf_counter()))
-    events = client.run_until_idle()
-    return {e.request_id: e for e in events if isinstance(e, RequestFinished)}
-
-
-def ids_of(finished: Mapping[str, RequestFinished]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(one.reply.token_ids) for name, one in finished.items()}
 
 
 @pytest.mark.parametrize(
@@ -240,6 +203,49 @@ def test_drafter_knows_the_time_of_a_prompt_that_is_read_beside(
 
     assert noted[-1] == 0.0
     assert max(noted) > 0.0
+
+
+def test_measured_durations_count_from_the_next_reply_on(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[float] = []
+    choose = speculation.choose
+
+    def noted(offers: Sequence[Sequence[Offer]], costs: Costs, extra: float) -> list[Offer | None]:
+        measured.append(costs.one_s)
+        return choose(offers, costs, extra)
+
+    monkeypatch.setattr(speculation, "choose", noted)
+    client = open_tiny("llama")
+    request = replace(request_of(0), sampling=SamplingParams(temperature=0.0), max_drafts=None)
+    answer(client, [request])
+    first = list(measured)
+    answer(client, [request])
+
+    assert len(first) > 3
+    assert set(first) == {0.0}
+    assert len({*measured[len(first) :]}) == 1
+    assert measured[-1] > 0.0
+
+
+def test_durations_of_passes_that_raise_an_error_leave_no_caches(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("llama")
+    assert client.core.model is not None
+    times, before = PassTimes(client.core.model.adapter), mx.get_active_memory()
+
+    def fail(*_: object) -> mx.array:
+        raise RuntimeError("a planted error")
+
+    assert times.measure()
+    with monkeypatch.context() as planted:
+        planted.setattr(ModelAdapter, "run", fail)
+        with pytest.raises(RuntimeError):
+            times.measure()
+
+    assert mx.get_active_memory() <= before
+    assert list(times.seconds) == [1]
 
 
 def test_durations_of_passes_are_measured_once_in_idle_time(
