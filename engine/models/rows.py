@@ -1,11 +1,11 @@
 """Run several conversations through the model together, in one forward pass.
 
 A conversation in a batch is called a row. A pass feeds one token to every row, or several: the
-newest token and the drafts of a verify pass. Rows may get different numbers of tokens. The decoder
-(runner/decoder.py) creates a `RowGroup` from the model caches of all answers in progress, and calls
-`forward` for every token. When an answer starts or ends, the decoder calls `hand_back` for every
-row, which gives each conversation its caches back. Then it creates a new group. There are two
-classes of groups: `MergedRows`, if the loader found that the model's caches can be merged
+newest token and the drafts of a verify pass. Rows may get different numbers of tokens. `Batch`
+(runner/batch.py) creates a `RowGroup` from the model caches of all answers in progress, and calls
+`forward` for every pass. When an answer starts or ends, it calls `hand_back` for every row, which
+gives each conversation its caches back. Then it creates a new group. There are two classes of
+groups: `MergedRows`, if the loader found that the model's caches can be merged
 (LoadedModel.can_merge), and `RowByRow`.
 
 Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no

@@ -48,11 +48,11 @@ import mlx.core as mx
 
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate, evaluate_soon
-from engine.errors import Failure, attempt, failure_of
+from engine.errors import Failure, attempt
 from engine.events import Event
 from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
-from engine.models.rows import MergedRows, RowByRow, RowGroup
+from engine.runner.batch import Batch
 from engine.runner.drafting import Drafter, Drafts
 from engine.runner.sequence import Sequence
 
@@ -82,11 +82,7 @@ class Decoder:
         self._drafter = drafter
         self._looks_ahead = looks_ahead and model.can_undo
         self._sequences: list[Sequence] = []
-        # Sequences of the newest pass, including those that were detached after the pass. If the
-        # next pass has other sequences, it needs a new row group.
-        self._grouped: list[Sequence] = []
-        # Row group and row number of each sequence whose caches were not handed back yet.
-        self._places: dict[Sequence, tuple[RowGroup, int]] = {}
+        self._batch = Batch(model)
         # Events of the present step, and failures.
         self._events: dict[Sequence, list[Event]] = {}
         self._failed: list[StepResult] = []
@@ -112,15 +108,8 @@ class Decoder:
         self._sequences.remove(sequence)
         self._drafter.forget(sequence)
         sequence.drawn = None
-        if sequence in self._places:
-            group, row = self._places.pop(sequence)
-            # The group is not used for another pass: self._sequences now differs from _grouped, so
-            # the next pass hands back the other rows and makes a new group.
-            group.hand_back(row, undoing=sequence.is_ahead)
-            sequence.is_ahead = False
-        if not self._places:
-            # No later pass needs the group. Free the caches of a side request now.
-            self._grouped = []
+        self._batch.remove(sequence, undoing=sequence.is_ahead)
+        sequence.is_ahead = False
 
     def step(self, deliver: Deliver, beside_s: float = 0.0) -> list[StepResult]:
         """Draw and deliver the next tokens of every sequence.
@@ -263,15 +252,13 @@ class Decoder:
         return drafts
 
     def _draw_drafts(self, sequence: Sequence, num_drafts: int) -> list[mx.array]:
-        self._regroup(list(self._sequences))
-        group, row = self._places[sequence]
+        self._batch.regroup(list(self._sequences))
 
         def draw(logits: mx.array, drafts: Items[mx.array]) -> mx.array:
             return self._draw(sequence, logits, drafts)
 
-        return self._model.adapter.drafts(
-            sequence.reply.token_ids[-1], group.head_state(row), num_drafts, draw
-        )
+        state = self._batch.head_state(sequence)
+        return self._model.adapter.drafts(sequence.reply.token_ids[-1], state, num_drafts, draw)
 
     def _verify(self, drafts: Mapping[Sequence, Drafts], deliver: Deliver) -> None:
         """Feed the newest token and the drafts of every sequence, and deliver the drawn tokens."""
@@ -326,8 +313,7 @@ class Decoder:
         """
         if not self._model.adapter.has_head:
             return []
-        places = [self._places[sequence] for sequence in sequences]
-        return [group.head_state(row).arrays for group, row in places]
+        return [self._batch.head_state(sequence).arrays for sequence in sequences]
 
     def _keep_confirmed(self, drawn: Mapping[Sequence, Collection[int]]) -> None:
         """Remove the wrong drafts from the caches, and record the tokens that the caches hold.
@@ -335,64 +321,10 @@ class Decoder:
         drawn: for each sequence of the newest pass, the tokens that were drawn after it. The newest
             token and the confirmed drafts, which are fed, are equally many.
         """
-        assert self._model.rewinding is not None
-        kept: dict[RowGroup, dict[int, int]] = {}
         for sequence, token_ids in drawn.items():
-            group, row = self._places[sequence]
-            kept.setdefault(group, {})[row] = len(token_ids)
             fed = [sequence.reply.token_ids[-1], *token_ids][:-1]
-            sequence.lease.hot.commit(fed, group.pass_len(row))
-        for group, rows in kept.items():
-            group.keep(self._model.rewinding, rows)
-
-    # The forward pass
-
-    def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence its tokens, of shape (L,), in one pass.
-
-        Returns:
-            The logits (L, V) of the sequences that did not fail.
-        """
-        try:
-            self._regroup(list(inputs))
-            group, _ = self._places[self._grouped[0]]
-            rows = group.forward(self._model.adapter, list(inputs.values()))
-            return dict(zip(inputs, rows, strict=True))
-        except Exception as error:  # noqa: BLE001 — becomes a failure of each row
-            failure = failure_of(f"a pass over {len(inputs)} rows", error)
-        # A single row would fail again. Without can_undo, the failed pass may have changed the
-        # caches of all rows, so none of them can be fed again.
-        if len(inputs) == 1 or not self._model.can_undo:
-            for sequence in inputs:
-                self._fail(sequence, failure)
-            return {}
-        # One row may have made the pass fail for all rows. Feed each row alone, so that only the
-        # faulty row fails.
-        self._hand_back_all()
-        return self._each(inputs, lambda sequence: self._forward_alone(sequence, inputs[sequence]))
-
-    def _forward_alone(self, sequence: Sequence, token_ids: mx.array) -> mx.array:
-        # _grouped stays empty, so the next pass makes a new group of all sequences.
-        group = RowByRow([sequence.lease.hot.caches])
-        self._places[sequence] = (group, 0)
-        return group.forward(self._model.adapter, [token_ids])[0]
-
-    def _regroup(self, sequences: list[Sequence]) -> None:
-        """Make a new row group, unless the newest pass had exactly these sequences."""
-        if sequences == self._grouped:
-            return
-        self._hand_back_all()
-        rows = [sequence.lease.hot.caches for sequence in sequences]
-        is_merged = len(rows) > 1 and self._model.can_merge
-        group = MergedRows(rows) if is_merged else RowByRow(rows)
-        self._grouped = sequences
-        self._places = {sequence: (group, row) for row, sequence in enumerate(sequences)}
-
-    def _hand_back_all(self) -> None:
-        for group, row in self._places.values():
-            group.hand_back(row, undoing=False)
-        self._grouped = []
-        self._places = {}
+            sequence.lease.hot.commit(fed, self._batch.pass_len(sequence))
+        self._batch.keep({sequence: len(token_ids) for sequence, token_ids in drawn.items()})
 
     # Drawing
 
@@ -414,6 +346,20 @@ class Decoder:
         return sequence.source.draw(logits, lambda: _recent(sequence, drafts), index=index)
 
     # Errors
+
+    def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
+        """Feed each sequence its tokens, of shape (L,), in one pass.
+
+        Returns:
+            The lazy logits (L, V) of the sequences that did not fail.
+        """
+        logits: dict[Sequence, mx.array] = {}
+        for sequence, result in self._batch.forward(inputs).items():
+            if isinstance(result, Failure):
+                self._fail(sequence, result)
+            else:
+                logits[sequence] = result
+        return logits
 
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]

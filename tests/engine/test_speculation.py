@@ -15,7 +15,9 @@ from engine.events import RequestFinished, Shutdown, Submit
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import MergedRows, RowByRow
 from engine.runner import speculation
+from engine.runner.decoder import Decoder
 from engine.runner.pass_times import PassTimes
+from engine.runner.sequence import Sequence as Live
 from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer
 from engine.types import (
     ConversationId,
@@ -110,6 +112,61 @@ def test_verify_passes_are_recorded_at_their_full_length(
         at = len(recorded) - len(verified)
         assert len(verified) > 3
         assert any(recorded[i:][: len(verified)] == verified for i in range(at + 1))
+
+
+def test_verify_pass_that_raises_for_two_replies_is_made_for_each_alone(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [request_of(number) for number in range(2)]
+    drafter = PlantedDrafts(right=0.6)
+    plant(monkeypatch, drafter)
+    wanted = ids_of(answer(open_tiny(), requests))
+    drafter.is_learning = False
+    client = open_tiny()
+    num_failed = 0
+    forward = MergedRows.forward
+
+    def broken(
+        self: MergedRows, adapter: ModelAdapter, token_ids: list[mx.array]
+    ) -> list[mx.array]:
+        nonlocal num_failed
+        if max(row.size for row in token_ids) > 1 and num_failed < 3:
+            num_failed += 1
+            raise RuntimeError("a planted error")
+        return forward(self, adapter, token_ids)
+
+    monkeypatch.setattr(MergedRows, "forward", broken)
+    finished = answer(client, requests)
+
+    assert num_failed == 3
+    assert ids_of(finished) == wanted
+    hold_to_the_oracle(client, "qwen3_5", requests)
+
+
+def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [request_of(number) for number in range(2)]
+    drafter = PlantedDrafts(right=0.6)
+    plant(monkeypatch, drafter)
+    wanted = ids_of(answer(open_tiny(), requests))
+    drafter.is_learning = False
+    client = open_tiny()
+    confirmed = Decoder._confirmed
+
+    def broken(self: Decoder, sequence: Live, *args: object) -> list[int]:
+        if sequence.request.request_id == "r0" and sequence.num_accepted > 2:
+            raise RuntimeError("a planted error")
+        return confirmed(self, sequence, *args)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as planted:
+        planted.setattr(Decoder, "_confirmed", broken)
+        finished = answer(client, requests)
+
+    assert ids_of(finished) == {"r1": wanted["r1"]}
+    hold_to_the_oracle(client, "qwen3_5", requests[1:])
+    assert ids_of(answer(client, requests[:1])) == {"r0": wanted["r0"]}
+    hold_to_the_oracle(client, "qwen3_5", requests[:1])
 
 
 @pytest.mark.parametrize("name", ["qwen3_5", "gemma3"])
