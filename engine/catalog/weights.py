@@ -16,6 +16,7 @@ from typing import Any, Final, cast
 
 from engine.catalog.model_config import as_settings, read_settings
 from engine.errors import ModelFolderError
+from engine.sizes import size_of
 
 INDEX_NAME: Final = "model.safetensors.index.json"
 _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download", ".aria2")
@@ -161,8 +162,8 @@ def _read_header(path: Path) -> _Header:
             raise _truncated(path, size_bytes, _LENGTH_BYTES + header_bytes)
         if header_bytes > _MAX_HEADER_BYTES:
             raise ModelFolderError(
-                f"{path.name} has a header of {_size(header_bytes)},"
-                f" and at most {_size(_MAX_HEADER_BYTES)} are read."
+                f"{path.name} has a header of {size_of(header_bytes)},"
+                f" and at most {size_of(_MAX_HEADER_BYTES)} are read."
             )
         header = _parse_header(file.read(header_bytes), path.name)
     if (end := _LENGTH_BYTES + header_bytes + header.end) > size_bytes:
@@ -211,12 +212,5 @@ def _count_parameters(num_values: Mapping[str, int], group_size: int) -> int:
 
 def _truncated(path: Path, size_bytes: int, wanted_bytes: int) -> ModelFolderError:
     return ModelFolderError(
-        f"{path.name} is truncated: {_size(size_bytes)} of {_size(wanted_bytes)} are there."
+        f"{path.name} is truncated: {size_of(size_bytes)} of {size_of(wanted_bytes)} are there."
     )
-
-
-def _size(num_bytes: int) -> str:
-    for unit, power in (("GB", 9), ("MB", 6), ("KB", 3)):
-        if num_bytes >= 10**power:
-            return f"{num_bytes / 10**power:.1f} {unit}"
-    return f"{num_bytes} bytes"

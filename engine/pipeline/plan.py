@@ -28,6 +28,7 @@ from engine.models.float32 import as_float32
 from engine.models.partial import parameters_of
 from engine.pipeline.own import OwnLayers, require_exact, traced
 from engine.pipeline.trace import UnsplittableError, layers_of
+from engine.sizes import size_of
 
 # State for which each stage keeps room beside its weights.
 _NUM_TOKENS: Final = 32_768
@@ -130,8 +131,8 @@ def divide(sizes: ModelSizes, free_bytes: Sequence[int]) -> StagePlan:
     if share > 1:
         total = needed[-1] + sizes.front_bytes + sizes.back_bytes
         raise MemoryFullError(
-            f"It needs about {total / 1e9:.1f} GB, divided by layers, and the Macs can give "
-            f"{sum(free_bytes) / 1e9:.1f} GB."
+            f"It needs about {size_of(total)}, divided by layers, and the Macs can give "
+            f"{size_of(sum(free_bytes))}."
         )
     return _plan(sizes, ends)
 

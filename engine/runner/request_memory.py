@@ -11,6 +11,7 @@ from engine.cache.layout import Layout
 from engine.config import EngineConfig
 from engine.errors import MemoryFullError
 from engine.memory import MACHINE
+from engine.sizes import size_of
 
 # Number of recurrent states in memory at the same time: the live state, the newest snapshot, and
 # the result of a pass.
@@ -39,8 +40,7 @@ class RequestMemory:
         needed = self._needed_bytes(room, min(prompt_len, self.config.cell_len))
         if needed > self.spare_bytes:
             raise MemoryFullError(
-                f"It needs about {needed / 1e9:.1f} GB and {MACHINE} can give "
-                f"{self.spare_bytes / 1e9:.1f} GB."
+                f"It needs about {size_of(needed)} and {MACHINE} can give {size_of(self.spare_bytes)}."
             )
 
     def fits_beside(self, prompt_len: int, room: int, others: Iterable[int]) -> bool:

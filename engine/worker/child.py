@@ -134,7 +134,7 @@ def _read(process: subprocess.Popen[bytes], num_bytes: int, max_bytes: int) -> b
     while num_bytes:
         while not select.select([pipe], [], [], _CHECK_S)[0]:
             if _memory_of(process.pid) > max_bytes:
-                raise ChildEndedError(f"It needs more than {max_bytes / 1e9:.1g} GB of memory.")
+                raise ChildEndedError(f"It needs more than {max_bytes / 1e9:.3g} GB of memory.")
         part = os.read(pipe, min(num_bytes, 1 << 20))
         if not part:
             break
