@@ -1,14 +1,16 @@
 """Cost of recording a verify pass and of rewinding it, as shares of passes of the same run.
 
     python -m tests.benchmarks.rewinding [--model DIR] [--pass-len 5] [--pairs 200] [--context 256]
+        [--accepted 0.7]
 
 Prints, with medians over pairs of passes that alternate:
 
 recording   time that a pass takes longer because its recurrent functions are noted, as a share of
             the pass
-rewinding   time that the removal of tokens takes, for each number of kept tokens, as a share of a
-            step of one token. The rewound states are computed at once; in a reply, the next pass
-            computes them
+rewinding   time that the removal of tokens takes, as a share of a step of one token: for each
+            number of kept tokens, and for numbers that are drawn as in a reply where --accepted is
+            the share of the drafts that the model confirms. The rewound states are computed at
+            once; in a reply, the next pass computes them
 
 Without --model the model is a random Qwen3.5 of 12 layers and 400 MB, in float32 on a CPU. For a
 fast CPU on Linux set LD_PRELOAD=libopenblas.so.0.
@@ -17,6 +19,7 @@ fast CPU on Linux set LD_PRELOAD=libopenblas.so.0.
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
 import time
 from collections.abc import Callable
@@ -99,6 +102,12 @@ def paired(passes: Passes, works: list[Callable[[], None]], pairs: int) -> list[
     return found
 
 
+def drawn_kept(rng: random.Random, pass_len: int, accepted: float) -> int:
+    """Return the number of kept tokens of a pass in which at least one draft is wrong."""
+    shares = [accepted**num_right for num_right in range(pass_len - 1)]
+    return rng.choices(range(1, pass_len), shares)[0]
+
+
 def more(longer: list[float], shorter: list[float]) -> float:
     return median(a - b for a, b in zip(longer, shorter, strict=True))
 
@@ -109,6 +118,7 @@ def main() -> None:
     parser.add_argument("--pass-len", type=int, default=5)
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--context", type=int, default=256)
+    parser.add_argument("--accepted", type=float, default=0.7)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as parent:
         folder = args.model
@@ -116,16 +126,19 @@ def main() -> None:
             config = {**CONFIGS["qwen3_5"], "text_config": QWEN}
             folder = build_tiny("qwen", Path(parent) / "qwen", Template.KEEPING, {"qwen": config})
         passes = Passes(load_model(folder, lambda _done, _total: None), args.context, args.pass_len)
-        kept = sorted({1, args.pass_len // 2, args.pass_len - 1})
+        rng = random.Random(7)
+        kept = range(1, args.pass_len)
         works = [passes.one, passes.plain, passes.recorded]
         works += [lambda n=n: passes.rewound(n) for n in kept]
-        one, plain, recorded, *rewound = paired(passes, works, args.pairs)
+        works.append(lambda: passes.rewound(drawn_kept(rng, args.pass_len, args.accepted)))
+        one, plain, recorded, *rewound, drawn = paired(passes, works, args.pairs)
     print(
         f"one token {median(one) * 1e3:.1f} ms, {args.pass_len} tokens {median(plain) * 1e3:.1f} ms"
     )
     print(f"recording {more(recorded, plain) / median(plain):+.2%} of a pass")
     for count, taken in zip(kept, rewound, strict=True):
         print(f"rewinding, {count} kept: {more(taken, recorded) / median(one):+.2%} of a step")
+    print(f"rewinding, as drawn: {more(drawn, recorded) / median(one):+.2%} of a step")
 
 
 if __name__ == "__main__":
