@@ -202,7 +202,7 @@ class MainWindow(QMainWindow):
         self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
         self.sidebar.memory.clicked.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
-        self.toolbar.renamed.connect(self._rename)
+        self.toolbar.renamed.connect(core.library.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self.pane.choose_model_requested.connect(self._choose_model)
         self.pane.get_models_requested.connect(self._get_models)
@@ -312,9 +312,6 @@ class MainWindow(QMainWindow):
         else:
             self._text_commands.select_all()
 
-    def _rename(self, title: str) -> None:
-        self._core.library.rename(self._core.library.current, title)
-
     def _save_text(self, name: str, text: str) -> None:
         ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
 
@@ -399,7 +396,7 @@ class MainWindow(QMainWindow):
     def _refresh(self) -> None:
         core = self._core
         conversation = core.desk.get(core.library.current)
-        self.toolbar.set_title(conversation.title)
+        self.toolbar.set_title(conversation.conversation_id, conversation.title)
         self.setWindowTitle(conversation.title)
         self._refresh_model()
         self._inspecting.refresh()

@@ -17,6 +17,7 @@ from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
 from app.widgets.menu_text import plain
 from app.words import commands, window as words
+from engine.types import ConversationId
 
 
 class TitleField(LineField):
@@ -36,10 +37,10 @@ class TitleField(LineField):
 
 
 class Toolbar(QWidget):
-    """The toolbar. Setters change its content; `renamed` is emitted with the user's new title."""
+    """The toolbar. Setters change its content."""
 
-    renamed = Signal(str)
-    title_closed = Signal()  # emitted when Return or Esc has closed the title field
+    renamed = Signal(object, str)  # arguments: ConversationId, the user's new title
+    title_closed = Signal()  # emitted when a title field that had the focus has closed
 
     def __init__(self, theme: Theme, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
@@ -47,6 +48,7 @@ class Toolbar(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setFixedHeight(Size.TOOLBAR)
         self._theme = theme
+        self._conversation_id = ConversationId("")  # the conversation whose title is on show
         self._title = ""
         self._edited = ""  # the title when the title field was opened
         self._scrolled = False
@@ -59,8 +61,11 @@ class Toolbar(QWidget):
         self._build()
         self._connect(actions)
 
-    def set_title(self, title: str) -> None:
-        self._title = title
+    def set_title(self, conversation_id: ConversationId, title: str) -> None:
+        """Show the title of a conversation. An edit of another conversation's title ends first."""
+        if conversation_id != self._conversation_id:
+            self._on_edited()
+        self._conversation_id, self._title = conversation_id, title
         self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
@@ -136,7 +141,7 @@ class Toolbar(QWidget):
             self._close_field()
             # The model may have named the chat meanwhile. Unchanged text does not undo that.
             if title != self._edited:
-                self.renamed.emit(title)
+                self.renamed.emit(self._conversation_id, title)
 
     def _close_field(self) -> None:
         by_key = self.title_field.hasFocus()

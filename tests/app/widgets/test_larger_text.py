@@ -88,7 +88,7 @@ def test_toast_is_as_high_as_its_lines(full: Stage) -> None:
 def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     toolbar = stage.window.toolbar
-    toolbar.set_title("i" * 200)
+    toolbar.set_title(stage.current, "i" * 200)
     stage.settle()
     button = toolbar.title_button
     letter = button.fontMetrics().horizontalAdvance("i")

@@ -12,6 +12,7 @@ from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.settings_window import SettingsWindow
 from app.words.titles import QUESTION
+from app.words.window import NEW_TITLE
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Key, Stage
 
@@ -85,6 +86,26 @@ def test_title_field_that_is_left_unchanged_keeps_the_new_title(stage: Stage) ->
 
     assert stage.rows == ["TODAY", "A friendly greeting"]
     assert not stage.rig.current.title_is_manual
+
+
+@pytest.mark.parametrize("show_another", [CommandId.NEW_CHAT, CommandId.NEXT_CHAT, CommandId.BACK])
+def test_title_in_the_field_when_another_chat_is_shown_stays_with_its_own_chat(
+    stage: Stage, show_another: CommandId
+) -> None:
+    stage.chat("Other", "Hi")
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Hello", "Hi")
+    stage.edit.setFocus()
+    stage.run(CommandId.RENAME)
+    toolbar = stage.window.toolbar
+    QTest.keyClicks(toolbar.title_field, "Mine")
+    stage.run(show_another)
+
+    assert sorted(stage.rows) == ["Mine", "Other", "TODAY"]
+    shown = NEW_TITLE if show_another is CommandId.NEW_CHAT else "Other"
+    assert toolbar.title_button.text() == shown
+    assert not toolbar.title_field.isVisible()
+    assert stage.edit.hasFocus()
 
 
 def test_title_that_arrives_during_the_next_answer_is_set_at_its_end(stage: Stage) -> None:
