@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.conversation.tree import Conversation
+from app.conversation.tree import Conversation, stop_reply
 from app.exchange.documents import to_markdown
 from app.exchange.exporting import file_name
 from app.widgets.dialogs import (
@@ -76,4 +76,10 @@ class ExchangeCommands:
 
     @property
     def _shown(self) -> Conversation:
-        return self._core.desk.get(self._core.library.current)
+        """The conversation on show, with the text so far of a running answer."""
+        turns, conversation_id = self._core.turns, self._core.library.current
+        conversation = self._core.desk.get(conversation_id)
+        live, reply_id = turns.live_in(conversation_id), turns.reply_in(conversation_id)
+        if live is None or reply_id is None:
+            return conversation
+        return stop_reply(conversation, reply_id, content=live.content, reasoning=live.reasoning)

@@ -63,3 +63,17 @@ def test_chat_is_copied_as_markdown(stage: Stage) -> None:
     stage.run(CommandId.COPY_CHAT)
     assert QGuiApplication.clipboard().text().startswith("# One\n\n## You\n\nOne\n\n")
     assert "It is *1*." in QGuiApplication.clipboard().text()
+
+
+def test_chat_is_copied_and_exported_with_the_text_of_a_running_answer(
+    stage: Stage, tmp_path: Path
+) -> None:
+    stage.send("One")
+    stage.engine.write("It is *1*")
+    stage.settle()
+    stage.run(CommandId.COPY_CHAT)
+    assert "It is *1*" in QGuiApplication.clipboard().text()
+    dialog_of(stage, CommandId.EXPORT).fileSelected.emit(str(tmp_path / "chat.md"))
+    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”")
+    assert "It is *1*" in (tmp_path / "chat.md").read_text(encoding="utf-8")
+    assert stage.engine.running is not None
