@@ -102,7 +102,9 @@ class MainWindow(QMainWindow):
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
-        self._quitting = QuitGuard(self, lambda: core.turns.num_writing)
+        self._quitting = QuitGuard(
+            self, lambda: core.turns.num_writing, lambda: self.pane.view.has_edits
+        )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
         self.switching = Switching(theme, core, self.commands, self)

@@ -1,4 +1,4 @@
-"""The confirmation before the app quits while answers are still being written."""
+"""The confirmation before the app quits during an answer or an edit."""
 
 from __future__ import annotations
 
@@ -11,15 +11,19 @@ from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
-    """The guard that asks for confirmation before the app quits while answers are being written.
+    """The guard that asks for confirmation before the app quits during an answer or an edit.
 
-    Quitting does not lose the part of an answer that is already written.
+    Quitting does not lose the part of an answer that is already written. It loses the changes to a
+    message that is being edited.
     """
 
-    def __init__(self, window: QWidget, num_writing: Callable[[], int]) -> None:
+    def __init__(
+        self, window: QWidget, num_writing: Callable[[], int], has_edits: Callable[[], bool]
+    ) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
+        self._has_edits = has_edits
         self._box: QMessageBox | None = None
         self._is_certain = False  # True after the user has confirmed
 
@@ -30,24 +34,29 @@ class QuitGuard(QObject):
     def may_quit(self) -> bool:
         """Return True if the app may quit now.
 
-        If answers are being written, return False and ask the user. The app quits when the user
-        accepts.
+        If answers are being written or messages edited, return False and ask the user. The app
+        quits when the user accepts.
         """
-        num_writing = 0 if self._is_certain else self._num_writing()
-        if num_writing and self._box is None:
-            self._ask(num_writing)
-        return num_writing == 0
+        num_writing, has_edits = self._num_writing(), self._has_edits()
+        may_quit = self._is_certain or not (num_writing or has_edits)
+        if not may_quit and self._box is None:
+            self._ask(num_writing, has_edits=has_edits)
+        return may_quit
 
-    def _ask(self, num_writing: int) -> None:
+    def _ask(self, num_writing: int, *, has_edits: bool) -> None:
+        reasons = (
+            (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
+            (has_edits, words.EDIT_UNSAVED, words.EDIT_LOST),
+        )
         box = self._box = QMessageBox(self._window)
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Question)
         box.setWindowTitle(words.QUIT_QUESTION)
-        box.setText(words.answers_writing(num_writing))
-        box.setInformativeText(words.QUIT_KEEPS)
+        box.setText(" ".join(text for holds, text, _effect in reasons if holds))
+        box.setInformativeText(" ".join(effect for holds, _text, effect in reasons if holds))
         quit_button = box.addButton(words.QUIT, QMessageBox.ButtonRole.AcceptRole)
-        box.addButton(words.CANCEL, QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(quit_button)
+        cancel_button = box.addButton(words.CANCEL, QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(cancel_button if has_edits else quit_button)
         box.accepted.connect(self._on_accepted)
         box.finished.connect(self._on_finished)
         box.open()

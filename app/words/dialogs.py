@@ -10,6 +10,8 @@ CANCEL: Final = "Cancel"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."
+EDIT_UNSAVED: Final = "An edited message is not saved."
+EDIT_LOST: Final = "The changes to the message will be lost."
 QUIT: Final = "Quit"
 
 # A section of the shortcut sheet: keys that are not in the menus. First its heading, then the

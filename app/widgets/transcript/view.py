@@ -227,6 +227,11 @@ class TranscriptView(QAbstractScrollArea):
         """Choose the key that submits an edited message: Return, or Ctrl+Return."""
         self._editor_host.return_sends = return_sends
 
+    @property
+    def has_edits(self) -> bool:
+        """True if the user has changed the text of a message, and has not submitted it yet."""
+        return self._editor_host.has_changes
+
     def cancel_edit(self) -> None:
         """Close the editor of a message without submitting the text."""
         self._editor_host.cancel()

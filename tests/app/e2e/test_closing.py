@@ -80,6 +80,25 @@ def test_quit_while_answering_asks_for_confirmation(
     assert not stage.window.isVisible()
 
 
+def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.EDIT_LAST)
+    QTest.keyClicks(stage.pane.view.focusWidget(), " and more")
+    stage.window.close()
+    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    stage.run(CommandId.NEW_CHAT)
+    stage.window.close()
+    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    stage.click_row("One")
+    stage.run(CommandId.EDIT_LAST)
+    stage.window.close()
+    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    QTest.keyClick(stage.pane.view.focusWidget(), Qt.Key.Key_Escape)
+    stage.run(CommandId.EDIT_LAST)
+    stage.window.close()
+    assert not stage.window.isVisible(), "an open editor without a change must not ask"
+
+
 def test_quit_without_a_running_answer_does_not_ask(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")

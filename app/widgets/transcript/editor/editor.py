@@ -79,6 +79,16 @@ class MessageEditor(QWidget):
     def text(self) -> str:
         return self._text.toPlainText()
 
+    @property
+    def is_changed(self) -> bool:
+        """True if the text differs from that of the message."""
+        return self._text.document().isModified()
+
+    def set_typed(self, text: str) -> None:
+        """Show text that the user typed before, as a change of the message."""
+        self._text.selectAll()
+        self._text.insertPlainText(text)
+
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         self._text.return_sends = return_sends and not self._is_answer
 

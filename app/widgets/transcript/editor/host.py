@@ -15,8 +15,8 @@ class EditorHost(QObject):
     """Opens, moves and closes the editor of a message. The editor is a child of the viewport.
 
     At most one editor is open. If the message is deleted or another branch or conversation is
-    shown, the editor closes without Save or Cancel. Its text is then kept until the user edits the
-    message again.
+    shown, the editor closes without Save or Cancel. Changed text is then kept until the user edits
+    the message again, or quits.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
@@ -31,11 +31,16 @@ class EditorHost(QObject):
         self.return_sends = True
         self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
-        self._typed: dict[str, str] = {}  # unsaved text by message key
+        self._typed: dict[str, str] = {}  # changed text of closed editors, by message key
 
     @property
     def editor(self) -> MessageEditor | None:
         return self._editor
+
+    @property
+    def has_changes(self) -> bool:
+        """True if there is changed text that the user has neither submitted nor cancelled."""
+        return bool(self._typed) or (self._editor is not None and self._editor.is_changed)
 
     def sync(self, look: Look) -> int | None:
         """Open the editor of the message that is being edited, and close any other editor.
@@ -80,8 +85,10 @@ class EditorHost(QObject):
 
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
-        text = self._typed.pop(self._key, layout.item.text)
-        editor = MessageEditor(look, text, layout.item.role, self._viewport)
+        editor = MessageEditor(look, layout.item.text, layout.item.role, self._viewport)
+        typed = self._typed.pop(self._key, None)
+        if typed is not None:
+            editor.set_typed(typed)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self.cancel)
@@ -97,7 +104,8 @@ class EditorHost(QObject):
         self._editor, self._key = None, ""
         if editor is None:
             return
-        self._typed[key] = editor.text
+        if editor.is_changed:
+            self._typed[key] = editor.text
         focused = QApplication.focusWidget()
         had_focus = focused is not None and editor.isAncestorOf(focused)
         editor.hide()
