@@ -1,11 +1,12 @@
 """Opening of model folders and GGUF files: import if necessary, then load. Main thread.
 
-Paths come from the command line, a double-click, a drop, or the hand-over of a second process.
+Paths come from the command line, a double-click, a drop, or the hand-over of a second process. A
+file that was downloaded is imported, and not loaded.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -36,6 +37,7 @@ class Opening(QObject):
     note_changed = Signal()
     refused = Signal(object)  # argument: a Problem
     opened = Signal()  # emitted when a path was opened
+    imported = Signal(str)  # argument: name of a model that import_model() has made
     _progressed = Signal(str, float)
 
     def __init__(
@@ -53,15 +55,23 @@ class Opening(QObject):
     def open(self, paths: Iterable[Path]) -> None:
         """Open each path in order and load its model; the model of the last path stays in use."""
         for path in paths:
-            folders = self._preferences.value.model_folders
-            report = partial(self._report, path.stem)
-            call = partial(self._catalog.open, path, folders, report)
-            self._lane.run(call, self._on_opened, self._on_failed)
+            self._open(path, self._use)
+
+    def import_model(self, path: Path) -> None:
+        """Import a GGUF file, and emit `imported`. The model in use stays in use."""
+        self._open(path, lambda opened: self.imported.emit(opened.path.name))
 
     def close(self) -> None:
         """Cancel a running import, remove its incomplete files, and join the worker thread."""
         self._ended.set()
         self._lane.stop()
+
+    def _open(self, path: Path, act: Callable[[OpenedModel], object]) -> None:
+        """Open a path on the worker thread, then call `act` with its model."""
+        folders = self._preferences.value.model_folders
+        report = partial(self._report, path.stem)
+        call = partial(self._catalog.open, path, folders, report)
+        self._lane.run(call, partial(self._on_opened, act), self._on_failed)
 
     def _report(self, name: str, fraction: float) -> None:
         """Report the progress of an import, or stop the import if the app is closing.
@@ -78,10 +88,13 @@ class Opening(QObject):
     def _on_progressed(self, name: str, fraction: float) -> None:
         self._set_note(words.importing(name=name, percent=figures.percent(fraction)))
 
-    def _on_opened(self, opened: OpenedModel) -> None:
+    def _on_opened(self, act: Callable[[OpenedModel], object], opened: OpenedModel) -> None:
         self._set_note("")
         if opened.folder is not None:
             self._models.add_folder(opened.folder)
+        act(opened)
+
+    def _use(self, opened: OpenedModel) -> None:
         if not self._is_in_use(opened.path):
             self._models.choose(opened.path)
         self.opened.emit()

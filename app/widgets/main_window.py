@@ -210,7 +210,8 @@ class MainWindow(QMainWindow):
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
         core.hub.completed.connect(self._on_downloaded)
-        core.copies.completed.connect(self._on_copied)
+        core.copies.completed.connect(self._on_model_complete)
+        core.opening.imported.connect(self._on_model_complete)
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -336,11 +337,12 @@ class MainWindow(QMainWindow):
         self._models.open()
 
     def _on_downloaded(self, download: Download) -> None:
-        self.toast.say(hub.complete(download.repo_id.rpartition("/")[2]))
         if download.chosen:  # a GGUF file must be imported before it can be used
-            self._core.opening.open((Path(download.folder, download.chosen),))
+            self._core.opening.import_model(Path(download.folder, download.chosen))
+        else:
+            self._on_model_complete(download.repo_id.rpartition("/")[2])
 
-    def _on_copied(self, name: str) -> None:
+    def _on_model_complete(self, name: str) -> None:
         self.toast.say(hub.complete(name))
 
     def _add_folder(self) -> None:

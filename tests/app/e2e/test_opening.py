@@ -13,6 +13,7 @@ from PySide6.QtGui import QFileOpenEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialogButtonBox, QFileDialog
 
+from app.hub.values import Download
 from app.main import listen_to_others
 from app.paths import make_paths
 from app.viewmodels.models import ModelPhase
@@ -201,6 +202,25 @@ def test_chat_works_during_an_import(make_stage: MakeStage, model: Path | None) 
     else:
         wait_for_load(stage, model)
     assert stage.rig.models.status.phase is ModelPhase.READY
+
+
+def test_downloaded_gguf_file_is_imported_and_leaves_the_model_in_use(
+    make_stage: MakeStage,
+) -> None:
+    slow = SlowImport(card("Imported").path)
+    stage = make_stage(catalog=FakeCatalog(opens=slow))
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    before, toast = loads(stage), stage.window.toast
+    file = Download(repo_id="a/Imported-GGUF", chosen="Imported.gguf", folder="/downloads")
+    stage.rig.core.hub.completed.emit(file)
+    stage.wait_until(lambda: "Importing" in stage.window.sidebar.footer.accessibleName())
+    assert not toast.isVisible()
+    slow.goes_on.set()
+    stage.wait_until(lambda: toast.text == "Imported is ready to use.")
+    stage.answer("wer")
+    assert stage.texts == ["Hello", "Half an answer"]
+    assert loads(stage) == before
 
 
 def test_quitting_cancels_an_import(make_stage: MakeStage) -> None:
