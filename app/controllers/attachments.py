@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.bridge.tasks import TaskLane
-from app.controllers.chat import ChatController
+from app.controllers.chat import ChatController, Files, Revert
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
@@ -101,7 +101,7 @@ class AttachmentsController(QObject):
         self._refused: list[str] = []  # sentences about the files of the running openings
         self._facts = models.status.facts
         self._counted: TokensCounted | None = None  # for the files of the draft on show
-        self._files: tuple[Attachment, ...] = ()  # files of the draft on show
+        self._files: Files = ()  # files of the draft on show
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
         self._reading: _Reading | None = None
         self._is_answering = False  # True if the conversation on show has a running answer
@@ -141,7 +141,12 @@ class AttachmentsController(QObject):
         """Remove a file, or cancel its opening. Files that are opened follow the others."""
         files = self._desk.get(conversation_id).draft_attachments
         if place < len(files):
-            self._set(conversation_id, (*files[:place], *files[place + 1 :]), undoes=True)
+            file = files[place]
+            self._set(
+                conversation_id,
+                (*files[:place], *files[place + 1 :]),
+                lambda now: now if file in now else (*now[:place], file, *now[place:]),
+            )
             return
         opening = self._openings_of(conversation_id)[place - len(files)]
         opening.is_cancelled = True
@@ -168,7 +173,8 @@ class AttachmentsController(QObject):
         part = chosen_pages(files[place], pages)
         if part is None:
             return False
-        self._set(conversation_id, (*files[:place], part, *files[place + 1 :]), undoes=True)
+        kept = (*files[:place], part, *files[place + 1 :])
+        self._set(conversation_id, kept, _restoring(files[place]))
         return True
 
     def is_opening(self, conversation_id: ConversationId) -> bool:
@@ -309,11 +315,10 @@ class AttachmentsController(QObject):
     def _set(
         self,
         conversation_id: ConversationId,
-        files: tuple[Attachment, ...],
-        *,
-        undoes: bool = False,
+        files: Files,
+        revert: Revert | None = None,
     ) -> None:
-        self._chat.set_attachments(conversation_id, files, undoes=undoes)
+        self._chat.set_attachments(conversation_id, files, revert=revert)
 
     def _cut(self, *, undoes: bool = False) -> None:
         """Cut the longest file once. If the prompt is then still too long, it is cut again."""
@@ -332,7 +337,7 @@ class AttachmentsController(QObject):
             kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)
         part = first_part(file, kept)
         files = (*self._files[:place], part, *self._files[place + 1 :])
-        self._set(self._library.current, files, undoes=undoes)
+        self._set(self._library.current, files, _restoring(file) if undoes else None)
 
     # Sizes and progress
 
@@ -407,6 +412,13 @@ class AttachmentsController(QObject):
 def _is_answering(conversation: Conversation) -> bool:
     path = shown_path(conversation)
     return bool(path) and path[-1].status is MessageStatus.STREAMING
+
+
+def _restoring(whole: Attachment) -> Revert:
+    """Return a function that puts a whole file in the place of a part of it."""
+    return lambda files: tuple(
+        whole if (one.name, one.source) == (whole.name, whole.source) else one for one in files
+    )
 
 
 def _longest(files: Sequence[Attachment]) -> int:

@@ -60,6 +60,8 @@ from engine.errors import EngineError, UserFixableError
 from engine.types import ConversationId
 
 Plan = Callable[[Conversation], Turn]
+Files = tuple[Attachment, ...]
+Revert = Callable[[Files], Files]
 
 
 class AnswerRunningError(UserFixableError):
@@ -138,20 +140,24 @@ class ChatController(QObject):
     def set_attachments(
         self,
         conversation_id: ConversationId,
-        files: tuple[Attachment, ...],
+        files: Files,
         *,
-        undoes: bool = False,
+        revert: Revert | None = None,
     ) -> None:
-        """Replace the files of the draft. undoes: True if the user can undo this."""
-        if undoes:
-            before = self._desk.get(conversation_id).draft_attachments
-            self._undo.add(lambda: self._put_back(conversation_id, before))
+        """Replace the files of the draft.
+
+        revert: takes this change back in the files that the draft has when the user undoes it. None
+            if the user cannot undo it.
+        """
+        if revert is not None:
+            self._undo.add(lambda: self._revert(conversation_id, revert))
         self._put(set_draft_attachments(self._desk.get(conversation_id), files))
 
-    def _put_back(self, conversation_id: ConversationId, files: tuple[Attachment, ...]) -> None:
-        """Restore removed files, unless the conversation is not in memory any more."""
+    def _revert(self, conversation_id: ConversationId, revert: Revert) -> None:
+        """Take a change of files back, unless the conversation is not in memory any more."""
         if conversation_id in self._desk:
-            self.set_attachments(conversation_id, files)
+            files = self._desk.get(conversation_id).draft_attachments
+            self.set_attachments(conversation_id, revert(files))
 
     def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
         """Start a turn with a new message. `draft` becomes the conversation's draft."""
@@ -325,7 +331,7 @@ class ChatController(QObject):
         conversation_id: ConversationId,
         text: str,
         plan: Plan,
-        files: tuple[Attachment, ...] = (),
+        files: Files = (),
     ) -> bool:
         """Make the plan from the current conversation and start its turn.
 

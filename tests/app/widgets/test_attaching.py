@@ -10,6 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiAppl
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
+from app.conversation.attachments import make_attachment, marked_page
 from app.widgets.commands import CommandId
 from app.words import attachments as words
 from tests.fakes.stage import Stage
@@ -113,9 +114,52 @@ def test_removed_file_comes_back_with_undo(stage: Stage, notes: Path) -> None:
     QTest.mouseClick(stage.composer.files.chips[0].close_button, Qt.MouseButton.LeftButton)
     assert names(stage) == []
 
-    stage.rig.core.undo.undo_newest()
+    stage.run(CommandId.UNDO)
 
     assert names(stage) == ["notes.txt"]
+
+
+def test_undo_of_a_removal_keeps_the_files_that_were_attached_since(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
+    later = tmp_path / "later.txt"
+    later.write_text("Later.", encoding="utf-8")
+    attach(stage, notes)
+    QTest.mouseClick(stage.composer.files.chips[0].close_button, Qt.MouseButton.LeftButton)
+    attach(stage, later)
+
+    stage.run(CommandId.UNDO)
+
+    assert names(stage) == ["notes.txt", "later.txt"]
+
+
+def test_undo_of_a_removal_does_not_bring_back_a_file_that_was_sent(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.md"
+    other.write_text("# Other", encoding="utf-8")
+    attach(stage, notes, other)
+    QTest.mouseClick(stage.composer.files.chips[0].close_button, Qt.MouseButton.LeftButton)
+    stage.chat("What is it?", "A heading.")
+
+    stage.run(CommandId.UNDO)
+
+    assert names(stage) == ["notes.txt"]
+
+
+def test_undo_of_chosen_pages_keeps_the_files_that_were_attached_since(
+    stage: Stage, notes: Path
+) -> None:
+    text = "\n\n".join(marked_page(number, "Text.") for number in (1, 2))
+    book = make_attachment("book.pdf", "pdf", text, num_pages=2)
+    stage.core.chat.set_attachments(stage.current, (book,))
+    assert stage.core.attachments.use_pages(stage.current, [range(1, 2)])
+    attach(stage, notes)
+
+    stage.run(CommandId.UNDO)
+
+    assert names(stage) == ["book.pdf", "notes.txt"]
+    assert stage.rig.current.draft_attachments[0] == book
 
 
 def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) -> None:
