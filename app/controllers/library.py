@@ -33,6 +33,7 @@ from app.conversation.tree import (
     summary_of,
 )
 from app.settings import ChatOrder
+from app.store.conversations import ConversationStore
 from app.viewmodels.sections import sort_chats
 from app.words import units as words
 from engine.types import ConversationId, Problem
@@ -294,19 +295,21 @@ class LibraryController(QObject):
         self.recently_deleted_changed.emit()
         self.select(gone[0])
 
-    def remove(self, conversation_id: ConversationId) -> None:
-        """Remove a deleted conversation for good.
+    def remove_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+        """Remove deleted conversations for good.
 
-        Do nothing if it has been restored, or while its answer is still being stopped.
+        Skip those that have been restored, and those whose answer is still being stopped.
         """
-        is_running = self._turns.live_in(conversation_id) is not None
-        if conversation_id not in self._deleted or is_running:
-            return
-        self._end_deletion(conversation_id)
-        self._desk.drop(conversation_id)
-        self._store.run(lambda store: store.remove(conversation_id), None, self.failed.emit)
-        self.removed.emit(conversation_id)
-        self.recently_deleted_changed.emit()
+        removable = self._deleted.keys() - self._turns.answering
+        gone = [one for one in conversation_ids if one in removable]
+        for conversation_id in gone:
+            self._end_deletion(conversation_id)
+            self._desk.drop(conversation_id)
+            remove = partial(ConversationStore.remove, conversation_id=conversation_id)
+            self._store.run(remove, None, self.failed.emit)
+            self.removed.emit(conversation_id)
+        if gone:
+            self.recently_deleted_changed.emit()
 
     def _delete(
         self, conversation_ids: Iterable[ConversationId]

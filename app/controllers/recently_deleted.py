@@ -9,7 +9,9 @@ from PySide6.QtCore import QObject, Signal
 from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
 from app.conversation.folder import Folder
+from app.conversation.placement import FolderId
 from app.conversation.tree import DeletedConversation
+from engine.types import ConversationId
 
 Deleted = DeletedConversation | Folder
 
@@ -33,17 +35,27 @@ class RecentlyDeleted(QObject):
         return sorted(items, key=lambda item: -(item.deleted_at or 0.0))
 
     def restore(self, items: Iterable[Deleted]) -> None:
-        """Restore deleted items. Show a restored conversation."""
-        for item in items:
-            if isinstance(item, Folder):
-                self._folders.restore(item.folder_id)
-            else:
-                self._library.restore(item.summary.conversation_id)
+        """Restore deleted items. Show the first of the conversations."""
+        folders, chats = _parted(items)
+        for folder_id in folders:
+            self._folders.restore(folder_id)
+        self._library.restore_all(chats)
 
     def remove(self, items: Iterable[Deleted]) -> None:
         """Delete items for good. The conversations of a folder stay."""
-        for item in items:
-            if isinstance(item, Folder):
-                self._folders.remove(item.folder_id)
-            else:
-                self._library.remove(item.summary.conversation_id)
+        folders, chats = _parted(items)
+        for folder_id in folders:
+            self._folders.remove(folder_id)
+        self._library.remove_all(chats)
+
+
+def _parted(items: Iterable[Deleted]) -> tuple[list[FolderId], list[ConversationId]]:
+    """Return the ids of the folders and of the conversations among deleted items."""
+    folders: list[FolderId] = []
+    chats: list[ConversationId] = []
+    for item in items:
+        if isinstance(item, Folder):
+            folders.append(item.folder_id)
+        else:
+            chats.append(item.summary.conversation_id)
+    return folders, chats

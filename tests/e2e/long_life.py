@@ -112,7 +112,7 @@ class _Window(RealWindow):
         library = self.core.library
         for summary in library.summaries:
             library.delete(summary.conversation_id)
-            library.remove(summary.conversation_id)
+            library.remove_all([summary.conversation_id])
         self.wait_until(self._is_empty)
         self.settle()
 

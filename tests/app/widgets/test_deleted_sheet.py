@@ -4,6 +4,8 @@ a restart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -110,6 +112,30 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     stage = make_stage()
     stage.settle()
     assert titles(opened(stage)) == ["One"]
+
+
+def restore_selected(sheet: DeletedSheet) -> None:
+    QTest.mouseClick(sheet.restore_button, LEFT)
+
+
+def delete_selected(sheet: DeletedSheet) -> None:
+    QTest.mouseClick(sheet.delete_button, LEFT)
+    confirm(sheet, "Delete")
+
+
+@pytest.mark.parametrize("act", [restore_selected, delete_selected])
+def test_selected_chats_leave_the_sheet_in_one_step(
+    stage: Stage, act: Callable[[DeletedSheet], None]
+) -> None:
+    delete_chats(stage, "One", "Two", "Three")
+    deleted, numbers = stage.core.recently_deleted, list[int]()
+    deleted.changed.connect(lambda: numbers.append(len(deleted.items)))
+    sheet = opened(stage)
+    sheet.list.setFocus()
+    QTest.keyClick(sheet.list, Key.Key_A, CTRL)
+    act(sheet)
+    stage.settle()
+    assert numbers == [0]
 
 
 def delete_folder(stage: Stage, name: str, chat: str) -> FolderId:

@@ -88,7 +88,7 @@ def test_exported_chat_is_imported_into_its_deleted_folder(
     stage.window.findChildren(QFileDialog)[-1].fileSelected.emit(str(path))
     stage.wait_until(lambda: stage.window.toast.text.startswith("Exported"))
     core.organiser.delete([core.library.current])
-    core.library.remove(core.library.recently_deleted[0].summary.conversation_id)
+    core.library.remove_all([core.library.recently_deleted[0].summary.conversation_id])
     core.folders.delete(folder.folder_id)
     stage.settle()
     assert stage.rows == []
