@@ -115,7 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", type=Path, metavar="DIR", help="answer with the model in DIR")
     add_stages(parser)
     parser.add_argument(
-        "files", type=Path, nargs="*", metavar="FILE", help="a model folder or GGUF file to open"
+        "files", type=Path, nargs="*", metavar="FILE", help="files to attach, or a model to open"
     )
     parser.add_argument(
         "--debug",

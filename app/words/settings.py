@@ -17,7 +17,8 @@ CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text"
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = (
-    "Reads the open chat and long drafts before you send. Off on battery power."
+    "Reads the open chat and long drafts before you send. On battery power, only the open chat is "
+    "read."
 )
 NAME_CHATS: Final = "Name Chats Automatically"
 NAME_CHATS_NOTE: Final = (
