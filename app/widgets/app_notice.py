@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
@@ -19,10 +20,12 @@ from engine.types import Problem
 class AppNotice(Notice):
     """A notice that does not belong to a conversation.
 
-    A notice of a crash or of a rescued database stays until the user closes it. A notice of a file that could not be opened
-    goes when the user does something else: opens a file, sends a message, shows another chat or
-    chooses a model.
+    A notice of a crash or of a rescued database stays until the user closes it. A notice of a file
+    that could not be opened goes when the user does something else: opens a file, sends a message,
+    shows another chat or chooses a model. It is a toast while the other notice is on show.
     """
+
+    said = Signal(str)  # argument: a sentence for a toast
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(theme, parent)
@@ -41,6 +44,9 @@ class AppNotice(Notice):
             self.hide()
 
     def _show_refusal(self, problem: Problem) -> None:
+        if not self.isHidden() and not self._is_refusal:
+            self.said.emit(str(problem))
+            return
         self.say(problem)
         self._is_refusal, self._model_path = True, self._models.status.path
 

@@ -138,6 +138,7 @@ class ChatPane(QWidget):
         core.prompt_sizes.changed.connect(self._refresh_words)
         core.attachments.changed.connect(self._on_files_changed)
         self.attaching.said.connect(self.said)
+        self.app_notice.said.connect(self.said)
         self.view.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)

@@ -140,6 +140,20 @@ def test_notice_of_a_refused_file_goes_when_the_user_goes_on(
     stage.wait_until(lambda: not stage.pane.app_notice.isVisible())
 
 
+def test_refused_file_leaves_the_notice_of_a_crash(stage: Stage, tmp_path: Path) -> None:
+    notice = stage.pane.app_notice
+    stage.chat("Hello", "Hi")
+    notice.show_crash(tmp_path / "crash.log")
+    crash = notice.text
+    (tmp_path / "notes.gguf").touch()
+    double_click(tmp_path / "notes.gguf")
+    stage.wait_until(lambda: "notes.gguf is empty." in stage.window.toast.text)
+    stage.run(CommandId.NEW_CHAT)
+    assert notice.isVisible()
+    assert notice.text == crash
+    assert notice.button.isVisible()
+
+
 def test_notice_of_a_lost_model_goes_when_a_model_is_loaded(stage: Stage, tmp_path: Path) -> None:
     stage.chat("First", "Yes")
     stage.engine.lose_model(GgufError("It is gone.").problem)
