@@ -6,17 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from app.controllers.core import Core
-from app.settings import ChatOrder
 from app.widgets.commands import Actions, CommandId
+from app.widgets.list_menus import ORDERS
 from app.widgets.sidebar import Sidebar
 from app.words import commands as words
 from engine.types import ConversationId
-
-ORDERS = {
-    ChatOrder.RECENT: CommandId.BY_ACTIVITY,
-    ChatOrder.CREATED: CommandId.BY_CREATION,
-    ChatOrder.TITLE: CommandId.BY_TITLE,
-}
 
 
 class ListCommands:

@@ -11,6 +11,7 @@ from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.settings import ChatOrder
 from app.viewmodels.conversations import ConversationRow, FolderRow, ListHeading, Row
+from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.menu import Menu, pop_up
 from app.widgets.menu_text import plain
@@ -20,9 +21,9 @@ from engine.types import ConversationId
 Ids = list[ConversationId]
 
 ORDERS = {
-    ChatOrder.RECENT: commands.BY_ACTIVITY,
-    ChatOrder.CREATED: commands.BY_CREATION,
-    ChatOrder.TITLE: commands.BY_TITLE,
+    ChatOrder.RECENT: CommandId.BY_ACTIVITY,
+    ChatOrder.CREATED: CommandId.BY_CREATION,
+    ChatOrder.TITLE: CommandId.BY_TITLE,
 }
 
 
@@ -33,13 +34,13 @@ class ListMenus(QObject):
     folder_sheet_requested = Signal(object, object)
     export_requested = Signal(object, str)  # arguments: list of ConversationIds, suggested name
 
-    def __init__(self, chats: ConversationList, core: Core) -> None:
+    def __init__(self, chats: ConversationList, core: Core, actions: Actions) -> None:
         super().__init__(chats)
         self._list = chats
         self._organiser = core.organiser
         self._folders = core.folders
         self._library = core.library
-        self._preferences = core.preferences
+        self._actions = actions
         chats.menu_requested.connect(self._on_menu_requested)
         chats.space_menu_requested.connect(self._on_space_menu_requested)
 
@@ -150,8 +151,5 @@ class ListMenus(QObject):
         )
         menu.addSeparator()
         sorting = menu.add_menu(commands.SORT)
-        for order, text in ORDERS.items():
-            action = sorting.addAction(text, partial(self._preferences.change, chat_order=order))
-            action.setCheckable(True)
-            action.setChecked(order is self._preferences.value.chat_order)
+        sorting.addActions([self._actions[command] for command in ORDERS.values()])
         pop_up(menu, at)

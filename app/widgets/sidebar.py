@@ -79,7 +79,7 @@ class Sidebar(QWidget):
         self.search = SearchField(theme, self)
         self.filters = SearchFilters(theme, core, self.search.filter_button, self)
         self.list = ConversationList(theme, self._rows, self)
-        self.menus = ListMenus(self.list, core)
+        self.menus = ListMenus(self.list, core, actions)
         self.results = SearchResults(theme, self)
         self.nothing_found = Sentences(self)
         self.archived_button = Button(folder_words.ARCHIVED, self)

@@ -4,13 +4,15 @@ from itertools import product
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QContextMenuEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QMenu
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from app.controllers.desk import KEPT
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from app.widgets.conversation_delegate import ConversationDelegate
+from app.words.commands import BY_ACTIVITY, BY_CREATION, BY_TITLE
 from tests.fakes.stage import Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -50,6 +52,26 @@ def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> 
     menu.close()
     stage.settle()
     assert stage.rows == []
+
+
+def test_menu_beside_the_rows_sorts_the_list(stage: Stage) -> None:
+    for title in ("alpha", "Beta"):
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(title, "Yes")
+    viewport = stage.list.viewport()
+    at = viewport.rect().bottomLeft()
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, at, viewport.mapToGlobal(at))
+    QApplication.sendEvent(viewport, event)
+    menu = stage.list.findChild(QMenu)
+    assert isinstance(menu, QMenu)
+    orders = menu.actions()[-1].menu()
+    assert isinstance(orders, QMenu)
+    assert [action.text() for action in orders.actions()] == [BY_ACTIVITY, BY_CREATION, BY_TITLE]
+    assert [action.isChecked() for action in orders.actions()] == [True, False, False]
+    orders.actions()[-1].trigger()
+    menu.close()
+    stage.settle()
+    assert stage.rows == ["CHATS", "alpha", "Beta"]
 
 
 def test_new_chat_right_after_typing_keeps_the_draft(stage: Stage) -> None:
