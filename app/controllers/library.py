@@ -1,10 +1,11 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
 The sidebar shows `summaries` and calls the controller to open, create, rename and delete
-conversations. Organiser (organising.py) pins, archives and files them. The list has a ConversationSummary of every stored conversation. Messages are loaded
-when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
-stored after its first change. A deleted conversation is restored by undo, or from the list of the
-recently deleted ones, where it can also be removed for good.
+conversations. Organiser (organising.py) pins, archives and files them. The list has a
+ConversationSummary of every stored conversation. Messages are loaded when a conversation is opened,
+and are kept in memory by desk.py. A new conversation is listed and stored after its first change. A
+deleted conversation is restored by undo, or from the list of the recently deleted ones, where it
+can also be removed for good.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """The editor that takes the place of a message. Used on the main thread only.
 
 The editor of an answer has the width of the column, and Return starts a new line in it. The editor
-of a user's message has the shape of the bubble: text in the editor has the same font, line height, wrapping and position as text in the bubble, so
-that the text does not move when editing starts. The editor grows to the left, as the bubble does.
+of a user's message has the shape of the bubble: text in the editor has the same font, line height,
+wrapping and position as text in the bubble, so that the text does not move when editing starts. The
+editor grows to the left, as the bubble does.
 """
 
 from __future__ import annotations
