@@ -107,6 +107,8 @@ def test_pasted_file_is_attached(stage: Stage, notes: Path) -> None:
     QGuiApplication.clipboard().setMimeData(urls(notes))
     stage.run(CommandId.PASTE)
     stage.wait_until(lambda: names(stage) == ["notes.txt"])
+    # Data that a test leaves in the clipboard crash Qt at the end of the process.
+    QGuiApplication.clipboard().clear()
 
 
 def test_removed_file_comes_back_with_undo(stage: Stage, notes: Path) -> None:
