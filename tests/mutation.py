@@ -185,7 +185,7 @@ MUTATIONS = (
     Mutation(
         "a token that ended the reply is not taken back",
         "engine.runner.decoder:Decoder.detach",
-        argument("hand_back", "undoing"),
+        argument("remove", "undoing"),
         "False",
         ("tests/engine/test_batches.py",),
     ),

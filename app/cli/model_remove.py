@@ -7,8 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from app.cli.found_model import only_match
 from app.cli.terminal import for_terminal
-from app.words import remove as words
-from app.words.units import gigabytes, megabytes
+from app.words import remove as words, units
 from engine.catalog.removal import RemovalPlan
 from engine.local_models import LocalModels
 
@@ -46,4 +45,8 @@ def _agrees(plan: RemovalPlan) -> bool:
 
 
 def _size(num_bytes: int) -> str:
-    return gigabytes(num_bytes) if num_bytes >= 10**9 else megabytes(round(num_bytes / 1e6))
+    return (
+        units.gigabytes(num_bytes)
+        if num_bytes >= 10**9
+        else units.megabytes(round(num_bytes / 1e6))
+    )

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from app.cli import hub, model_fit, model_quantize, model_remove
 from app.cli.terminal import for_terminal
-from app.words.units import gigabytes
+from app.words import units
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
 
@@ -67,7 +67,7 @@ def _list(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
 
 def _line(card: ModelCard, *, is_best: bool) -> str:
     mark = "*" if is_best else " "
-    size = gigabytes(card.size_bytes)
+    size = units.gigabytes(card.size_bytes)
     if card.problem is not None:
         return f"{mark} {card.name:<40} {card.source.value:<10} {card.problem}"
     place = for_terminal(str(card.path))

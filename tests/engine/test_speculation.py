@@ -152,7 +152,7 @@ def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
     wanted = ids_of(answer(open_tiny(), requests))
     drafter.is_learning = False
     client = open_tiny()
-    confirmed = Decoder._confirmed
+    confirmed = Decoder._confirmed  # pyright: ignore[reportPrivateUsage]
 
     def broken(self: Decoder, sequence: Live, *args: object) -> list[int]:
         if sequence.request.request_id == "r0" and sequence.num_accepted > 2:
