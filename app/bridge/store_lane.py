@@ -80,8 +80,11 @@ class StoreLane(QObject):
         on_result: Callable[[None], None],
         on_error: Callable[[Problem], None],
     ) -> None:
-        """Close the store, call `move`, and open the store again, also if `move` fails."""
-        self._queue(lambda: self._worker.move(move), on_result, on_error)
+        """Close the store, call `move`, and open the store again, also if `move` fails.
+
+        An error is reported even if the store is lost, because the caller waits for the end.
+        """
+        self._lane.run(lambda: self._worker.move(move), on_result, on_error)
 
     def close(self) -> None:
         """Finish the queued calls, close the store and join the thread. Idempotent."""

@@ -93,9 +93,11 @@ class DataPlace:
 
         Raises:
             MoveStoppedError: is_stopped returned True.
-            StoreError: the files cannot be copied. The old ones stay in use.
+            StoreError: the files are missing or cannot be copied. The old folder stays in use.
         """
         try:
+            if not self.database.exists():
+                raise DatabaseFileError(words.place_missing(self.folder))
             folder = chosen if chosen == self._home else _target(chosen)
             for one in (chosen, folder):
                 if (one / DATABASE).exists():

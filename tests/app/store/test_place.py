@@ -183,3 +183,21 @@ def test_missing_folder_is_reported_and_no_empty_database_is_made(home: Path, ta
 
     away.rename(target)
     assert _titles(DataPlace(home)) == ["a question"]
+
+
+def test_move_of_a_missing_folder_is_refused_and_its_chats_are_found_later(
+    home: Path, target: Path
+) -> None:
+    place = DataPlace(home)
+    _move(place, target)
+    place.release()
+    away = target.with_name("unplugged")
+    target.rename(away)
+    third = target.with_name("third")
+
+    with pytest.raises(DatabaseFileError, match="isn’t there"):
+        _move(DataPlace(home), third)
+
+    assert not third.exists()
+    away.rename(target)
+    assert _titles(DataPlace(home)) == ["a question"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
+from app.widgets.commands import CommandId
+from app.widgets.data_folder_dialogs import MoveSheet
 from app.widgets.settings_storage import StoragePage
 from tests.app.conftest import MakeStage
-from tests.app.widgets.test_settings_storage import opened
+from tests.app.widgets.test_settings_storage import opened, page_of
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -19,13 +22,17 @@ LEFT = Qt.MouseButton.LeftButton
 
 
 def move(stage: Stage, page: StoragePage, folder: Path) -> None:
+    choose(stage, page, folder)
+    stage.settle()
+
+
+def choose(stage: Stage, page: StoragePage, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     QTest.mouseClick(page.move_button, LEFT)
     dialog = page.window().findChildren(QFileDialog)[-1]
     dialog.fileSelected.emit(str(folder))
     dialog.close()
     stage.wait_until(lambda: not stage.core.data_folder.is_moving)
-    stage.settle()
 
 
 def test_moved_chats_are_used_at_once_and_by_the_next_start(
@@ -90,3 +97,17 @@ def test_failed_move_keeps_the_folder_and_the_chats(
     assert stage.core.data_folder.folder == tmp_path
     assert stage.stored(lambda store: len(store.load(stage.current).nodes)) == 4
     assert stage.window.toast.isVisible()
+
+
+def test_move_while_the_disk_is_unplugged_is_refused(make_stage: MakeStage, tmp_path: Path) -> None:
+    disk = tmp_path / "unplugged"
+    (tmp_path / "location.json").write_text(json.dumps({"folder": str(disk)}))
+    stage = make_stage()
+    stage.wait_until(lambda: stage.core.store.is_lost)
+    stage.window.commands[CommandId.SETTINGS].trigger()
+
+    choose(stage, page_of(stage), tmp_path / "other")
+
+    assert stage.core.data_folder.folder == disk
+    assert stage.window.toast.text.startswith("Your chats could not be read or saved.")
+    assert not any(sheet.isVisible() for sheet in stage.window.findChildren(MoveSheet))

@@ -32,6 +32,10 @@ CACHED = replace(
 
 def opened(stage: Stage) -> StoragePage:
     stage.run(CommandId.SETTINGS)
+    return page_of(stage)
+
+
+def page_of(stage: Stage) -> StoragePage:
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)
     QTest.mouseClick(window.tabs[Icon.STORAGE], LEFT)
