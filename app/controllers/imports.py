@@ -23,8 +23,8 @@ from app.controllers.library import LibraryController
 from app.conversation.filed import FiledConversation
 from app.exchange.importing import Import, Unreadable
 from app.store.conversations import ConversationStore, Merged
-from app.store.errors import MessagesTakenError
-from app.words import exchange as words
+from app.store.errors import MessagesTakenError, StoreError
+from app.words import exchange as words, problems
 from engine.types import ConversationId, Problem
 
 _BATCH_CHATS = 20
@@ -89,6 +89,9 @@ class Imports(QObject):
     def start(self, paths: Sequence[Path], *, now: float) -> None:
         """Import files. Do nothing while another import is running. `now` is the Unix time."""
         if self._reading is not None:
+            return
+        if self._store.is_lost:
+            self.failed.emit(StoreError(problems.STORE_CLOSED).problem)
             return
         self._reading = _Reading(paths, now=now)
         self._is_cancelled = False

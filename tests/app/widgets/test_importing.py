@@ -15,6 +15,7 @@ from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
 from app.exchange.own_json import to_json
 from app.widgets.commands import CommandId
+from tests.app.conftest import MakeStage
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
 
@@ -125,3 +126,20 @@ def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -
     assert len(stage.rig.core.library.summaries) == 20
     import_files(stage, file)
     assert stage.window.toast.text == "80 chats imported, 20 already here."
+
+
+def test_import_is_refused_each_time_if_the_chats_cannot_be_opened(
+    make_stage: MakeStage, tmp_path: Path
+) -> None:
+    (tmp_path / "conversations.db").mkdir()
+    stage = make_stage()
+    stage.wait_until(lambda: stage.core.store.is_lost)
+    chats = file_of(tmp_path, written("A", "One"))
+    for _attempt in range(2):
+        stage.window.toast.dismiss()
+        stage.window.commands[CommandId.IMPORT].trigger()
+        dialog = stage.window.findChildren(QFileDialog)[-1]
+        dialog.filesSelected.emit([str(chats)])
+        dialog.close()
+        assert stage.window.toast.isVisible()
+        assert stage.window.toast.text == "Your chats could not be used."
