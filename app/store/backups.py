@@ -72,11 +72,11 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
     newest = next(iter(backups_of(database)), None)
     if path.exists() or (newest is not None and changed_at <= newest.stat().st_mtime_ns):
         return None
-    if shutil.disk_usage(database.parent).free < database.stat().st_size + SPARE_BYTES:
-        log.warning("no backup is made: the disk is nearly full")
-        return None
     part = path.with_name(_PART)
     try:
+        if shutil.disk_usage(database.parent).free < database.stat().st_size + SPARE_BYTES:
+            log.warning("no backup is made: the disk is nearly full")
+            return None
         path.parent.mkdir(mode=PRIVATE_FOLDER, exist_ok=True)
         os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         _copy(database, part, stop)

@@ -68,6 +68,18 @@ def test_backup_that_cannot_be_written_says_that_the_backup_failed(
     assert caught.value.problem.title == "The daily backup of your chats could not be made."
 
 
+@pytest.mark.parametrize("is_folder_there", [False, True])
+def test_backup_of_a_missing_database_says_that_the_backup_failed(
+    tmp_path: Path, is_folder_there: bool
+) -> None:
+    folder = tmp_path if is_folder_there else tmp_path / "unplugged"
+
+    with pytest.raises(BackupError):
+        _backup(folder / "conversations.db")
+
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_one_backup_is_made_for_a_day(path: Path, store: ConversationStore) -> None:
     assert _backup(path) is not None
     _add_chat(store, "second")
