@@ -194,7 +194,7 @@ class ModelsController(QObject):
         self._load(path)
 
     def load_again(self) -> None:
-        """Load the model that was lost when the engine stopped."""
+        """Load the model that the engine has lost."""
         self._load(Path(self.status.path))
 
     def must_load_again(self, path: str) -> bool:
@@ -349,11 +349,12 @@ class ModelsController(QObject):
                 ready = replace(self.status, phase=ModelPhase.READY, fraction=1.0, facts=facts)
                 self._set_status(ready)
             case ModelFailed(problem=problem):
-                was_ready = self.status.phase is ModelPhase.READY
+                # Also true during the reload of a model that was unloaded when idle.
+                was_loaded = self.status.facts is not None
                 self._set_status(
                     replace(self.status, phase=ModelPhase.FAILED, facts=None, problem=problem)
                 )
-                if was_ready or self.status.num_machines:
+                if was_loaded or self.status.num_machines:
                     self.lost.emit(problem)
             case _:
                 assert_never(event)

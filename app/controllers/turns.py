@@ -335,12 +335,13 @@ class Turns(QObject):
             self.answered.emit(running.conversation_id)
 
     def _on_request_failed(self, running: _Running, problem: Problem) -> None:
-        # If the model was lost, the window offers to start it again, in one place.
-        is_shown = problem == self._models.status.problem
+        # If the model was lost, the window says why and offers to load it again, in one place. A
+        # turn that has not started then fails with another problem: no model is loaded.
+        why_lost = self._models.status.problem
         if not running.has_started:
-            self._refuse(running, None if running.stopped or is_shown else problem)
+            self._refuse(running, None if running.stopped or why_lost else problem)
             return
-        if is_shown:
+        if problem == why_lost:
             self._end(running, self._stopped(running))
             return
         live = running.live

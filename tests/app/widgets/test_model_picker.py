@@ -10,9 +10,10 @@ from app.theme.tokens import Size
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsWindow
+from app.words.commands import LOAD_AGAIN
 from app.words.models import DEMO_NOTE
-from engine.errors import EngineEndedError, ModelFolderError
-from engine.events import LoadModel
+from engine.errors import EngineEndedError, ModelFolderError, NoModelError, OutOfMemoryError
+from engine.events import LoadModel, LoadStage, ModelLoading, ModelUnloaded
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Key, Stage
@@ -121,6 +122,33 @@ def test_lost_model_is_reported_with_a_button_that_loads_it_again(stage: Stage) 
     stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
     assert not notice.isVisible()
     stage.send("Three")
+    stage.answer("Four")
+    assert stage.texts == ["One", "Two", "Three", "Four"]
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_failed_reload_of_an_unloaded_model_shows_the_reason_and_keeps_the_message(
+    stage: Stage, has_begun: bool
+) -> None:
+    stage.chat("One", "Two")
+    engine, path = stage.engine, stage.engine.facts.path
+    engine.on_event(ModelUnloaded(is_idle=True))
+    engine.hold_start = True
+    stage.send("Three")
+    if has_begun:
+        engine.on_event(ModelLoading(path, LoadStage.READING, 0.1, 1, 10))
+    engine.lose_model(OutOfMemoryError("8.1 GB were needed.").problem)
+    engine.fail(NoModelError("The request came before a model was ready.").problem)
+    stage.settle()
+
+    assert "8.1 GB were needed." in stage.pane.notice.text
+    assert stage.pane.notice.button.text() == LOAD_AGAIN
+    assert stage.edit.toPlainText() == "Three"
+    engine.hold_start = False
+    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    QTest.keyClick(stage.edit, Qt.Key.Key_Return)
+    stage.settle()
     stage.answer("Four")
     assert stage.texts == ["One", "Two", "Three", "Four"]
 
