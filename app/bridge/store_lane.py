@@ -55,9 +55,14 @@ class StoreLane(QObject):
     ) -> None:
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
-    def save(self, conversation: Conversation, on_error: Callable[[Problem], None]) -> None:
+    def save(
+        self,
+        conversation: Conversation,
+        on_result: Callable[[None], None],
+        on_error: Callable[[Problem], None],
+    ) -> None:
         """Write the differences between a conversation and its last written value."""
-        self._queue(lambda: self._worker.save(conversation), None, on_error)
+        self._queue(lambda: self._worker.save(conversation), on_result, on_error)
 
     def load(
         self,

@@ -210,8 +210,7 @@ class Desk(QObject):
     def save_again(self) -> None:
         """Save again every conversation whose last save failed."""
         self._retry.stop()
-        unsaved, self._unsaved = self._unsaved, set()
-        for conversation_id in unsaved:
+        for conversation_id in self._unsaved:
             self._save(conversation_id)
 
     def close(self) -> None:
@@ -224,6 +223,7 @@ class Desk(QObject):
             value = with_unsent(value, self.queued(conversation_id))
         self._store.save(
             self._without_turn(value),
+            lambda _none: self._unsaved.discard(conversation_id),
             lambda problem: self._on_save_failed(conversation_id, problem),
         )
 
@@ -277,9 +277,13 @@ class Desk(QObject):
             waiter.on_error(problem)
 
     def _on_save_failed(self, conversation_id: ConversationId, problem: Problem) -> None:
-        self._unsaved.add(conversation_id)
-        self._retry.start()
-        self.failed.emit(problem)
+        """Report the problem, but not again for each retry. Try again later."""
+        if conversation_id not in self._unsaved:
+            self.failed.emit(problem)
+        # The conversation may have been dropped while its save waited in the queue.
+        if conversation_id in self._open:
+            self._unsaved.add(conversation_id)
+            self._retry.start()
 
 
 def with_unsent(value: Conversation, unsent: Unsent) -> Conversation:

@@ -424,6 +424,8 @@ class Turns(QObject):
                 self._save_text(running.reply_id, running.live.content, running.live.reasoning)
 
     def _save_text(self, reply_id: NodeId, content: str, reasoning: str) -> None:
+        # A failure needs no report, because the text is saved again with the ended reply.
         self._store.run(
-            lambda store: store.save_text(reply_id, content=content, reasoning=reasoning)
+            lambda store: store.save_text(reply_id, content=content, reasoning=reasoning),
+            on_error=lambda _problem: None,
         )

@@ -31,7 +31,7 @@ STORE_NEWER_ADVICE: Final = (
 STORE_LOCKED: Final = "Your chats are in use by another program."
 STORE_LOCKED_ADVICE: Final = "Close the other program, then try again."
 STORE_FULL: Final = "The disk is full, so the chat was not saved."
-STORE_FULL_ADVICE: Final = "Free some space: what is on screen is saved with the next change."
+STORE_FULL_ADVICE: Final = "Free some space: what is on screen is then saved."
 STORE_DAMAGED: Final = "The file with your chats is damaged."
 STORE_DAMAGED_ADVICE: Final = (
     "Quit and open Rejoinder again: it saves what can be read, and keeps the damaged file."

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path, versions
+from app.store.conversations import ConversationStore
+from app.store.errors import DatabaseFullError
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
@@ -305,6 +308,26 @@ def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None
     assert rig.engine.running is not None
     rig.engine.finish()
     settle(rig, qtbot)
+
+
+def test_failed_save_of_streamed_text_is_not_reported_and_the_ended_answer_is_stored(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = threading.Event()
+
+    def fail(*_args: object, **_named: object) -> None:
+        tried.set()
+        raise DatabaseFullError("No space is left for conversations.db.")
+
+    monkeypatch.setattr(ConversationStore, "save_text", fail)
+    send(rig, qtbot, "Hello")
+    rig.engine.write("So far")
+    qtbot.waitUntil(tried.is_set, timeout=1000)
+    rig.engine.finish()
+    settle(rig, qtbot)
+    assert [node.content for node in rig.stored_path(rig.library.current)] == ["Hello", "So far"]
+    qtbot.wait(1)
+    assert rig.problems == []
 
 
 def test_message_sent_during_loading_waits_for_the_model(loading: Rig, qtbot: QtBot) -> None:

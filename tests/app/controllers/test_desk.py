@@ -79,6 +79,11 @@ def on_lane(lane: StoreLane, qtbot: QtBot, call: Callable[[ConversationStore], o
     return results[0]
 
 
+def deliver(lane: StoreLane, qtbot: QtBot) -> None:
+    """Wait until the store has run its queued calls and the results have arrived."""
+    on_lane(lane, qtbot, lambda _store: 1)
+
+
 def test_save_after_a_failed_save_stores_the_latest_state(
     desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
 ) -> None:
@@ -109,6 +114,45 @@ def test_save_again_repeats_a_failed_save(
     disk.is_full = False
     desk.save_again()
     loaded = on_lane(lane, qtbot, lambda store: store.load(ConversationId("a")))
+    assert isinstance(loaded, Conversation)
+    assert loaded.title == "One"
+
+
+def test_full_disk_is_reported_once_until_the_chat_is_saved(
+    desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
+) -> None:
+    problems: list[Problem] = []
+    desk.failed.connect(problems.append)
+    first = conversation("a")
+    desk.add(first)
+    disk.is_full = True
+    desk.save(set_title(first, "One"))
+    for _attempt in range(2):
+        desk.save_again()
+        deliver(lane, qtbot)
+    assert len(problems) == 1
+    disk.is_full = False
+    desk.save_again()
+    deliver(lane, qtbot)
+    disk.is_full = True
+    desk.save(set_title(first, "Two"))
+    deliver(lane, qtbot)
+    assert len(problems) == 2
+
+
+def test_chat_dropped_before_its_save_failed_does_not_end_the_other_retries(
+    desk: Desk, lane: StoreLane, disk: FullDisk, qtbot: QtBot
+) -> None:
+    kept, dropped = conversation("a"), conversation("b")
+    disk.is_full = True
+    for chat in (kept, dropped):
+        desk.add(chat)
+        desk.save(set_title(chat, "One"))
+    desk.drop(dropped.conversation_id)
+    deliver(lane, qtbot)
+    disk.is_full = False
+    desk.save_again()
+    loaded = on_lane(lane, qtbot, lambda store: store.load(kept.conversation_id))
     assert isinstance(loaded, Conversation)
     assert loaded.title == "One"
 
