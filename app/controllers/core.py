@@ -202,6 +202,7 @@ class Core(QObject):
         self.opening.open(models)
         files = [path for path in paths if path not in models]
         if files:
+            self.library.keeps_current = True
             self.attachments.attach(self.library.current, files)
 
     def close(self) -> None:

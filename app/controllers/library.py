@@ -85,6 +85,8 @@ class LibraryController(QObject):
         self._deleted: dict[ConversationId, DeletedConversation] = {}
         # The functions in the undo list that restore them, if there are any.
         self._undos: dict[ConversationId, Callable[[], object]] = {}
+        # True if files were opened for the conversation on show. start() then keeps that on show.
+        self.keeps_current = False
         # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
         self.current = desk.shown = self._lay_out_new()
@@ -140,7 +142,7 @@ class LibraryController(QObject):
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
             self._on_summaries(summaries)
-            is_untouched = self._is_blank(self._desk.get(self.current))
+            is_untouched = not self.keeps_current and self._is_blank(self._desk.get(self.current))
             if last is not None and last in self._summaries and is_untouched:
                 self.select(last)
 

@@ -21,10 +21,9 @@ def started(data_dir: Path, qtbot: QtBot, settings: Settings | None = None) -> R
     return rig
 
 
-@pytest.fixture
-def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
-    """Return a rig with two stored chats, of which only the newer one is open."""
-    before = started(tmp_path, qtbot)
+def store_two_chats(data_dir: Path, qtbot: QtBot) -> ConversationId:
+    """Store the chats One and Two. Return the id of the newer one."""
+    before = started(data_dir, qtbot)
     for number in ("One", "Two"):
         before.origin.time_s += 1.0
         before.library.new_chat()
@@ -35,6 +34,13 @@ def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
         qtbot.waitUntil(lambda: not before.turns.live)
     last = before.library.current
     before.close()
+    return last
+
+
+@pytest.fixture
+def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
+    """Return a rig with two stored chats, of which only the newer one is open."""
+    last = store_two_chats(tmp_path, qtbot)
     rig = started(tmp_path, qtbot, Settings(selected_conversation=last))
     qtbot.waitUntil(lambda: rig.library.current == last)
     yield rig
@@ -90,3 +96,18 @@ def test_keep_ready_can_be_set_for_a_closed_chat(rig: Rig, qtbot: QtBot, is_dele
     deliver(rig, qtbot)
     assert rig.library.kept_ready == (frozenset() if is_deleted else {closed})
     assert rig.stored(lambda store: store.load(closed)).keep_ready
+
+
+def test_file_opened_at_the_start_keeps_its_new_chat_on_show(tmp_path: Path, qtbot: QtBot) -> None:
+    last = store_two_chats(tmp_path, qtbot)
+    notes = tmp_path / "notes.txt"
+    notes.write_text("The meeting is on Monday.")
+    rig = Rig(tmp_path, settings=Settings(selected_conversation=last))
+    rig.start()
+    opened = rig.library.current
+    rig.core.open_files([notes])
+    qtbot.waitUntil(lambda: bool(rig.desk.get(opened).draft_attachments))
+    deliver(rig, qtbot)
+    assert {"One", "Two"} < set(titles(rig))
+    assert rig.library.current == opened
+    rig.close()
