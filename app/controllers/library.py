@@ -335,6 +335,8 @@ class LibraryController(QObject):
         self._store.run(lambda store: store.delete_all(listed, now=now), None, self.failed.emit)
         if self.current in listed:
             self._show(self._lay_out_new())
+        elif self._wanted in listed:
+            self._wanted = self.current  # do not show the deleted one once it is loaded
         self.list_changed.emit()
         self.recently_deleted_changed.emit()
         return summaries

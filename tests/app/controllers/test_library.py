@@ -87,6 +87,18 @@ def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) 
     assert titles(rig) == ["Two"]
 
 
+@pytest.mark.parametrize("is_removed", [False, True])
+def test_chat_deleted_while_it_loads_is_not_shown(rig: Rig, qtbot: QtBot, is_removed: bool) -> None:
+    closed, shown = closed_chat(rig), rig.library.current
+    rig.library.select(closed)
+    rig.library.delete(closed)
+    if is_removed:
+        rig.library.remove_all((closed,))
+    deliver(rig, qtbot)
+    assert rig.library.current == shown
+    assert titles(rig) == ["Two"]
+
+
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_keep_ready_can_be_set_for_a_closed_chat(rig: Rig, qtbot: QtBot, is_deleted: bool) -> None:
     closed = closed_chat(rig)
