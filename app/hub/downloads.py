@@ -20,6 +20,7 @@ from typing import Any, cast
 from app.hub.failures import PASSING, HubError
 from app.hub.process import Call, CancelledError, HubCall, fetch
 from app.hub.values import UNFINISHED, Download, DownloadState
+from engine.errors import problem_of
 
 log = logging.getLogger(__name__)
 
@@ -173,11 +174,6 @@ class Downloads:
             call.cancel()
         try:
             result = call.run(progress)
-        except CancelledError:
-            pass
-        except HubError as error:
-            self._fail(key, error)
-        else:
             self._set(
                 key,
                 _RUNNING,
@@ -187,8 +183,17 @@ class Downloads:
                 done_bytes=result["total"],
                 total_bytes=result["total"],
             )
-        with self._condition:
-            self._running = None
+        except CancelledError:
+            pass
+        except HubError as error:
+            self._fail(key, error)
+        except Exception as error:
+            # The thread must not end, because the queue starts no other one.
+            log.exception("the download of %s failed", download.repo_id)
+            self._set(key, _RUNNING, state=DownloadState.FAILED, problem=problem_of(error))
+        finally:
+            with self._condition:
+                self._running = None
 
     def _fail(self, key: str, error: HubError) -> None:
         if error.failure.kind not in PASSING:
