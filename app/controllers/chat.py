@@ -109,7 +109,7 @@ class ChatController(QObject):
         # send() adds a key for each message that it queues. A key may stay after its message is
         # gone; such a key has no effect.
         self._awaited: dict[ConversationId, NodeId] = {}
-        turns.refused.connect(self.refused)
+        turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
@@ -176,8 +176,8 @@ class ChatController(QObject):
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Send the queued message if the awaited answer is complete and is the last one on show.
 
-        Return the queued message to the composer if that answer was stopped, failed or refused, or
-        if the user has switched to another version.
+        Return the queued message to the composer if that answer was stopped or failed, or if the
+        user has switched to another version. A refused turn has returned it already.
         """
         unsent = self._desk.queued(conversation_id)
         if not any(unsent) or self._turns.live_in(conversation_id) is not None:
@@ -195,6 +195,11 @@ class ChatController(QObject):
         if not self._send(conversation_id, unsent, draft):
             self._give_back(conversation_id, unsent)
         self.queue_changed.emit(conversation_id)
+
+    def _on_turn_refused(self, refusal: Refusal) -> None:
+        """Report the refusal. The queued message, if there was one, is a part of it."""
+        self.refused.emit(refusal)
+        self.queue_changed.emit(refusal.conversation_id)
 
     def _give_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         """Put a message that was not sent into the composer, before the draft."""

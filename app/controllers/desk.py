@@ -163,11 +163,15 @@ class Desk(QObject):
         del self._held[conversation_id]
         self._save(conversation_id)
 
-    def take_back(self, conversation_id: ConversationId) -> None:
-        """Remove the turn that hold() showed, and put its text and files in front of the draft."""
-        value = self._without_turn(self._open[conversation_id])
+    def take_back(self, conversation_id: ConversationId) -> Unsent:
+        """Remove the turn that hold() showed, and remove and return the queued message.
+
+        Their texts and files are put in front of the draft, in the order in which they were sent.
+        """
+        value, queued = self._stored(conversation_id), self.take_queued(conversation_id)
         del self._held[conversation_id]
         self.save(value)
+        return queued
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:
         """Append a text and the draft's files to the queued message, and clear the draft."""
@@ -218,17 +222,18 @@ class Desk(QObject):
         self.save_again()
 
     def _save(self, conversation_id: ConversationId) -> None:
-        value = self._open[conversation_id]
-        if conversation_id in self._queued:
-            value = with_unsent(value, self.queued(conversation_id))
         self._store.save(
-            self._without_turn(value),
+            self._stored(conversation_id),
             lambda _none: self._unsaved.discard(conversation_id),
             lambda problem: self._on_save_failed(conversation_id, problem),
         )
 
-    def _without_turn(self, value: Conversation) -> Conversation:
-        held = self._held.get(value.conversation_id)
+    def _stored(self, conversation_id: ConversationId) -> Conversation:
+        """Return the value to store: texts and files that were not accepted belong to the draft."""
+        value = self._open[conversation_id]
+        if conversation_id in self._queued:
+            value = with_unsent(value, self.queued(conversation_id))
+        held = self._held.get(conversation_id)
         if held is None:
             return value
         return replace(

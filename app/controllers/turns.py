@@ -14,9 +14,9 @@ one of three states. The fields `facts` and `planned` of _Running tell them apar
     started    set    set      the engine prefills and decodes  ended: finished, stopped or failed
 
 However a started turn ends, its reply stays in the conversation with the text so far. A refused
-turn is removed from the conversation, and its text returns to the composer. desk.py calls a started
-turn "accepted". Before that, the desk stores only the text of the turn, as part of the
-conversation's draft.
+turn is removed from the conversation. Its text returns to the composer, and so does the message that
+is queued behind it. desk.py calls a started turn "accepted". Before that, the desk stores only the
+text of the turn, as part of the conversation's draft.
 
 `_end` and `_refuse` remove a turn from `_running`, so that the conversation can have a next turn,
 and then emit activity_changed.
@@ -31,7 +31,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge, RequestEvent
 from app.bridge.store_lane import StoreLane
-from app.controllers.desk import Desk
+from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
@@ -70,7 +70,7 @@ class Refusal:
     """A message that was not sent, or a turn that the engine did not start."""
 
     conversation_id: ConversationId
-    text: str  # the user's text, to put back into the composer
+    text: str  # the user's text, also of a queued message, to put back into the composer
     # None without an error: the user stopped the turn, or a queued message was returned
     problem: Problem | None
 
@@ -386,12 +386,16 @@ class Turns(QObject):
         self.activity_changed.emit(running.conversation_id)
 
     def _refuse(self, running: _Running, problem: Problem | None) -> None:
-        """End a turn that has not started: remove it from the conversation, return its text."""
+        """End a turn that has not started: remove it from the conversation, return its text.
+
+        The queued message returns too, after that text.
+        """
         self._drop(running)
-        self._desk.take_back(running.conversation_id)
+        queued = self._desk.take_back(running.conversation_id)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
-        self.refused.emit(Refusal(running.conversation_id, running.text, problem))
+        text = join_texts(running.text, queued.text)
+        self.refused.emit(Refusal(running.conversation_id, text, problem))
 
     def _drop(self, running: _Running) -> None:
         del self._running[running.request_id]

@@ -334,8 +334,25 @@ def test_queued_message_returns_to_composer_if_the_turn_before_is_refused(stage:
     stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
     stage.settle()
     assert stage.texts == ["One", "1"]
-    assert sorted(stage.edit.toPlainText().split("\n\n")) == ["Three", "Two"]
+    assert stage.edit.toPlainText() == "Two\n\nThree"
+    assert not stage.pane.queued.isVisible()
     assert len(stage.engine.submitted) == 2
+
+
+def test_refused_and_queued_messages_of_a_hidden_chat_are_its_draft_in_the_order_of_sending(
+    stage: Stage,
+) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_start = True
+    stage.send("Two")
+    stage.send("Three")
+    stage.type("Four")
+    stage.run(CommandId.NEW_CHAT)
+    stage.engine.fail(OutOfMemoryError("8.1 GB were needed.").problem)
+    stage.settle()
+    stage.click_row("One")
+    assert stage.edit.toPlainText() == "Two\n\nThree\n\nFour"
+    assert not stage.pane.queued.isVisible()
 
 
 def test_queued_message_returns_to_composer_if_another_version_is_shown(stage: Stage) -> None:
