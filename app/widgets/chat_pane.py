@@ -262,7 +262,8 @@ class ChatPane(QWidget):
             self._give_back(refusal.text)
             self._show_refusal(refusal)
         elif refusal.problem is not None:
-            title = self._core.desk.get(refusal.conversation_id).title
+            # The conversation itself may no longer be in memory.
+            title = self._core.library.summary(refusal.conversation_id).title
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _give_back(self, text: str) -> None:

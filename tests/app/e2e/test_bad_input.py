@@ -11,6 +11,7 @@ from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.controllers.desk import KEPT
 from app.widgets.commands import CommandId
 from engine.errors import ContextFullError, TemplateError, TextTooLongError
 from tests.app.conftest import MakeStage
@@ -111,6 +112,18 @@ def test_refusal_in_a_hidden_chat_shows_toast_and_keeps_its_text(stage: Stage) -
     assert "“Long chat” was not sent" in stage.window.toast.text
     stage.click_row("Long chat")
     assert stage.edit.toPlainText() == "Too much"
+
+
+def test_refusal_in_a_chat_that_left_the_memory_is_reported(stage: Stage) -> None:
+    stage.chat("Long chat", "Yes")
+    stage.engine.hold_start = True
+    stage.send("Too much")
+    for number in range(KEPT + 2):
+        stage.run(CommandId.NEW_CHAT)
+        stage.type(f"Draft {number}")
+    stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.").problem)
+    stage.settle()
+    assert "“Long chat” was not sent" in stage.window.toast.text
 
 
 def test_notice_is_hidden_when_another_chat_is_shown(stage: Stage) -> None:
