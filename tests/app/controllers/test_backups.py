@@ -94,6 +94,7 @@ def test_large_database_of_a_killed_run_is_checked_after_the_start(
         stage.close()
         stage = make_stage()
         stage.wait_until(stage.pane.app_notice.isVisible)
+        stage.wait_until(lambda: "A question" in stage.rows)
         stage.click_row("A question")
         stage.wait_until(lambda: stage.texts == ["A question", "An answer"])
     else:
@@ -121,6 +122,6 @@ def test_rescue_is_reported_in_the_window_with_a_button(
         "The file with your chats was damaged. 2 messages were saved, others may be missing."
         " The damaged file is kept as conversations.damaged-1.db."
     )
-    assert "A question" in stage.rows
+    stage.wait_until(lambda: "A question" in stage.rows)
     notice.button.click()
     assert opened == [path.parent]
