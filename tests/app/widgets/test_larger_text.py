@@ -87,9 +87,9 @@ def test_toast_is_as_high_as_its_lines(full: Stage) -> None:
 
 def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
-    toolbar = stage.window.toolbar
-    toolbar.set_title(stage.current, "i" * 200)
+    stage.core.library.rename(stage.current, "i" * 200)
     stage.settle()
+    toolbar = stage.window.toolbar
     button = toolbar.title_button
     letter = button.fontMetrics().horizontalAdvance("i")
     free = toolbar.model_button.x() - Space.S - (button.x() + button.width())
