@@ -7,7 +7,8 @@ from argparse import ArgumentParser, Namespace
 
 from app.cli.found_model import only_match
 from app.cli.terminal import for_terminal
-from app.words import remove as words, units
+from app.viewmodels.figures import file_size
+from app.words import remove as words
 from engine.catalog.removal import RemovalPlan
 from engine.local_models import LocalModels
 
@@ -25,7 +26,7 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
         print(words.NOT_REMOVED)
         return 1
     local.remove(plan)
-    name, size = for_terminal(plan.model.name), _size(plan.freed_bytes)
+    name, size = for_terminal(plan.model.name), file_size(plan.freed_bytes)
     print(words.removed(name=name, size=size, uses_trash=plan.uses_trash))
     return 0
 
@@ -34,7 +35,7 @@ def _agrees(plan: RemovalPlan) -> bool:
     question = words.question(
         name=for_terminal(plan.model.name),
         place=for_terminal(str(plan.paths[0])),
-        size=_size(plan.freed_bytes),
+        size=file_size(plan.freed_bytes),
         uses_trash=plan.uses_trash,
     )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -42,11 +43,3 @@ def _agrees(plan: RemovalPlan) -> bool:
         return False
     print(f"{question} [y/N] ", end="", flush=True)
     return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-def _size(num_bytes: int) -> str:
-    return (
-        units.gigabytes(num_bytes)
-        if num_bytes >= 10**9
-        else units.megabytes(round(num_bytes / 1e6))
-    )

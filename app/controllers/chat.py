@@ -146,8 +146,8 @@ class ChatController(QObject):
     ) -> None:
         """Replace the files of the draft.
 
-        revert: takes this change back in the files that the draft has when the user undoes it. None
-            if the user cannot undo it.
+        revert: function that gets the files of the draft at the time of the undo, and returns them
+            without this change. None if the user cannot undo it.
         """
         if revert is not None:
             self._undo.add(lambda: self._revert(conversation_id, revert))

@@ -57,7 +57,7 @@ class HeadState:
 
     @property
     def arrays(self) -> list[object]:
-        """Its buffers, as a tree of arrays."""
+        """The K/V buffers and the hidden state, as a tree of arrays."""
         return [self.kv.keys, self.kv.values, self.hidden]
 
 

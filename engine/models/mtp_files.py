@@ -80,7 +80,7 @@ class BuiltModel:
 
         Call this when the weights are in memory: the model reads two tokens and drafts one.
         """
-        if not isinstance(self.model, ModelWithHead) or _drafts_numbers(self.model):
+        if not isinstance(self.model, ModelWithHead) or _drafts_are_finite(self.model):
             return self
         log.warning("the head in %s is left out: its results are not finite", self.head_place)
         return replace(self, model=self.model.model, head_fault=_fault(self.head_place))
@@ -256,7 +256,7 @@ def _with_head(model: nn.Module, tensors: Tensors) -> ModelWithHead:
     return both
 
 
-def _drafts_numbers(model: ModelWithHead) -> bool:
+def _drafts_are_finite(model: ModelWithHead) -> bool:
     caches: list[Any] = model.make_cache()
     model(mx.array([[0, 1]]), caches)
     kv, states = caches[-1].caches

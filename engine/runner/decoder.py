@@ -326,6 +326,22 @@ class Decoder:
             sequence.lease.hot.commit(fed, self._batch.pass_len(sequence))
         self._batch.keep({sequence: len(token_ids) for sequence, token_ids in drawn.items()})
 
+    # The forward pass
+
+    def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
+        """Feed each sequence its tokens, of shape (L,), in one pass.
+
+        Returns:
+            The lazy logits (L, V) of the sequences that did not fail.
+        """
+        logits: dict[Sequence, mx.array] = {}
+        for sequence, result in self._batch.forward(inputs).items():
+            if isinstance(result, Failure):
+                self._fail(sequence, result)
+            else:
+                logits[sequence] = result
+        return logits
+
     # Drawing
 
     def _draw_first(self, sequence: Sequence) -> mx.array:
@@ -346,20 +362,6 @@ class Decoder:
         return sequence.source.draw(logits, lambda: _recent(sequence, drafts), index=index)
 
     # Errors
-
-    def _forward(self, inputs: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Feed each sequence its tokens, of shape (L,), in one pass.
-
-        Returns:
-            The lazy logits (L, V) of the sequences that did not fail.
-        """
-        logits: dict[Sequence, mx.array] = {}
-        for sequence, result in self._batch.forward(inputs).items():
-            if isinstance(result, Failure):
-                self._fail(sequence, result)
-            else:
-                logits[sequence] = result
-        return logits
 
     def _each(
         self, sequences: Iterable[Sequence], work: Callable[[Sequence], T]

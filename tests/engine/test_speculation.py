@@ -19,11 +19,7 @@ from engine.runner.decoder import Decoder
 from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence as Live
 from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer
-from engine.types import (
-    ConversationId,
-    RequestId,
-    SamplingParams,
-)
+from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.engine_fixtures import OpenTiny
@@ -34,6 +30,21 @@ from tests.oracle.verifying import hold_to_the_oracle
 EXACT = ("qwen3_5", "lfm2", "llama")
 # Models whose passes of several tokens round differently. Their replay is exact.
 ROUNDED = ("falcon_h1", "mamba2", "gemma3")
+
+
+def plant_learned(
+    monkeypatch: pytest.MonkeyPatch, open_tiny: OpenTiny, requests: Sequence[Request]
+) -> dict[str, tuple[int, ...]]:
+    """Let the next engines draft the replies to some requests, 40 % of the drafts made wrong.
+
+    Returns:
+        The token ids of these replies without drafts.
+    """
+    drafter = PlantedDrafts(right=0.6)
+    plant(monkeypatch, drafter)
+    wanted = ids_of(answer(open_tiny(), requests))
+    drafter.is_learning = False
+    return wanted
 
 
 @pytest.mark.parametrize(
@@ -87,10 +98,7 @@ def test_verify_passes_are_recorded_at_their_full_length(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, kind: type[RowByRow | MergedRows]
 ) -> None:
     requests = [request_of(number) for number in range(1 if kind is RowByRow else 2)]
-    drafter = PlantedDrafts(right=0.6)
-    plant(monkeypatch, drafter)
-    answer(open_tiny(), requests)
-    drafter.is_learning = False
+    plant_learned(monkeypatch, open_tiny, requests)
     client = open_tiny()
     fed: list[int] = []
     forward = kind.forward
@@ -118,10 +126,7 @@ def test_verify_pass_that_raises_for_two_replies_is_made_for_each_alone(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = [request_of(number) for number in range(2)]
-    drafter = PlantedDrafts(right=0.6)
-    plant(monkeypatch, drafter)
-    wanted = ids_of(answer(open_tiny(), requests))
-    drafter.is_learning = False
+    wanted = plant_learned(monkeypatch, open_tiny, requests)
     client = open_tiny()
     num_failed = 0
     forward = MergedRows.forward
@@ -147,10 +152,7 @@ def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     requests = [request_of(number) for number in range(2)]
-    drafter = PlantedDrafts(right=0.6)
-    plant(monkeypatch, drafter)
-    wanted = ids_of(answer(open_tiny(), requests))
-    drafter.is_learning = False
+    wanted = plant_learned(monkeypatch, open_tiny, requests)
     client = open_tiny()
     confirmed = Decoder._confirmed  # pyright: ignore[reportPrivateUsage]
 
