@@ -9,7 +9,16 @@ controller loads a conversation from the store before the user clicks it. Main t
 
 from __future__ import annotations
 
-from PySide6.QtCore import QModelIndex, QPoint, QRect, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import (
+    QItemSelectionModel,
+    QModelIndex,
+    QPoint,
+    QRect,
+    QSignalBlocker,
+    Qt,
+    QTimer,
+    Signal,
+)
 from PySide6.QtGui import (
     QContextMenuEvent,
     QCursor,
@@ -121,9 +130,7 @@ class ConversationList(QListView):
             is_other, self._current = current != self._current, current
             stays = set(chosen) & set(self.selected) or isinstance(self.row, FolderRow)
             if is_other or not stays:
-                self.setCurrentIndex(index)
-                if not index.isValid():
-                    self.clearSelection()
+                self._select_only(index)
         if place and bar.value() == 0 and not is_other:  # a reset of the model has scrolled up
             self.executeDelayedItemsLayout()
             bar.setValue(place)
@@ -143,6 +150,15 @@ class ConversationList(QListView):
             if self._rows.row_at(index) == row:
                 self.edit(index)
                 return
+
+    def _select_only(self, index: QModelIndex) -> None:
+        """Select one row, or none if the index is invalid.
+
+        QListView.setCurrentIndex would add the row to the selection while a key is held with ⌘.
+        """
+        self.selectionModel().setCurrentIndex(
+            index, QItemSelectionModel.SelectionFlag.ClearAndSelect
+        )
 
     def _show_menu(self, index: QModelIndex, at: QPoint) -> None:
         """Ask for the menu of a row. The menu of a selected row is for all selected rows."""
@@ -200,7 +216,7 @@ class ConversationList(QListView):
             self._delegate.shows_focus = True
             self.folder_toggled.emit(row.folder_id)
         elif event.key() == Qt.Key.Key_Escape and len(self.selected) > 1 and self._current:
-            self.setCurrentIndex(self._rows.index_of(self._current))
+            self._select_only(self._rows.index_of(self._current))
         elif is_typing(event):
             self.typed.emit(event.text())
         else:

@@ -43,6 +43,7 @@ def test_number_keys_show_the_chat_at_that_place(chats: Stage) -> None:
         QTest.keyClick(chats.edit, key, CTRL)
         chats.settle()
         assert shown(chats) == title
+        assert chats.list.selected == [chats.row(title).conversation_id], "only the chat on show"
     QTest.keyClick(chats.edit, Key.Key_9, CTRL)
     chats.settle()
     assert shown(chats) == "One", "there is no ninth chat"
