@@ -57,7 +57,7 @@ _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"(\xb5/\
 def main() -> None:
     """Carry out calls until the input ends."""
     _only_read()
-    answer_calls(_Reading().answer, counts_cpu_time=True)
+    answer_calls(Reading().answer, counts_cpu_time=True)
 
 
 def _only_read() -> None:
@@ -71,7 +71,7 @@ def _only_read() -> None:
     sys.addaudithook(refuse)
 
 
-class _Reading:
+class Reading:
     """The file that is being read."""
 
     def __init__(self) -> None:
@@ -79,10 +79,8 @@ class _Reading:
 
     def answer(self, call: Frame) -> Frame:
         """Open a file, or read the next part of it."""
-        # The limit of a call is CPU time, because the machine may be busy. Reading may also block.
-        signal.setitimer(signal.ITIMER_REAL, _WAIT_S)
         # Standard output carries the answers, and a library may print.
-        with contextlib.redirect_stdout(sys.stderr):
+        with _clock_limit(), contextlib.redirect_stdout(sys.stderr):
             try:
                 path = call.header.get("open")
                 if path is not None:
@@ -98,6 +96,19 @@ class _Reading:
                 return Frame({"refused": Refused.UNREADABLE.value})
             except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError):
                 return Frame({"refused": Refused.DAMAGED.value})
+
+
+@contextlib.contextmanager
+def _clock_limit() -> Iterator[None]:
+    """End this process if a step takes too long by the clock.
+
+    The limit of a call is CPU time, because the machine may be busy. But reading may also block.
+    """
+    signal.setitimer(signal.ITIMER_REAL, _WAIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _steps(path: Path) -> Iterator[Frame]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from app.extraction.extractor import Extractor
+from app.extraction.program import Reading
 from app.extraction.refusal import Refused, RefusedFileError
 from app.words import attachments as words
+from engine.worker.frames import Frame
 from tests.fakes import hostile_files as files
 
 TEXT = "Ein Satz über Zürich.\nA second line."
@@ -129,6 +132,15 @@ def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Pa
     assert read(extractor, tmp_path / "b.txt", b"still there") == "still there"
 
     extractor.close()
+
+
+@pytest.mark.parametrize("name", ["a.txt", "missing.txt"])
+def test_step_leaves_no_timer_that_ends_the_resting_process(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a.txt").write_text("text")
+
+    Reading().answer(Frame({"open": str(tmp_path / name)}))
+
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
 def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
