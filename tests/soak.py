@@ -1,6 +1,6 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [agents] [restarts] [files] [ranks] [machine] [turns] [answers] [starts]
+    python -m tests.soak [promise] [types] [templates] [replies] [agents] [restarts] [files] [ranks] [machine] [turns] [answers] [starts]
                          [kills] [disk] [full] [damage] [changes] [exchange] [stages] [window] [commands]
 
 Without a name all runs are made. The last thirteen names accept a number of rounds, as in machine=1000.
@@ -10,6 +10,8 @@ promise    plays the full script of tests.oracle.scripts on every tiny model (8 
 types      plays the script with reasoning on every model type that tests.architectures calls exact
            (2 chats of 2 turns)
 templates  plays 8 chats of 6 turns with every real Qwen template, without and with idle work
+replies    puts replies of blanks, markers and control tokens behind every real template: no prompt may
+           be damaged, no chat refused
 agents     plays agents with tools behind twenty real templates, without and with idle work
 restarts   plays three scripts with a restart on every tiny model: all branches of eight chats, fifty
            chats, and fifty chats with memory for five. No token may be fed twice.
@@ -72,6 +74,7 @@ from tests.oracle.disk_kills import kill_writers
 from tests.oracle.full_disks import fill_disks
 from tests.oracle.machine import Subject, run_machine, subjects_of
 from tests.oracle.ranks import play_ranks
+from tests.oracle.reply_texts import play_reply_texts
 from tests.oracle.restarts import restart_chats
 from tests.oracle.scripts import file_script, file_text, promise_script
 from tests.oracle.stage_commands import play_commands
@@ -251,6 +254,7 @@ PLAIN: dict[str, Callable[[Path], bool]] = {
     "promise": promise,
     "types": types,
     "templates": template_table,
+    "replies": play_reply_texts,
     "agents": agents_table,
     "restarts": restart_chats,
     "files": files,

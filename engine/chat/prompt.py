@@ -42,8 +42,9 @@ from functools import lru_cache
 from engine.cache.points import PointKind, ResumePoint
 from engine.chat.reply import ReplyStream
 from engine.chat.runs import Runs
+from engine.chat.segments import Renderer, Segment
 from engine.chat.splice import Splicer
-from engine.chat.template import ChatTemplate, Renderer, Segment, Thoughts
+from engine.chat.template import ChatTemplate, Thoughts
 from engine.chat.tokenizer import ChatTokenizer
 from engine.errors import CannotContinueError, TemplateError
 from engine.sequences import common_prefix_len
@@ -147,7 +148,8 @@ class PromptBuilder:
 
     def __init__(self, tokenizer: ChatTokenizer, renderer: Renderer) -> None:
         self.tokenizer = tokenizer
-        self.template = ChatTemplate(renderer, tokenizer.decode(tokenizer.markers.think_end))
+        markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
+        self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
         self._splicer = Splicer(tokenizer)
         # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
@@ -255,12 +257,11 @@ class PromptBuilder:
             CannotContinueError: the token ids do not decode to the reply's text.
         """
         tokenizer, thought, answer = self.tokenizer, reply.reasoning, reply.content
-        if reply.reply and reply.reply.tokenizer_hash == tokenizer.tokenizer_hash:
-            token_ids = reply.reply.token_ids
-        elif thought or in_reasoning:
+        token_ids = tokenizer.ids_of(reply.reply)
+        if not token_ids and (thought or in_reasoning):
             opening = self._thought_ids(thought, in_reasoning=in_reasoning, ends=bool(answer))
             token_ids = (*opening, *tokenizer.encode_text(answer and f"\n\n{answer}"))
-        else:
+        elif not token_ids:
             token_ids = tuple(tokenizer.encode_text(answer))
         stream = ReplyStream(tokenizer, in_reasoning=in_reasoning, begun=token_ids)
         stream.flush()
@@ -382,12 +383,10 @@ class PromptBuilder:
         """Return the prompt up to the position where the text of the message `following` begins.
 
         Raises:
-            TemplateError: as in Renderer.segments, or the template leaves `following` out.
+            TemplateError: as in Renderer.segments.
         """
         above = [*messages, following]
         segments = self.template.segments(above, thoughts, reply_follows=False)
-        if not any(one.is_content and one.message == len(messages) for one in segments):
-            raise TemplateError("It leaves the next message out.")
         tokens = self._tokenize(segments, above)
         tokens.end(len(above))
         end = tokens.points[-1].num_tokens

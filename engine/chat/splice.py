@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from engine.bounded_cache import BoundedCache
-from engine.chat.template import Segment
+from engine.chat.segments import Segment
 from engine.chat.tokenizer import ChatTokenizer
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens
@@ -56,7 +56,7 @@ class Splicer:
     def splice(self, segments: Sequence[Segment], messages: Sequence[Message]) -> list[Segment]:
         """Return segments with the text of replies replaced by their stored token ids.
 
-        Token ids from another tokenizer are ignored.
+        Token ids that this model cannot use are ignored (ChatTokenizer.ids_of).
         """
         fits: list[_Fit] = []
         position = next_index = 0
@@ -65,23 +65,26 @@ class Splicer:
             next_index += len(own)
             reply = messages[message].reply if message < len(messages) else None
             if reply is not None and reply.tokenizer_hash == self._tokenizer.tokenizer_hash:
-                following = _literal(segments[next_index : next_index + 1])
+                following = segments[next_index : next_index + 1]
                 fits += [fit.moved(position) for fit in self._fits(reply, own, following)]
             position += sum(len(segment.text) for segment in own)
         return list(_insert(fits, segments))
 
-    def _fits(self, reply: ReplyTokens, own: Sequence[Segment], following: str) -> list[_Fit]:
+    def _fits(
+        self, reply: ReplyTokens, own: Sequence[Segment], following: Sequence[Segment]
+    ) -> list[_Fit]:
         """Find which characters of a reply's segments can be replaced by its stored token ids.
 
         Args:
             reply: the stored token ids of the reply.
             own: the segments of the reply, including the template's text before the reply.
                 Positions in the result count from the start of these segments.
-            following: the template's text after the reply.
+            following: the segment after the reply, if there is one.
         """
         lead = _literal(own[:1])
         shown = "".join(segment.text for segment in own)[len(lead) :]
-        whole = self._fit_whole(reply, lead, shown, following)
+        controls = tuple(self._control_spans([*own, *following]))
+        whole = self._fit_whole(reply, lead, shown, _literal(following), controls)
         if whole is not None:
             return [whole]
         parts: list[_Fit] = []
@@ -93,7 +96,14 @@ class Splicer:
             position += len(segment.text)
         return parts
 
-    def _find_whole(self, reply: ReplyTokens, lead: str, shown: str, following: str) -> _Fit | None:
+    def _find_whole(
+        self,
+        reply: ReplyTokens,
+        lead: str,
+        shown: str,
+        following: str,
+        controls: tuple[tuple[int, int], ...],
+    ) -> _Fit | None:
         """Fit all token ids of a reply as one sequence: reasoning, end marker and answer.
 
         If the template trimmed the reply's end, the last tokens are left out.
@@ -104,18 +114,55 @@ class Splicer:
                 reasoning. If the model produced this marker, the fit starts inside `lead`.
             shown: the rendered text of the reply.
             following: the template's text after the reply. The fit may end inside it.
+            controls: start and end of each control token of the template in these texts.
 
         Returns:
-            None if `shown` is not the reply's text.
+            None if `shown` is not the reply's text, or if the fit does not keep the control tokens.
         """
-        token_ids = reply.token_ids
+        token_ids = self._tokenizer.ids_of(reply)
         text = self._tokenizer.decode(token_ids)
-        starts = range(len(lead) + 1)
-        start = next((i for i in starts if text.startswith(lead[i:] + shown)), None)
+
+        def is_start(index: int) -> bool:
+            """Return True if the reply is the shown text, from an index in `lead` on."""
+            whole = lead[index:] + shown
+            # The template may have trimmed blanks at the end. Before other text, `shown` would be a
+            # part of the reply, which can occur in several places.
+            return text.startswith(whole) and not text[len(whole) :].strip()
+
+        start = next(filter(is_start, range(len(lead) + 1)), None)
         if start is None:
             return None
         agreed = common_prefix_len(text, lead[start:] + shown + following)
-        return self._whole_tokens(token_ids, 0, agreed, shift=start)
+        fit = self._whole_tokens(token_ids, 0, agreed, shift=start)
+        return fit if fit is not None and self._keeps(controls, fit) else None
+
+    def _keeps(self, controls: Iterable[tuple[int, int]], fit: _Fit) -> bool:
+        """Return True if each control token of the template is outside of a fit, or a token of it.
+
+        A model can write the text of a control token in ordinary tokens, and a template can cut a
+        reply next to such text. These tokens must not replace the template's control token.
+        """
+        ends = self._tokenizer.text_ends(fit.token_ids)
+        tokens = zip([0, *ends[:-1]], ends, fit.token_ids, strict=True)
+        drawn = {
+            (fit.start + start, fit.start + end)
+            for start, end, token_id in tokens
+            if self._tokenizer.is_control(token_id)
+        }
+        return all(span in drawn or span[1] <= fit.start or fit.end <= span[0] for span in controls)
+
+    def _control_spans(self, segments: Iterable[Segment]) -> Iterator[tuple[int, int]]:
+        """Yield start and end of each control token in the template's text of segments."""
+        position = 0
+        for segment in segments:
+            parts = [segment.text]
+            if not segment.is_content:
+                parts = self._tokenizer.split_control(segment.text)
+            for part in parts:
+                control = "" if segment.is_content else self._tokenizer.control_prefix(part)
+                if control:
+                    yield position, position + len(control)
+                position += len(part)
 
     def _find_part(self, reply: ReplyTokens, shown: str, *, is_reasoning: bool) -> _Fit | None:
         """Find the token ids of a rendered part of a reply: its reasoning or its answer.
@@ -125,7 +172,7 @@ class Splicer:
         Returns:
             None if the rendered text `shown` does not occur in the reply.
         """
-        whole, cut = reply.token_ids, reply.answer_start
+        whole, cut = self._tokenizer.ids_of(reply), reply.answer_start
         likeliest = whole[:cut] if is_reasoning else whole[cut:]
         for token_ids in (likeliest, whole):
             at = self._tokenizer.decode(token_ids).find(shown)
@@ -144,6 +191,8 @@ class Splicer:
         Returns:
             None if no token's text lies inside the characters [start, end).
         """
+        if end <= start:
+            return None
         ends = self._tokenizer.text_ends(token_ids)
         starts = [0, *ends[:-1]]
         first = bisect_left(starts, start)

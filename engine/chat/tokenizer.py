@@ -17,6 +17,7 @@ from tokenizers.decoders import DecodeStream
 
 from engine.bounded_cache import BoundedCache
 from engine.chat.encoder import Encoder, TextEncoder, control_tokens
+from engine.types import ReplyTokens
 
 # Highest number of bytes of the cached texts of a template or of users, and of the cached runs. A
 # conversation of 250,000 tokens has about 30 MB of runs, because most are encoded three times
@@ -37,8 +38,7 @@ class Markers:
 class ChatTokenizer:
     """The tokenizer of one model. It encodes with or without control tokens, and decodes exactly.
 
-    `backend` decodes. `encoder` encodes; by default, `backend` does so in this process. Use on the
-    engine thread.
+    Use on the engine thread.
     """
 
     def __init__(
@@ -47,8 +47,21 @@ class ChatTokenizer:
         markers: Markers,
         tokenizer_hash: str,
         encoder: Encoder | None = None,
+        *,
+        vocab_size: int | None = None,
     ) -> None:
+        """Create the tokenizer of a model.
+
+        Args:
+            backend: the tokenizer of the model's folder.
+            markers: token ids that end a reply or its reasoning.
+            tokenizer_hash: hash of the tokenizer's file.
+            encoder: encodes texts; by default, `backend` in this process.
+            vocab_size: number of token ids that the model has embeddings for. It may exceed the
+                number of the tokenizer's tokens, which is the default.
+        """
         self._backend = backend
+        self._vocab_size = backend.get_vocab_size() if vocab_size is None else vocab_size
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
         encoder = TextEncoder(backend) if encoder is None else encoder
@@ -98,6 +111,17 @@ class ChatTokenizer:
             text: the text after the control token.
         """
         return self._encode_run(control, text)
+
+    def ids_of(self, reply: ReplyTokens | None) -> tuple[int, ...]:
+        """Return the stored token ids of a reply, or () if this model cannot use them.
+
+        It cannot use ids of another tokenizer, nor ids without an embedding, which an imported file
+        can contain. The reply's text is then encoded instead.
+        """
+        if reply is None or reply.tokenizer_hash != self.tokenizer_hash:
+            return ()
+        token_ids = reply.token_ids
+        return token_ids if max(token_ids, default=0) < self._vocab_size else ()
 
     def is_control(self, token_id: int) -> bool:
         return token_id in self._control_ids

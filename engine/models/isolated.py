@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, cast
 
 from tokenizers import Tokenizer
 from typing_extensions import override
 
-from engine.chat.template import Renderer, Segment
+from engine.chat.segments import Renderer, Segment
 from engine.errors import TemplateError, TemplateLimitError, TokenizerError
 from engine.types import Message
 from engine.worker.frames import Frame, pack_texts, unpack_texts
@@ -52,9 +52,16 @@ class IsolatedRenderer(Renderer):
 
     @override
     def segments(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self,
+        messages: Sequence[Message],
+        *,
+        options: Mapping[str, bool],
+        reply_follows: bool,
+        verbatim: Set[int] = frozenset(),
     ) -> list[Segment]:
-        answer = self._call("segments", messages, options, reply_follows=reply_follows)
+        answer = self._call(
+            "segments", messages, options, reply_follows=reply_follows, verbatim=sorted(verbatim)
+        )
         header = cast("dict[str, Any]", answer.header)
         texts = unpack_texts(header["lengths"], answer.body)
         return [Segment(text, *rest) for text, rest in zip(texts, header["segments"], strict=True)]
@@ -64,16 +71,14 @@ class IsolatedRenderer(Renderer):
         method: str,
         messages: Sequence[Message],
         options: Mapping[str, bool],
-        *,
-        reply_follows: bool,
+        **arguments: bool | list[int],
     ) -> Frame:
         lengths, body = pack_texts(text for m in messages for text in (m.content, m.reasoning))
         header = {
             "method": method,
             "roles": [message.role.value for message in messages],
             "lengths": lengths,
-            "options": dict(options),
-            "reply_follows": reply_follows,
+            "arguments": {"options": dict(options), **arguments},
         }
         limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
         try:

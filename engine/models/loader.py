@@ -33,7 +33,7 @@ from engine.cache.layout import Layout
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
 from engine.chat.prompt import PromptBuilder
-from engine.chat.template import Renderer
+from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import (
     EngineError,
@@ -155,7 +155,7 @@ def _load(
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
     wrapper = _load_tokenizer(path, opened.config)
-    prompts = _prompts(path, wrapper)
+    prompts = _prompts(path, wrapper, adapter.vocab_size)
     facts = replace(
         _facts(card, wrapper, prompts, layout, adapter),
         has_head=adapter.has_head,
@@ -216,7 +216,7 @@ def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
     raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
 
 
-def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
+def _prompts(path: Path, wrapper: TokenizerWrapper, vocab_size: int) -> PromptBuilder:
     fast = cast("Any", wrapper)
     markers = Markers(
         eos_ids=frozenset(wrapper.eos_token_ids),
@@ -228,7 +228,9 @@ def _prompts(path: Path, wrapper: TokenizerWrapper) -> PromptBuilder:
     backend.no_truncation()
     if hasattr(backend.model, "dropout"):
         backend.model.dropout = None  # it would give random tokens
-    tokenizer = ChatTokenizer(backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend))
+    tokenizer = ChatTokenizer(
+        backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend), vocab_size=vocab_size
+    )
     return PromptBuilder(tokenizer, _renderer(path, fast))
 
 

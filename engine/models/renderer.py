@@ -12,7 +12,7 @@ from transformers.utils.chat_template_utils import (
 )
 from typing_extensions import override
 
-from engine.chat.template import Renderer
+from engine.chat.segments import Renderer
 from engine.errors import TemplateError, printable
 from engine.types import Message
 

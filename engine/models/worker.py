@@ -56,7 +56,10 @@ def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
         Message(role=Role(role), content=content, reasoning=reasoning)
         for role, content, reasoning in zip(header["roles"], texts[::2], texts[1::2], strict=True)
     ]
-    result = method(messages, options=header["options"], reply_follows=header["reply_follows"])
+    arguments = header["arguments"]
+    if "verbatim" in arguments:
+        arguments["verbatim"] = frozenset(arguments["verbatim"])
+    result = method(messages, **arguments)
     if isinstance(result, str):
         return Frame(body=result.encode("utf-8", "replace"))
     lengths, body = pack_texts(segment.text for segment in result)

@@ -9,7 +9,7 @@ from typing_extensions import override
 
 from engine.chat.prompt import Prompt, PromptBuilder
 from engine.chat.reply import ReplyStream
-from engine.chat.template import Renderer
+from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.types import Message, Role
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer

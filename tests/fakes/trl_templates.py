@@ -55,6 +55,17 @@ _SMALL: dict[str, Config] = {
 }
 
 
+# Templates for pictures. They leave out every text that is not a list of parts.
+_FOR_PICTURES = {"idefics3", "llava_next", "smolvlm"}
+
+
+def chat_templates() -> list[str]:
+    """Return the names of the templates for text, without copies that are used for training."""
+    folder = Path(str(distribution("trl").locate_file("trl/chat_templates")))
+    names = (file.stem for file in folder.glob("*.jinja"))
+    return sorted(n for n in names if not n.endswith("_training") and n not in _FOR_PICTURES)
+
+
 def template_text(name: str) -> str:
     """Return the source of a template of trl. `name` is the name of its file without the suffix."""
     file = distribution("trl").locate_file(f"trl/chat_templates/{name}.jinja")

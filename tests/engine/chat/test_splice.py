@@ -14,8 +14,8 @@ from hypothesis import given, settings, strategies as st
 from engine.chat.prompt import PromptBuilder
 from engine.chat.template import Thoughts
 from engine.sequences import common_prefix_len
-from engine.types import Message, Role
-from tests.fakes.texts import StringRenderer, chat_tokenizer, reply_of
+from engine.types import Message, ReplyTokens, Role
+from tests.fakes.texts import VOCAB_SIZE, StringRenderer, chat_tokenizer, reply_of
 
 # A template that keeps every thought and trims blanks as Qwen's templates do.
 ALWAYS = (
@@ -98,3 +98,71 @@ def test_edited_thought_is_tokenised_and_the_answer_keeps_its_ids() -> None:
 
     assert "Another one.\n</think>\n\nSo be it." in TOKENIZER.decode(later)
     assert any(later[i : i + 9] == spelled("So be it.") for i in range(len(later)))
+
+
+# Cuts a reply at a marker, and so shows only a part of it, or nothing.
+CUTTING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{{ m.content.split('#')[0] | trim }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            " ",
+            "\n",
+            "\n\n",
+            "#",
+            "#plan",
+            "\n\n#",
+            "#<|im_end|>",
+            "#<|im_end|>\n",
+            "<|im_end|>",
+        ),
+        *(
+            "Yes#<",
+            "Yes <|im_end|>",
+            "Yes#|im_end|>",
+            "assistant\n",
+            "<|im_start|>assistant\n",
+            "<|#",
+        ),
+    ],
+)
+def test_template_text_around_a_reply_is_never_replaced(text: str) -> None:
+    builder = PromptBuilder(TOKENIZER, StringRenderer(CUTTING))
+    prompt = builder.build([USER], thinking=None, keep_thinking=False)
+    reply = reply_of(builder, prompt, spelled(text))
+    messages = [USER, reply, NEXT]
+    later = builder.build(messages, thinking=None, keep_thinking=False).token_ids
+
+    rendered = builder.template.render(messages, Thoughts(), reply_follows=True)
+    assert TOKENIZER.decode(later) == rendered
+    plain = [USER, Message(role=Role.ASSISTANT, content="x"), NEXT]
+    wanted = builder.build(plain, thinking=None, keep_thinking=False).token_ids
+    assert controls(later) == controls(wanted)
+
+
+def controls(token_ids: tuple[int, ...]) -> list[int]:
+    return [token_id for token_id in token_ids if TOKENIZER.is_control(token_id)]
+
+
+@pytest.mark.parametrize("token_id", [VOCAB_SIZE, 2**32 - 1])
+def test_reply_with_a_token_that_the_model_lacks_is_encoded_from_its_text(token_id: int) -> None:
+    builder = BUILDERS[ALWAYS]
+    foreign = ReplyTokens.of(
+        [*spelled("So be it."), token_id], answer_start=0, tokenizer_hash=TOKENIZER.tokenizer_hash
+    )
+    imported = Message(role=Role.ASSISTANT, content="So be it.", reply=foreign)
+    plain = replace(imported, reply=None)
+
+    for following in ([NEXT], []):
+        built = [
+            builder.build([USER, reply, *following], thinking=False, keep_thinking=False).token_ids
+            for reply in (imported, plain)
+        ]
+        assert built[0] == built[1]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from engine.chat.template import ChatTemplate, Thoughts
@@ -36,7 +38,9 @@ def test_template_that_rewrites_a_users_text_is_refused() -> None:
         FakeRenderer(lambda messages, _: "".join(m.content.replace("x", "y") for m in messages))
     )
 
-    with pytest.raises(TemplateError, match="rewrites message 1"):
+    with pytest.raises(
+        TemplateError, match=r"changes the text of a message.*This concerns your message"
+    ):
         changing.segments([Message(role=Role.USER, content="x y")], Thoughts(), reply_follows=True)
 
 
@@ -49,8 +53,58 @@ def test_template_whose_text_depends_on_a_message_is_refused() -> None:
         )
     )
 
-    with pytest.raises(TemplateError, match="depending on what a message says"):
+    with pytest.raises(
+        TemplateError, match=r"depending on the text of a message. This concerns your message"
+    ):
         moody.segments([Message(role=Role.USER, content="x")], Thoughts(), reply_follows=True)
+
+
+@pytest.mark.parametrize(
+    ("role", "name"), [(Role.USER, "your message"), (Role.SYSTEM, "the system prompt")]
+)
+def test_template_that_leaves_a_message_out_is_refused(role: Role, name: str) -> None:
+    dropping = ChatTemplate(
+        FakeRenderer(lambda messages, _: "".join(m.content for m in messages if m.role is not role))
+    )
+    messages = [Message(role=role, content="x"), Message(role=Role.ASSISTANT, content="y")]
+
+    with pytest.raises(TemplateError, match=f"leaves out {name}"):
+        dropping.segments(messages, Thoughts(), reply_follows=True)
+
+
+def test_refusal_names_the_message_that_is_its_cause() -> None:
+    def refuse(messages: Sequence[Message], _: bool) -> str:
+        if any("refused" in m.content for m in messages):
+            raise TemplateError("It says: No.")
+        return "|".join(m.content for m in messages)
+
+    words = ["one", "refused", "three", "four"]
+    messages = [
+        Message(role=role, content=word) for word in words for role in (Role.USER, Role.ASSISTANT)
+    ]
+    with pytest.raises(TemplateError, match=r"No\. This concerns your message, number 2 of 4\."):
+        ChatTemplate(FakeRenderer(refuse)).segments(messages, Thoughts(), reply_follows=True)
+
+
+@pytest.mark.parametrize("content", ["", " ", "\n\n", "Yes</think>", "refused"])
+def test_reply_that_the_template_refuses_is_put_in_verbatim(content: str) -> None:
+    def refuse(messages: Sequence[Message], _: bool) -> str:
+        for m in messages:
+            if not m.content.strip() or "</think>" in m.content or "refused" in m.content:
+                raise TemplateError("It says: No.")
+        return "".join(f"<{m.role}>{m.content}" for m in messages)
+
+    template = ChatTemplate(FakeRenderer(refuse), ["<think>", "</think>"])
+    messages = [CHAT[3], Message(role=Role.ASSISTANT, content=content), CHAT[3]]
+    segments = template.segments(messages, Thoughts(), reply_follows=True)
+
+    assert "".join(s.text for s in segments) == f"<user>Why?<assistant>{content}<user>Why?"
+    assert [s.text for s in segments if s.message == 1 and s.is_content] == [content][
+        : len(content)
+    ]
+    assert template.render(messages, Thoughts(), reply_follows=True) == "".join(
+        s.text for s in segments
+    )
 
 
 def test_template_that_cuts_a_reply_is_accepted() -> None:
@@ -76,7 +130,9 @@ def test_template_that_cuts_a_reply_in_its_middle_is_accepted() -> None:
 
     assert [s.text for s in segments if s.is_content] == ["Why?", "One two."]
     asked = Message(role=Role.USER, content="One</think> two.")
-    with pytest.raises(TemplateError, match="rewrites message 1"):
+    with pytest.raises(
+        TemplateError, match=r"changes the text of a message.*This concerns your message"
+    ):
         cutting.segments([asked], Thoughts(), reply_follows=False)
 
 

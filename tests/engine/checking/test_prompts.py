@@ -77,12 +77,12 @@ def test_half_a_character_at_the_end_of_a_reply_is_no_fault(
     assert fault(Template.THINKING, prompt.token_ids, messages) == ""
 
 
-# Drops the text before the last </think> of a reply, as the template of DeepSeek-V3 does.
+# Drops the text before the last ### of a reply.
 CUTTING = PromptBuilder(
     TOKENIZER,
     StringRenderer(
         "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-        "{{ m.content.split('</think>')[-1] if m.role == 'assistant' else m.content }}<|im_end|>\n"
+        "{{ m.content.split('###')[-1] if m.role == 'assistant' else m.content }}<|im_end|>\n"
         "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     ),
 )
@@ -92,7 +92,7 @@ def cut_conversation() -> list[Message]:
     """Return a turn whose reply holds a marker, in ids that the tokenizer would not choose."""
     messages = [Message(role=Role.USER, content="Which list?")]
     prompt = CUTTING.build(messages, thinking=None, keep_thinking=False)
-    marker = TOKENIZER.encode_template("</think>")
+    marker = TOKENIZER.encode_text("###")
     drawn = (*TOKENIZER.encode_text("No."), *marker, *letters(" the words and the list"))
     reply = reply_of(CUTTING, prompt, drawn)
     return [*messages, reply, Message(role=Role.USER, content="And more words?")]
@@ -104,7 +104,7 @@ def test_reply_that_the_template_cuts_is_named_and_no_fault() -> None:
 
     assert prompt_fault(CUTTING.template, TOKENIZER, prompt.token_ids, messages, Thoughts()) == ""
     cut = cut_replies(CUTTING.template, TOKENIZER, messages, Thoughts())
-    assert cut == "the template shows only a part of the reply 'No.</think> the words and the list'"
+    assert cut == "the template shows only a part of the reply 'No.### the words and the list'"
 
 
 def test_whole_reply_is_not_named_as_cut() -> None:
