@@ -171,6 +171,8 @@ class ReasonKind(StrEnum):
     REPLY_RENDERED = "reply_rendered"
     SNAPSHOT_EVICTED = "snapshot_evicted"  # The K/V are cached, but the snapshot was evicted.
     STATE_EVICTED = "state_evicted"  # both K/V and snapshot were evicted
+    # The state was evicted, and even alone it does not fit into the budget of the prefix cache.
+    CHAT_TOO_LARGE = "chat_too_large"
     MODEL_RELOADED = "model_reloaded"  # the model was unloaded, which dropped its cached state
     FAULT = "fault"  # The cached state was found to be wrong, and was removed.
 

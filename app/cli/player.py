@@ -391,7 +391,7 @@ def visible_messages(conv: Conversation, node_id: NodeId) -> tuple[Message, ...]
                 role=node.role, content=text.content, reasoning=node.reasoning, reply=node.reply
             )
         )
-    if conv.system_prompt:
+    if conv.system_prompt.strip():
         shown.insert(0, Message(role=Role.SYSTEM, content=conv.system_prompt))
     return tuple(shown)
 

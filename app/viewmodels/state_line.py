@@ -33,6 +33,7 @@ _CAUSES = {
     ReasonKind.REPLY_RENDERED: words.ANSWER_RENDERED,
     ReasonKind.SNAPSHOT_EVICTED: words.MEMORY_NEEDED,
     ReasonKind.STATE_EVICTED: words.MEMORY_NEEDED,
+    ReasonKind.CHAT_TOO_LARGE: words.CHAT_TOO_LARGE,
     ReasonKind.MODEL_RELOADED: words.MODEL_RELOADED,
     ReasonKind.FAULT: words.STATE_FAULTY,
 }

@@ -99,6 +99,15 @@ class Eviction:
         """Highest number of bytes of all stages together."""
         return self.budget_bytes + sum(self._far_budgets)
 
+    @property
+    def max_held(self) -> int:
+        """Highest number of tokens whose K/V and one snapshot fit into the budgets of all stages."""
+        layout = self._holdings.layout
+        return min(
+            stage.max_tokens(budget)
+            for stage, budget in zip(layout.stages or (layout,), self._budgets, strict=True)
+        )
+
     def is_within(self) -> bool:
         """Return True if no stage holds more bytes than its budget."""
         rows = self._holdings.ledger().rows(self._holdings.layout)

@@ -16,6 +16,7 @@ and AuxLeaf reference the cache objects, so they always show the present content
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeGuard, cast, runtime_checkable
@@ -208,6 +209,13 @@ class Layout:
     def needs_snapshot(self) -> bool:
         """True if the model has auxiliary state, which K/V alone cannot restore."""
         return self.num_aux > 0
+
+    def max_tokens(self, num_bytes: int) -> int:
+        """Return the highest number of tokens whose K/V and one snapshot take at most num_bytes."""
+        kv_bytes = num_bytes - self.snapshot_bytes
+        if kv_bytes < 0:
+            return 0
+        return kv_bytes // self.kv_bytes_per_token if self.kv_bytes_per_token else sys.maxsize
 
 
 def measure_layout(

@@ -115,6 +115,11 @@ class PrefixCache:
         """Number of bytes that the budget leaves free. It may be negative while requests run."""
         return self._eviction.total_budget - self._holdings.ledger().total_bytes
 
+    @property
+    def max_held(self) -> int:
+        """Highest number of tokens that the cache can hold, with one snapshot and nothing else."""
+        return self._eviction.max_held
+
     # Calls for one request
 
     def acquire(

@@ -246,8 +246,9 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
     def may_be_lost(token_id: int) -> bool:
         text = tokenizer.decode([token_id])
         # Trimming may remove tokens that begin or end with a blank. A token that holds only some
-        # bytes of a character may disappear together with them.
-        return text != text.strip() or text == _HALF_CHARACTER
+        # bytes of a character may disappear together with them. A token without text, such as an id
+        # beyond the tokenizer's vocabulary, is lost with a blank beside it, or with an empty reply.
+        return not text or text != text.strip() or text == _HALF_CHARACTER
 
     start, end = 0, len(token_ids)
     while start < end and may_be_lost(token_ids[start]):

@@ -20,6 +20,7 @@ fed tokens. This module imports no mlx.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,8 @@ class PrefixHit:
     matched: int  # number of leading tokens whose K/V was stored, at least `restored`
     faulted: int = 0  # number of leading tokens for which faulty stored state was found
     needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
+    # Highest number of tokens whose state the prefix cache could hold if it held nothing else.
+    max_held: int = sys.maxsize
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +129,10 @@ _SENTENCES = {
     ),
     ReasonKind.STATE_EVICTED: (
         "What was saved after token {place} had to make room: {count} read again."
+    ),
+    ReasonKind.CHAT_TOO_LARGE: (
+        "This chat is larger than the memory for chats: {count} read again. A shorter chat, 8-bit or "
+        "4-bit chat memory in the model’s defaults, or a smaller model helps."
     ),
     ReasonKind.MODEL_RELOADED: "The model was loaded again: {count} read again.",
     ReasonKind.FAULT: (
@@ -216,6 +223,8 @@ class _Case:
             return Why(kind=ReasonKind.FAULT)
         if self.known.path.is_unloaded:
             return Why(kind=ReasonKind.MODEL_RELOADED)
+        if self.lost_end > self.found.max_held:
+            return Why(kind=ReasonKind.CHAT_TOO_LARGE)
         if start < self.found.matched:
             return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=self.lost_end)
         return Why(kind=ReasonKind.STATE_EVICTED, place=self.found.matched)

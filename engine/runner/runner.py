@@ -248,6 +248,7 @@ class Runner:
             matched=lease.matched,
             faulted=lease.faulted,
             needs_points=self._model.layout.needs_snapshot,
+            max_held=self._cache.max_held,
         )
         return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
 

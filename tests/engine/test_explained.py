@@ -13,6 +13,7 @@ from app.cli import table
 from app.cli.client import load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
+from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
 from engine.events import Cancel, PrefillProgress, RequestFinished
 from engine.types import ReasonKind
@@ -168,6 +169,31 @@ def test_evicted_state_reports_state_evicted(chats: Chats) -> None:
     again = chats.answer("regenerate")
     assert kinds(again) == [ReasonKind.STATE_EVICTED]
     assert again.prompt_tokens == second.prompt_tokens
+
+
+def layout_of(chats: Chats) -> Layout:
+    model = chats.client.core.model
+    assert model is not None
+    return model.layout
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3_5"])
+def test_chat_larger_than_the_budget_reports_chat_too_large(open_tiny: OpenTiny, name: str) -> None:
+    chats = Chats(open_tiny(name))
+    first = chats.send("one")
+    chats.cache.set_budget(layout_of(chats).snapshot_bytes + 1024)
+    second = chats.send("two")
+    assert kinds(second) == [ReasonKind.CHAT_TOO_LARGE, ReasonKind.NEW_MESSAGE]
+    assert second.reasons[0].num_tokens > 10
+    assert second.replayed >= first.output_tokens
+
+
+def test_chat_that_made_room_for_another_reports_state_evicted(open_tiny: OpenTiny) -> None:
+    chats = Chats(open_tiny("llama"))
+    chats.send("one")
+    chats.cache.set_budget(100 * layout_of(chats).kv_bytes_per_token)
+    chats.send("the list of words " * 8, chat="B")
+    assert kinds(chats.send("two")) == [ReasonKind.STATE_EVICTED, ReasonKind.NEW_MESSAGE]
 
 
 def test_return_to_the_first_model_reports_model_reloaded(

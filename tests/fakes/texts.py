@@ -17,7 +17,7 @@ from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
 VOCAB_SIZE = train_tokenizer().get_vocab_size()
 
 
-def chat_tokenizer() -> ChatTokenizer:
+def chat_tokenizer(vocab_size: int | None = None) -> ChatTokenizer:
     backend = train_tokenizer()
 
     def ids(text: str) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def chat_tokenizer() -> ChatTokenizer:
         think_start=ids("<think>"),
         think_end=ids("</think>"),
     )
-    return ChatTokenizer(backend, markers, "tiny")
+    return ChatTokenizer(backend, markers, "tiny", vocab_size=vocab_size)
 
 
 class StringRenderer(Renderer):
@@ -84,5 +84,5 @@ def reply_of(builder: PromptBuilder, prompt: Prompt, token_ids: Iterable[int]) -
     )
 
 
-def prompt_builder(template: Template) -> PromptBuilder:
-    return PromptBuilder(chat_tokenizer(), StringRenderer(TEMPLATES[template]))
+def prompt_builder(template: Template, vocab_size: int | None = None) -> PromptBuilder:
+    return PromptBuilder(chat_tokenizer(vocab_size), StringRenderer(TEMPLATES[template]))

@@ -39,6 +39,13 @@ def test_continue_after_stop_feeds_no_known_token(player: ScriptPlayer) -> None:
     assert more.holds
 
 
+@pytest.mark.parametrize("text", [" ", "\n"])
+def test_blank_system_prompt_passes_the_check(player: ScriptPlayer, text: str) -> None:
+    (sent,) = play(player, {"op": "system", "chat": "A", "text": text}, {**SEND, "max_tokens": 2})
+
+    assert sent.holds
+
+
 def test_continue_of_a_finished_reply_raises(player: ScriptPlayer) -> None:
     with pytest.raises(ScriptError, match="has no reply to continue"):
         play(player, CONTINUE)

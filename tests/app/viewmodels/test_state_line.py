@@ -157,6 +157,13 @@ def test_state_line_names_the_cause_of_most_replayed_tokens() -> None:
     assert line.text == ("Read 1,357 tokens in 26 s, 451 of them again: the system prompt changed")
 
 
+def test_state_line_of_a_chat_larger_than_the_memory_names_that_cause() -> None:
+    reason = Reason(kind=ReasonKind.CHAT_TOO_LARGE, num_tokens=451, at=9, text="A sentence.")
+    plain = planned(restored=9, replayed=451, read=906, prefill_ms=26_000)
+    line = state_line(replace(plain, plan=replace(plain.plan, reasons=(reason,))))
+    assert line.text.endswith("451 of them again: the chat is larger than the memory for chats")
+
+
 @pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])
 def test_reasons_appear_in_details_and_not_in_the_text(restored: int, replayed: int) -> None:
     reasons = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from mlx_lm.models.cache import (
     ArraysCache,
@@ -12,7 +14,8 @@ from mlx_lm.models.cache import (
     RotatingKVCache,
 )
 
-from engine.cache.layout import Leaves, is_kv
+from engine.cache.layout import Layout, Leaves, is_kv
+from engine.cache.prefix_cache import PrefixCache
 from tests.fakes.engine_fixtures import OpenTiny
 
 # Key: model. Value: number of K/V caches, number of auxiliary caches.
@@ -53,3 +56,23 @@ def test_layout_of_model_has_expected_counts_and_bytes(open_tiny: OpenTiny, name
     if name == "llama":
         # 4 layers, keys and values, 2 heads of 16 values, 4 bytes each (float32)
         assert layout.kv_bytes_per_token == 4 * 2 * 2 * 16 * 4
+
+
+def layout(kv_bytes_per_token: int, snapshot_bytes: int) -> Layout:
+    return Layout(
+        num_kv=1, num_aux=1, kv_bytes_per_token=kv_bytes_per_token, snapshot_bytes=snapshot_bytes
+    )
+
+
+def test_max_tokens_leave_room_for_one_snapshot() -> None:
+    assert [layout(10, 100).max_tokens(num_bytes) for num_bytes in (99, 100, 159)] == [0, 0, 5]
+    assert [layout(0, 100).max_tokens(num_bytes) for num_bytes in (99, 100)] == [0, sys.maxsize]
+
+
+def test_stage_with_the_least_room_decides_how_many_tokens_a_cache_holds() -> None:
+    stages = Layout.of_stages([layout(10, 100), layout(20, 0)])
+    cache = PrefixCache(stages, budget_bytes=1100, max_hot=1, far_budgets=[800])
+
+    assert cache.max_held == 40
+    cache.set_budget(300)
+    assert cache.max_held == 20

@@ -77,6 +77,25 @@ def test_half_a_character_at_the_end_of_a_reply_is_no_fault(
     assert fault(Template.THINKING, prompt.token_ids, messages) == ""
 
 
+UNKNOWN = (100_000, 100_001)  # ids beyond the tokenizer's vocabulary, which have no text
+
+
+@pytest.mark.parametrize("text", ["", " a", "\n\na", "a ", "hm</think>\n\n a"])
+@pytest.mark.parametrize("thinking", [None, False])
+@pytest.mark.parametrize("template", list(Template))
+def test_ids_without_text_at_both_ends_of_a_reply_are_no_fault(
+    template: Template, thinking: bool | None, text: str
+) -> None:
+    builder = prompt_builder(template, vocab_size=max(UNKNOWN) + 1)
+    asked = Message(role=Role.USER, content="Which list?")
+    prompt = builder.build([asked], thinking=thinking, keep_thinking=False)
+    drawn = (*UNKNOWN, *TOKENIZER.encode_template(text), *UNKNOWN)
+    messages = [asked, reply_of(builder, prompt, drawn), Message(role=Role.USER, content="And?")]
+    ids = builder.build(messages, thinking=thinking, keep_thinking=False).token_ids
+
+    assert prompt_fault(builder.template, TOKENIZER, ids, messages, Thoughts(thinking)) == ""
+
+
 # Drops the text before the last ### of a reply.
 CUTTING = PromptBuilder(
     TOKENIZER,

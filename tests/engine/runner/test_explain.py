@@ -282,6 +282,32 @@ def test_evicted_state_is_the_reason(history: History) -> None:
     assert texts(found) == ["What was saved after token 0 had to make room: 23 tokens read again."]
 
 
+def test_state_beyond_the_budget_of_the_cache_is_the_reason(history: History) -> None:
+    again = ask(SYSTEM, ONE, new=[])
+    found = reasons(history, again, replace(at(10), max_held=22))
+    assert brief(found) == [(ReasonKind.CHAT_TOO_LARGE, 10, 13)]
+    assert "larger than the memory for chats: 13 tokens read again." in found[0].text
+    fitting = reasons(history, again, replace(at(10), max_held=23))
+    assert brief(fitting) == [(ReasonKind.STATE_EVICTED, 10, 13)]
+
+
+@pytest.mark.parametrize("max_held", [0, 9])
+def test_edited_message_of_a_chat_beyond_the_budget_keeps_its_reason(
+    history: History, max_held: int
+) -> None:
+    found = reasons(history, ask(SYSTEM, EDITED), replace(at(10), max_held=max_held))
+    assert brief(found) == [(ReasonKind.EDITED_MESSAGE, 10, 11)]
+
+
+def test_unloaded_or_faulty_state_beyond_the_budget_keeps_its_reason(history: History) -> None:
+    again = ask(SYSTEM, ONE, new=[])
+    faulty = reasons(history, again, replace(at(10, faulted=23), max_held=0))
+    assert brief(faulty) == [(ReasonKind.FAULT, 10, 13)]
+    history.forget_model()
+    unloaded = reasons(history, again, replace(at(0), max_held=0))
+    assert {reason.kind for reason in unloaded} == {ReasonKind.MODEL_RELOADED}
+
+
 def test_model_without_snapshots_counts_every_stored_token_as_evicted(history: History) -> None:
     edited = ask(SYSTEM, EDITED)
     found = reasons(history, edited, at(4, needs_points=False))
