@@ -54,7 +54,6 @@ EXEMPT = {
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
     "extraction/program.py": {"_is_html", "_only_read"},  # HTML, and an internal error
     "hub/fetching.py": {"_is_intact"},  # a header of Git
-    "hub/process.py": {"_PROGRAM"},  # a program
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
     "store/backups.py": {"FOLDER"},
     "store/database.py": {"_UNDECODED"},  # part of an error message of sqlite3
