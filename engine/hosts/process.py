@@ -29,7 +29,7 @@ def stage_command(host: Host, envs: Sequence[str], *words: str) -> list[str]:
     program = own_program("app.__main__", *(words or ("stage",)))
     if host.is_local:
         return ["/usr/bin/env", *envs, *program] if envs else program
-    return [*_SSH, host.name, shlex.join(["/usr/bin/env", *envs, *program])]
+    return [*_SSH, "--", host.name, shlex.join(["/usr/bin/env", *envs, *program])]
 
 
 class StageProcess:
