@@ -20,6 +20,7 @@ MAX_NAMES = 71
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
 NOT_COUNTED = (
     "engine.worker.child",
+    "engine.worker.confinement",
     "engine.worker.frames",
     "engine.worker.interpreter",
     "engine.worker.loop",
