@@ -18,7 +18,7 @@ WORKERS := 2
 
 run: setup
 	@bash packaging/check_display.sh
-	@$(PY) -m app $(ARGS)
+	@$(PY) -EP -m app $(ARGS)
 
 test: lint types contracts unit
 

@@ -76,6 +76,11 @@ static int is_for_python(int argc, char **argv) {
            !is_from_finder(argv[1]);
 }
 
+/* True for the option that the app passes when it starts a process of its own (engine/worker/interpreter.py). With it
+ * Python would ignore PYTHONHOME and not find its library. This program has removed all other PYTHON... variables, and
+ * PYTHONSAFEPATH does the rest. */
+static int is_isolation(const char *argument) { return strcmp(argument, "-EP") == 0; }
+
 int main(int argc, char **argv) {
     static char self[PATH_MAX], contents[PATH_MAX], home[PATH_MAX + 32], library[PATH_MAX + 96];
     if (!own_path(self)) return fail("its own place is unknown", NULL);
@@ -107,6 +112,6 @@ int main(int argc, char **argv) {
         arguments[count++] = MODULE;
     }
     for (int i = 1; i < argc; i++)
-        if (!is_from_finder(argv[i])) arguments[count++] = argv[i];
+        if (!is_from_finder(argv[i]) && !(i == 1 && is_isolation(argv[i]))) arguments[count++] = argv[i];
     return run(count, arguments);
 }

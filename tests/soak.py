@@ -131,7 +131,7 @@ def play(
     title: str, steps: list[dict[str, object]], model: Path, *options: str, keeps: bool
 ) -> bool:
     """Play steps with `rejoinder bench script --check`. Return True if all checks passed."""
-    command = [sys.executable, "-m", "app", "bench", "script", "-", "--check", "--json"]
+    command = [sys.executable, "-P", "-m", "app", "bench", "script", "-", "--check", "--json"]
     started = time.monotonic()
     ended = subprocess.run(
         [*command, "--model", str(model), "--data-dir", str(model.parent / "data"), *options],

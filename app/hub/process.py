@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,12 +13,12 @@ from typing import Any, Protocol, cast
 from app.hub.failures import Failure, FailureKind, HubError, failure_from
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.words import hub as words
+from engine.worker.interpreter import own_program
 
 log = logging.getLogger(__name__)
 
 Progress = Callable[[Mapping[str, Any]], None]
 _MAX_LINE = 4_000_000  # maximum bytes of one answer; a search result of thirty models has 20,000
-_PROGRAM = "import sys; sys.path[:] = sys.argv[1:]; from app.hub.program import main; main()"
 
 
 class CancelledError(Exception):
@@ -92,7 +91,7 @@ class HubCall:
             if self._is_cancelled:
                 raise CancelledError
             self._process = subprocess.Popen(  # noqa: S603 — our own interpreter and program
-                [sys.executable, "-c", _PROGRAM, *sys.path],
+                own_program("app.hub.program"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

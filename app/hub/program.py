@@ -1,6 +1,6 @@
 """The child process that talks to the Hugging Face Hub. It makes one call and ends.
 
-Only this process of the app opens network connections. A call is one JSON line on standard input.
+Only this process of the app connects to the Internet. A call is one JSON line on standard input.
 Answers are JSON lines on standard output: {"progress": ...}, then {"result": ...} or {"error":
 {"kind": ..., ...}}. If the app ends, writing the next line fails, and the process ends.
 """

@@ -15,6 +15,7 @@ from typing import Any, cast
 from app.viewmodels.highlight import GrowingHighlighter, exact_pieces, packed_lines
 from app.viewmodels.lexers import Language, load_language
 from app.viewmodels.typeset import Formula, typeset
+from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 
@@ -111,6 +112,7 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
 
 def main() -> None:
     """Carry out calls until the input ends."""
+    only_compute()
     answer_calls(_answer, counts_cpu_time=True)
 
 

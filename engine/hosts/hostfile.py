@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 import socket
 import sys
 from dataclasses import dataclass
@@ -22,6 +23,14 @@ from engine.errors import UserFixableError, printable
 LOOPBACK = "127.0.0.1"
 _OWN_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 MAX_HOSTS = 16
+_MAX_ADDRESSES = 16  # of one host: a cable each
+_MAX_SETTINGS = 64
+_MAX_FILE_BYTES = 1 << 20
+# A name goes to ssh: USER@HOST. No letter of it means anything to a shell, and no name is an option.
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
+_ZONE = re.compile(r"[A-Za-z0-9_.-]{1,32}")  # of an address of one link: the en0 in fe80::1%en0
+_SETTING = re.compile(r"MLX_[A-Z0-9_]{1,64}=[A-Za-z0-9_.,:;/@%+=~ -]{0,1024}")
 
 
 class HostsFileError(UserFixableError):
@@ -71,9 +80,14 @@ def read_hosts(path: Path) -> Hosts:
         HostsFileError: the file cannot be read, or it lists no usable hosts.
     """
     try:
-        content = json.loads(path.read_bytes())
+        with path.open("rb") as file:
+            text = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise HostsFileError(f"{path} can’t be read: {error.strerror}.") from error
+    if len(text) > _MAX_FILE_BYTES:
+        raise HostsFileError(f"{path.name} is larger than 1 MB.")
+    try:
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HostsFileError(f"{path.name} is not JSON: {error}.") from error
     return parse_hosts(content)
@@ -112,11 +126,12 @@ def parse_hosts(content: Any) -> Hosts:
 def _host(entry: Any, number: int) -> Host:
     fields = cast("dict[str, Any]", entry) if isinstance(entry, dict) else {}
     name: object = fields.get("ssh")
-    # A name that begins with a hyphen would be an option of ssh.
-    if not isinstance(name, str) or not name.strip() or name.startswith("-"):
-        raise HostsFileError(f"Host {number} has no usable name in the field “ssh”.")
-    if printable(name) != name or any(letter.isspace() for letter in name):
-        raise HostsFileError(f"The name of host {number} has a space or a control character.")
+    if not isinstance(name, str) or not name:
+        raise HostsFileError(f"Host {number} has no name in the field “ssh”.")
+    if not _is_ssh_name(name):
+        cause = f"The name “{printable(name, 60)}” of host {number} is no name for ssh."
+        advice = "Use a name such as studio, user@studio.local or 192.168.1.2."
+        raise HostsFileError(cause, advice=advice)
     is_local = name in _OWN_NAMES or name.lower() in _own_host_names()
     addresses = _addresses(name, fields.get("ips") or [])
     if not addresses and not is_local:
@@ -124,13 +139,24 @@ def _host(entry: Any, number: int) -> Host:
     return Host(name=name, ips=addresses or (LOOPBACK,), is_local=is_local)
 
 
+def _is_ssh_name(name: str) -> bool:
+    user, at, host = name.rpartition("@")
+    if at and not _USER.fullmatch(user):
+        return False
+    return bool(_HOST.fullmatch(host)) or _is_address(host)
+
+
 def _addresses(name: str, ips: object) -> tuple[str, ...]:
     """Return the addresses of a host, which its name may be."""
     listed = cast("list[object]", ips) if isinstance(ips, list) else [ips]
+    if len(listed) > _MAX_ADDRESSES:
+        cause = f"{name} has {len(listed)} addresses; at most {_MAX_ADDRESSES} can be used."
+        raise HostsFileError(cause)
     found: list[str] = []
     for address in listed:
         if not isinstance(address, str) or not _is_address(address):
-            raise HostsFileError(f"“{printable(str(address))}” of {name} is no IP address.")
+            cause = f"“{printable(str(address), 60)}” of {name} is no IP address of one machine."
+            raise HostsFileError(cause)
         found.append(address)
     if not found and _is_address(name):
         found.append(name)
@@ -144,20 +170,30 @@ def _own_host_names() -> set[str]:
 
 
 def _is_address(text: str) -> bool:
+    """Return True for the address of one machine. 0.0.0.0, for example, would be all of them."""
     try:
-        ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text)
     except ValueError:
         return False
-    return True
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.scope_id is not None and not _ZONE.fullmatch(address.scope_id):
+            return False
+        address = address.ipv4_mapped or address
+    if isinstance(address, ipaddress.IPv4Address) and address.is_reserved:
+        return False
+    return not address.is_unspecified and not address.is_multicast
 
 
 def _environment(envs: object) -> tuple[str, ...]:
     """Return the environment variables of the file that concern MLX; others are refused."""
     texts = cast("list[object]", envs) if isinstance(envs, list) else [envs]
+    if len(texts) > _MAX_SETTINGS:
+        cause = f"It has {len(texts)} lines in “envs”; at most {_MAX_SETTINGS} can be used."
+        raise HostsFileError(cause)
     found: list[str] = []
     for text in texts:
-        if not isinstance(text, str) or not text.startswith("MLX_") or "=" not in text:
-            cause = f"“{printable(str(text))}” in “envs” is no setting of MLX."
+        if not isinstance(text, str) or not _SETTING.fullmatch(text):
+            cause = f"“{printable(str(text), 60)}” in “envs” is no setting of MLX."
             raise HostsFileError(cause)
         found.append(text)
     return tuple(found)

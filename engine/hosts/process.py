@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,6 +14,7 @@ import psutil
 from engine.hosts.hostfile import Host
 from engine.hosts.lines import Line, LineBuffer, Tail, packed, parse
 from engine.types import StagePhase, StageState
+from engine.worker.interpreter import own_program
 
 # ssh must not ask for a password, because no person can see the question.
 _SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=8")
@@ -26,10 +26,10 @@ def stage_command(host: Host, envs: Sequence[str], *words: str) -> list[str]:
 
     Rejoinder must have the same path on all hosts.
     """
-    program = [sys.executable, "-m", "app", *(words or ("stage",))]
+    program = own_program("app.__main__", *(words or ("stage",)))
     if host.is_local:
         return ["/usr/bin/env", *envs, *program] if envs else program
-    return [*_SSH, host.name, shlex.join(["/usr/bin/env", *envs, *program])]
+    return [*_SSH, "--", host.name, shlex.join(["/usr/bin/env", *envs, *program])]
 
 
 class StageProcess:

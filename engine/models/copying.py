@@ -4,7 +4,7 @@
 copy. Arrays are lazy: a tensor is read, quantised and dropped in its own step, so the process needs
 the memory of one file of the copy and of one tensor in full precision.
 
-No code from the model's folder runs, and the process cannot open network connections.
+No code from the model's folder runs. The process cannot open network connections or start programs.
 """
 
 # mlx.utils and mlx-lm have few type annotations.
@@ -28,6 +28,7 @@ from mlx_lm.utils import load_model, make_shards, quantize_model, save_config
 from engine.catalog.card import ModelSource
 from engine.catalog.inspect import read_card
 from engine.errors import ModelFolderError
+from engine.worker.confinement import stay_offline
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 
@@ -40,19 +41,9 @@ _DTYPES: Final = ("float16", "bfloat16", "float32")
 
 def main() -> None:
     """Answer calls until the input ends."""
-    refuse_connections()
+    stay_offline()
     mx.set_cache_limit(_FREED_BYTES)
     answer_calls(_Copy().answer, counts_cpu_time=False)
-
-
-def refuse_connections() -> None:
-    """Make this process unable to open network connections from Python, for good."""
-
-    def refuse(event: str, _: object) -> None:
-        if event.startswith(("socket.connect", "socket.getaddrinfo", "socket.sendto")):
-            raise PermissionError("this process opens no network connections")
-
-    sys.addaudithook(refuse)
 
 
 class _Copy:

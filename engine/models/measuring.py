@@ -36,6 +36,7 @@ from engine.models.adapter import ModelAdapter
 from engine.models.float32 import as_float32
 from engine.models.mtp import ModelWithHead
 from engine.models.mtp_files import build_model
+from engine.worker.confinement import stay_offline
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
 
@@ -62,6 +63,7 @@ _DTYPES: Final[Mapping[str, mx.Dtype]] = {
 
 def main() -> None:
     """Answer calls until the input ends."""
+    stay_offline()
     answer_calls(_answer, counts_cpu_time=False)
 
 

@@ -16,6 +16,7 @@ from engine.chat.encoder import TextEncoder
 from engine.errors import TokenizerError
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
+from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.loop import answer_calls
 
@@ -26,6 +27,7 @@ _MAX_ADDED_TOKENS = 50_000
 
 def main() -> None:
     """Answer calls until the input ends."""
+    only_compute(has_threads=True)  # of tokenizers
     made: dict[int, JinjaRenderer | TextEncoder] = {}
     answer_calls(partial(_answer, made), counts_cpu_time=False)
 

@@ -13,12 +13,12 @@ import os
 import select
 import signal
 import subprocess
-import sys
 import time
 
 import psutil
 
 from engine.worker.frames import Frame, read_frame
+from engine.worker.interpreter import own_program
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +55,8 @@ class ChildProcess:
     def start(self) -> None:
         """Start the process if it does not run. Its imports take up to a second, in parallel."""
         if self._process is None:
-            program = (
-                f"import sys; sys.path[:] = sys.argv[1:]; import {self._module} as m; m.main()"
-            )
             self._process = subprocess.Popen(  # noqa: S603 — our own interpreter and program
-                [sys.executable, "-c", program, *sys.path],
+                own_program(self._module),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

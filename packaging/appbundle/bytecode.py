@@ -21,7 +21,7 @@ def compile_all(layout: BundleLayout, python: list[str]) -> None:
     home = str(layout.python_home)
     options = ["-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-s", home, "-p", "/"]
     folder = [str(layout.stdlib)]
-    done = subprocess.run([*python, "-m", "compileall", *options, *folder], check=False)
+    done = subprocess.run([*python, "-EP", "-m", "compileall", *options, *folder], check=False)
     # No error here, because the check `bytecode` reports missing files later.
     if done.returncode != 0:
         print(f"could not compile with {' '.join(python)}")

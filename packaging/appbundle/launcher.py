@@ -18,7 +18,15 @@ MODULE = "app"
 
 def compile_for_macos(target: Path, spec: Spec, tools_python: Path) -> None:
     """Compile for arm64 Macs. The interpreter `tools_python` must have the package ziglang."""
-    zig = [str(tools_python), "-m", "ziglang", "cc", "-target", f"aarch64-macos.{spec.min_macos}"]
+    zig = [
+        str(tools_python),
+        "-EP",
+        "-m",
+        "ziglang",
+        "cc",
+        "-target",
+        f"aarch64-macos.{spec.min_macos}",
+    ]
     _compile(zig, target, spec.python)
 
 

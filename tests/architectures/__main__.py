@@ -66,7 +66,7 @@ def in_process(name: str) -> list[TrialOutcome]:
     A worker that runs longer than `_MAX_S` seconds is killed. If a worker fails or is killed, the
     first outcome that it did not print gets the exit status as its reason.
     """
-    command = [sys.executable, "-m", "tests.architectures", "--worker", name]
+    command = [sys.executable, "-P", "-m", "tests.architectures", "--worker", name]
     environment = os.environ | {"TRANSFORMERS_VERBOSITY": "error"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -116,7 +116,17 @@ def own_run(args: argparse.Namespace, *, idle: bool) -> list[StepCost]:
     Raises:
         EndpointError: the process ended before the last step.
     """
-    command = [sys.executable, "-m", "app", "bench", "tree", "--json", "--model", str(args.model)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "app",
+        "bench",
+        "tree",
+        "--json",
+        "--model",
+        str(args.model),
+    ]
     command += scenario_options(args)
     names = [field.name for field in fields(StepCost)]
     costs: list[StepCost] = []

@@ -198,7 +198,7 @@ class Writing:
 @contextmanager
 def large_file(home: Path) -> Generator[None]:
     """Serve a large file from a Hub in a process of its own."""
-    command = [sys.executable, "-m", "tests.fakes.hub_server", REPO, str(MEGABYTES)]
+    command = [sys.executable, "-P", "-m", "tests.fakes.hub_server", REPO, str(MEGABYTES)]
     hub = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert hub.stdout is not None
     os.environ.update(HF_HOME=str(home), HF_ENDPOINT=hub.stdout.readline().strip())

@@ -18,7 +18,13 @@ ROOT = Path(__file__).parents[2]
 # TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
 MAX_NAMES = 71
 # The child process and its frames know nothing of the engine. The app's helper process uses them.
-NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
+NOT_COUNTED = (
+    "engine.worker.child",
+    "engine.worker.confinement",
+    "engine.worker.frames",
+    "engine.worker.interpreter",
+    "engine.worker.loop",
+)
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:

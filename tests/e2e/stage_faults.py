@@ -33,6 +33,7 @@ from engine.hosts.group import Limits
 from engine.hosts.hostfile import Host, local_stages
 from engine.hosts.process import stage_command
 from engine.types import Problem, StagePhase
+from engine.worker.interpreter import own_program
 from tests.fakes.short_stage import raised_at
 from tests.fakes.staged import LONG, LONG_TEXT, StagedRig
 from tests.fakes.tiny_model import Template, build_tiny
@@ -128,12 +129,9 @@ class FaultRun:
 
     def _command_of(self, host: Host, envs: Sequence[str], *words: str) -> list[str]:
         """Return the command of a stage. That of rank 1 can be out of memory."""
-        command = stage_command(host, envs, *words)
         if not host.name.startswith("stage 2"):
-            return command
-        at = command.index("app")
-        program = ["tests.fakes.short_stage", str(self._shortage)]
-        return [*command[:at], *program, *command[at + 1 :]]
+            return stage_command(host, envs, *words)
+        return own_program("tests.fakes.short_stage", str(self._shortage), *(words or ("stage",)))
 
     def play(self, trial: Trial, number: int) -> Outcome:
         """Bring the stages to the moment, harm one, and start them again."""

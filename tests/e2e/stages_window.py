@@ -139,7 +139,7 @@ def _tree_options(model: Path) -> list[str]:
 
 def _plays_tree(model: Path) -> bool:
     """Run `rejoinder bench tree` over two stages. Return True if no step feeds a token twice."""
-    command = [sys.executable, "-m", "app", "bench", "tree", *_tree_options(model)]
+    command = [sys.executable, "-P", "-m", "app", "bench", "tree", *_tree_options(model)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in ended.stdout.splitlines()]
     held = ended.returncode == 0 and bool(lines) and "total" in lines[-1]
@@ -151,7 +151,7 @@ def _ends_with(arguments: list[str], folder: Path, signal_number: signal.Signals
     """Signal a command once its stages hold the model. Return True if no stage is left."""
     data = ["--data-dir", str(folder / "killed")]
     with subprocess.Popen(
-        [sys.executable, "-m", "app", *arguments, *data],
+        [sys.executable, "-P", "-m", "app", *arguments, *data],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         env=environment(folder),

@@ -15,7 +15,7 @@ from tests.fakes.tiny_model import Template
 @pytest.mark.slow
 def test_mlx_is_called_on_the_engine_thread_only(tiny_model: TinyModel) -> None:
     model = tiny_model("lfm2", Template.THINKING)
-    command = [sys.executable, "-m", "tests.fakes.thread_watch", str(model)]
+    command = [sys.executable, "-P", "-m", "tests.fakes.thread_watch", str(model)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert ended.returncode == 0, ended.stderr
     found = json.loads(ended.stdout)

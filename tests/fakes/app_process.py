@@ -21,7 +21,7 @@ def run_app(
     `data_dir` is the name of the app's data folder in `home`. If it is None, the app uses the
     platform's default folders.
     """
-    command = [sys.executable, "-m", "app", "--model", str(home / "none")]
+    command = [sys.executable, "-P", "-m", "app", "--model", str(home / "none")]
     if data_dir is not None:
         command += ["--data-dir", str(home / data_dir)]
     return subprocess.Popen(

@@ -1,6 +1,6 @@
 """The program of a stage whose device has no memory left once a file says so.
 
-    python -m tests.fakes.short_stage FILE stage
+    own_program("tests.fakes.short_stage", FILE, "stage")
 
 The stage raises MLX's error for a failed allocation while its weights are read, if FILE contains
 "loading", or in its next pass, if FILE contains "pass". It then writes the time of the error to the
@@ -51,6 +51,7 @@ def _failing(function: Callable[..., Any], moment: str) -> Callable[..., Any]:
     return call
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Run the stage. The first argument is FILE."""
     stage.prepare_libraries = _prepare_and_plant
-    sys.exit(stage.main(sys.argv[3:]))
+    return stage.main(sys.argv[3:])

@@ -63,7 +63,7 @@ def steps_of(number: int) -> list[Step]:
 
 
 def _command(model: Path, data: Path, *options: str) -> list[str]:
-    command = [sys.executable, "-m", "app", "bench", "script", "-", "--json", *options]
+    command = [sys.executable, "-P", "-m", "app", "bench", "script", "-", "--json", *options]
     return [*command, "--model", str(model), "--data-dir", str(data)]
 
 

@@ -131,7 +131,7 @@ def compare(title: str, model: Path, steps: list[Step]) -> bool:
 def reports_of(model: Path, steps: list[Step], num_ranks: int) -> list[Report]:
     """Return the reports of `rejoinder bench script --check`. One rank is one process."""
     stages = () if num_ranks == 1 else ("--stages", str(num_ranks))
-    command = [sys.executable, "-m", "app", "bench", "script", "-", "--check", "--json"]
+    command = [sys.executable, "-P", "-m", "app", "bench", "script", "-", "--check", "--json"]
     ended = subprocess.run(
         [*command, "--reference-blas", "--model", str(model), *stages],
         input="\n".join(json.dumps(step) for step in steps),

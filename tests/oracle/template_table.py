@@ -94,7 +94,18 @@ def _play(
         for turn in chats.round():
             turns.append(turn)
             steps += [dict(turn.step), {"op": "idle"}] if idle else [dict(turn.step)]
-    command = [sys.executable, "-m", "app", "bench", "script", "-", "--json", "--model", str(model)]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "app",
+        "bench",
+        "script",
+        "-",
+        "--json",
+        "--model",
+        str(model),
+    ]
     ended = subprocess.run(
         [*command, "--data-dir", str(model.parent / "data")],
         input="\n".join(json.dumps(step) for step in steps),

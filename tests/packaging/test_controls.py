@@ -22,7 +22,7 @@ def test_controls_catch_all_damages_and_leave_the_bundle_unchanged(tmp_path: Pat
     before = contents(app)
 
     ran = subprocess.run(
-        [sys.executable, "-m", "tests.packaging.controls", str(app)],
+        [sys.executable, "-P", "-m", "tests.packaging.controls", str(app)],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

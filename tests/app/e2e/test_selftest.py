@@ -15,7 +15,7 @@ def test_failed_self_test_reports_the_reason_and_leaves_home_empty(tmp_path: Pat
     home, report, missing = tmp_path / "home", tmp_path / "report.json", tmp_path / "none"
     home.mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "app", "--selftest-file", report, "--model", missing],
+        [sys.executable, "-P", "-m", "app", "--selftest-file", report, "--model", missing],
         check=False,
         timeout=100,
         env={"HOME": str(home)},

@@ -31,7 +31,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
 
 
 def rejoinder(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "app", *arguments, "--data-dir", str(tmp_path / "data")]
+    command = [sys.executable, "-P", "-m", "app", *arguments, "--data-dir", str(tmp_path / "data")]
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
 
 

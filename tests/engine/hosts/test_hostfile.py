@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shlex
 import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
-from engine.hosts.hostfile import HostsFileError, local_stages, parse_hosts, read_hosts
+from engine.hosts.hostfile import Host, HostsFileError, local_stages, parse_hosts, read_hosts
+from engine.hosts.process import stage_command
 
 OWN = {"ssh": "localhost", "ips": ["127.0.0.1"]}
 STUDIO = {"ssh": "studio", "ips": ["192.168.1.2", "fe80::1"]}
@@ -57,16 +60,30 @@ def test_local_stages_are_processes_of_one_machine() -> None:
         ([], "no hosts"),
         ({"hosts": 3}, "no hosts"),
         ([STUDIO, OWN], "first host is studio"),
-        ([OWN, {"ips": ["10.0.0.2"]}], "Host 2 has no usable name"),
-        ([OWN, {"ssh": "-oProxyCommand=x", "ips": ["10.0.0.2"]}], "Host 2 has no usable name"),
-        ([OWN, {"ssh": "a b", "ips": ["10.0.0.2"]}], "space"),
+        ([OWN, {"ips": ["10.0.0.2"]}], "Host 2 has no name"),
+        ([OWN, {"ssh": "-oProxyCommand=x", "ips": ["10.0.0.2"]}], "“-oProxyCommand=x” of host 2"),
+        ([OWN, {"ssh": "-luser@a", "ips": ["10.0.0.2"]}], "“-luser@a” of host 2"),
+        ([OWN, {"ssh": "user@-a", "ips": ["10.0.0.2"]}], "“user@-a” of host 2"),
+        ([OWN, {"ssh": "a b", "ips": ["10.0.0.2"]}], "“a b” of host 2"),
+        ([OWN, {"ssh": "a;b", "ips": ["10.0.0.2"]}], "“a;b” of host 2"),
+        ([OWN, {"ssh": "a\u202eb", "ips": ["10.0.0.2"]}], "“a b” of host 2"),
+        ([OWN, {"ssh": "ssh://a", "ips": ["10.0.0.2"]}], "“ssh://a” of host 2"),
+        ([OWN, {"ssh": "studio", "ips": ["0.0.0.0"]}], "“0.0.0.0” of studio"),
+        ([OWN, {"ssh": "studio", "ips": ["::"]}], "“::” of studio"),
+        ([OWN, {"ssh": "studio", "ips": ["::ffff:0.0.0.0"]}], "“::ffff:0.0.0.0” of studio"),
+        ([OWN, {"ssh": "studio", "ips": ["224.0.0.1"]}], "“224.0.0.1” of studio"),
+        ([OWN, {"ssh": "studio", "ips": ["fe80::1%a;b"]}], "“fe80::1%a;b” of studio"),
+        ([OWN, {"ssh": "studio", "ips": ["10.0.0.2"] * 17}], "studio has 17 addresses"),
         ([OWN, {"ssh": "studio", "ips": ["elsewhere"]}], "“elsewhere” of studio"),
         ([OWN, {"ssh": "studio", "ips": 5}], "“5” of studio"),
         ([OWN, {"ssh": "studio"}], "studio has no address"),
-        ([OWN, "studio"], "Host 2 has no usable name"),
+        ([OWN, "studio"], "Host 2 has no name"),
         ([OWN] * 17, "at most 16"),
         ({"backend": "mpi", "hosts": [OWN]}, "“mpi”"),
         ({"envs": ["LD_PRELOAD=/x"], "hosts": [OWN]}, "LD_PRELOAD"),
+        ({"envs": ["MLX_A=$(b)"], "hosts": [OWN]}, "“MLX_A=$(b)”"),
+        ({"envs": ["MLX_A=b\n"], "hosts": [OWN]}, "“MLX_A=b ”"),
+        ({"envs": ["MLX_A=b"] * 100_000, "hosts": [OWN]}, "100000 lines"),
     ],
 )
 def test_unusable_hosts_raise_a_sentence(content: Any, words: str) -> None:
@@ -74,6 +91,50 @@ def test_unusable_hosts_raise_a_sentence(content: Any, words: str) -> None:
         parse_hosts(content)
 
     assert words in str(raised.value.problem)
+
+
+@pytest.mark.parametrize(
+    "name", ["a_b.local", "user@studio", "user.name@10.0.0.2", "u@fe80::1%en0"]
+)
+def test_names_for_ssh_are_usable(name: str) -> None:
+    (_, host) = parse_hosts([OWN, {"ssh": name, "ips": ["10.0.0.2"]}]).hosts
+
+    assert host.name == name
+    assert stage_command(host, ())[-3:-1] == ["--", name]
+
+
+TEXTS = st.text("a0.-_@%:;=$' \n\u202e\u0660", max_size=6)
+
+
+@given(TEXTS, TEXTS, TEXTS)
+@settings(max_examples=100)
+def test_texts_of_a_usable_file_mean_nothing_to_ssh_and_a_shell(
+    name: str, address: str, value: str
+) -> None:
+    entry = {"ssh": name, "ips": [address] if address else []}
+    content = {"hosts": [OWN, entry], "envs": [f"MLX_{value}"]}
+
+    hosts, sentence = parsed(content)
+
+    assert sentence.isprintable()
+    assert len(sentence) < 400
+    for host in hosts[1:]:
+        assert all(shlex.quote(text) == text for text in (host.name, *host.ips))
+        assert not host.name.startswith("-")
+        assert not host.name.split("@")[-1].startswith("-")
+
+
+def parsed(content: Any) -> tuple[tuple[Host, ...], str]:
+    """Return the hosts of a usable file, or no hosts and a sentence."""
+    try:
+        return parse_hosts(content).hosts, ""
+    except HostsFileError as error:
+        return (), str(error.problem)
+
+
+def test_endless_file_raises_a_sentence() -> None:
+    with pytest.raises(HostsFileError, match="larger than 1 MB"):
+        read_hosts(Path("/dev/zero"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000])

@@ -179,7 +179,7 @@ def test_end_of_the_starter_ends_its_stages(model: Path, harmful: signal.Signals
         pytest.skip(
             "this run ignores SIGINT, as a job in the background does, and so do its children"
         )
-    command = [sys.executable, "-m", "app", "chat", "--stages", "1", "--model", str(model)]
+    command = [sys.executable, "-P", "-m", "app", "chat", "--stages", "1", "--model", str(model)]
     starter = subprocess.Popen(
         command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
