@@ -18,10 +18,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.errors import UserFixableError, printable
+from engine.plain_file import read_plain
 
 LOOPBACK = "127.0.0.1"
 _OWN_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 MAX_HOSTS = 16
+_MAX_BYTES = 1_000_000
 
 
 class HostsFileError(UserFixableError):
@@ -71,7 +73,7 @@ def read_hosts(path: Path) -> Hosts:
         HostsFileError: the file cannot be read, or it lists no usable hosts.
     """
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_plain(path, _MAX_BYTES))
     except OSError as error:
         raise HostsFileError(f"{path} can’t be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
