@@ -6,13 +6,15 @@ import json
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
+from io import TextIOWrapper
 from pathlib import Path
 
 from app.cli import table
 from app.cli.client import EngineRuns, add_engine_options, engine_config, load_model
 from app.cli.player import ScriptPlayer, StepReport
-from app.cli.script import ScriptStep, parse_script
+from app.cli.script import ScriptError, ScriptStep, parse_script
 from app.cli.stages import add_stages, stages_of
+from engine.plain_file import open_plain
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,8 +57,11 @@ def _read(file: str) -> Iterator[ScriptStep]:
     if file == "-":
         yield from parse_script(sys.stdin)
         return
-    with Path(file).open(encoding="utf-8") as lines:
-        yield from parse_script(lines)
+    with open_plain(Path(file)) as content, TextIOWrapper(content, "utf-8") as lines:
+        try:
+            yield from parse_script(lines)
+        except UnicodeError as error:
+            raise ScriptError(f"{file} is not UTF-8 text.") from error
 
 
 def _reports(player: ScriptPlayer, steps: list[ScriptStep]) -> Iterator[StepReport]:

@@ -175,7 +175,8 @@ def _break_before(text: str, end: int) -> int:
 def parse_pages(typed: str) -> tuple[range, ...]:
     """Return the pages that a user typed, such as "1-3, 7"; empty if not understood."""
     ranges: list[range] = []
-    for piece in re.split(r"[,;\s]+", re.sub(r"\s*[-\u2013\u2014]\s*", "-", typed.strip())):
+    without_gaps = re.sub(r"(?<!\s)\s*[-\u2013\u2014]\s*", "-", typed.strip())
+    for piece in re.split(r"[,;\s]+", without_gaps):
         found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", piece)
         if found is None:
             return ()

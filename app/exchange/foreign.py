@@ -7,6 +7,8 @@ Other apps allow messages in any order of roles; ours alternate, and the first o
     two messages of one role        become one message
     an answer at the start          follows a user message that says so
     a user message without answer   gets an empty, stopped answer, which can be regenerated
+    a second message of one id      is kept under another id
+    messages in a cycle of parents  become a branch of their own
 
 The ids come from the ids of the other app, so that a second import finds the same messages.
 """
@@ -15,7 +17,8 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import cast
@@ -156,12 +159,11 @@ class _Builder:
         return self._drafts
 
     def _children(self) -> dict[str | None, list[ForeignMessage]]:
-        known: dict[str, ForeignMessage] = {}
-        for message in self._chat.messages:
-            known.setdefault(message.key, message)
+        known = _by_key(self._chat.messages)
+        parents = _parents(known)
         children: dict[str | None, list[ForeignMessage]] = {}
-        for message in known.values():
-            parent = message.parent if message.parent in known else None
+        for key, message in known.items():
+            parent = parents[key]
             children.setdefault(parent, []).append(message)
             if len(children[parent]) > MAX_VERSIONS:
                 raise UnreadableError(words.TOO_MANY_VERSIONS)
@@ -205,6 +207,37 @@ class _Builder:
         self._num_chars += chars
         if self._num_chars > MAX_VALUE_CHARS:
             raise UnreadableError(words.TOO_LARGE)
+
+
+def _by_key(messages: Iterable[ForeignMessage]) -> dict[str, ForeignMessage]:
+    """Return the messages by their keys. A message whose key is taken gets another key."""
+    known: dict[str, ForeignMessage] = {}
+    counts: Counter[str] = Counter()
+    for message in messages:
+        key = message.key
+        while key in known:
+            counts[message.key] += 1
+            key = f"{message.key}/{counts[message.key]}"
+        known[key] = replace(message, key=key)
+    return known
+
+
+def _parents(known: Mapping[str, ForeignMessage]) -> dict[str, str | None]:
+    """Return the parent of each message. If parents form a cycle, one message of it gets none."""
+    parents = {
+        key: message.parent if message.parent in known else None for key, message in known.items()
+    }
+    settled: set[str | None] = {None}
+    for key in known:
+        path: set[str | None] = set()
+        at: str | None = key
+        while at is not None and at not in settled and at not in path:
+            path.add(at)
+            at = parents[at]
+        if at is not None and at in path:
+            parents[at] = None
+        settled |= path
+    return parents
 
 
 def _node(draft: _Draft, ids: dict[_Draft, NodeId], created: float) -> MessageNode:

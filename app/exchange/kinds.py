@@ -42,8 +42,8 @@ _ROLES = {
     "assistant": Role.ASSISTANT,
     "system": Role.SYSTEM,
 }
-_REASONING = re.compile(r'<details type="reasoning"[^>]*>(.*?)</details>', re.DOTALL)
-_SUMMARY = re.compile(r"<summary>.*?</summary>", re.DOTALL)
+_REASONING = re.compile(r'<details type="reasoning"[^<>]*>')
+_SUMMARY = re.compile(r"<summary>")
 _QUOTE = re.compile(r"^> ?", re.MULTILINE)
 
 
@@ -224,16 +224,33 @@ def open_webui_chat(value: Fields) -> ForeignChat:
 def _open_webui_message(key: str, message: Fields) -> ForeignMessage:
     content = message.get("content")
     text = joined(map(_part_text, as_items(content))) or as_text(content)
-    thoughts = [html.unescape(_SUMMARY.sub("", one)) for one in _REASONING.findall(text)]
+    answer, thoughts = _split(text, _REASONING, "</details>")
+    thoughts = [html.unescape(_split(one, _SUMMARY, "</summary>")[0]) for one in thoughts]
     return ForeignMessage(
         key=key,
         parent=as_text(message.get("parentId")) or None,
         role=_ROLES.get(as_text(message.get("role"))),
-        text=_REASONING.sub("", text).strip() if thoughts else text,
+        text=answer.strip() if thoughts else text,
         reasoning=joined(_QUOTE.sub("", one.strip()) for one in thoughts),
         at=as_seconds(message.get("timestamp")),
         model=as_text(message.get("modelName")) or as_text(message.get("model")),
     )
+
+
+def _split(text: str, opening: re.Pattern[str], closing: str) -> tuple[str, list[str]]:
+    """Return the text outside of all elements of a kind, and the text inside of each.
+
+    A search for both tags in one pattern would read the rest of the text again for each opening tag
+    without a closing one.
+    """
+    outside: list[str] = []
+    inside: list[str] = []
+    at = 0
+    while (start := opening.search(text, at)) and (end := text.find(closing, start.end())) >= 0:
+        outside.append(text[at : start.start()])
+        inside.append(text[start.end() : end])
+        at = end + len(closing)
+    return "".join((*outside, text[at:])), inside
 
 
 def jan_chat(thread: Fields, lines: Iterator[object]) -> ForeignChat:

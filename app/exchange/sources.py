@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from app.exchange.reading import UnreadableError
 from app.words import exchange as words
+from engine.plain_file import open_plain
 
 MAX_FILES = 100_000
 MAX_TOTAL_BYTES = 8_000_000_000
@@ -98,11 +99,13 @@ def documents(path: Path) -> Generator[tuple[Document, ...]]:
     try:
         if path.is_dir():
             yield _limited(_in_folder(path))
-        elif zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                yield _limited(_in_archive(path, archive))
-        else:
-            yield (_file(path, path.name, is_named=True), *_beside(path))
+            return
+        with open_plain(path) as file:
+            if zipfile.is_zipfile(file):
+                with zipfile.ZipFile(file) as archive:
+                    yield _limited(_in_archive(path, archive))
+                return
+        yield (_file(path, path.name, is_named=True), *_beside(path))
     except OSError as error:
         raise UnreadableError(words.cannot_read(error.strerror)) from error
     except (zipfile.BadZipFile, struct.error, NotImplementedError, ValueError) as error:
@@ -133,7 +136,7 @@ def _beside(path: Path) -> Iterator[Document]:
 
 def _file(path: Path, name: str, *, is_named: bool) -> Document:
     return Document(
-        name=name, is_named=is_named, size=path.stat().st_size, open=lambda: path.open("rb")
+        name=name, is_named=is_named, size=path.stat().st_size, open=lambda: open_plain(path)
     )
 
 

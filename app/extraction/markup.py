@@ -69,7 +69,6 @@ _SPACED = frozenset(
     ]
 )
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
-_BLANKS = re.compile(r"[ \t]*\n[ \t]*")
 # In preformatted text, blanks and line breaks are kept. These characters stand for them meanwhile.
 _KEEP = str.maketrans(" \n", "\x01\x02")
 _RESTORE = str.maketrans("\x01\x02", " \n")
@@ -129,5 +128,6 @@ def html_text(source: str) -> str:
     parser = _TextParser()
     parser.feed(source)
     parser.close()
-    text = _BLANKS.sub("\n", re.sub(r" {2,}", " ", "".join(parser.parts)))
+    lines = re.sub(r" {2,}", " ", "".join(parser.parts)).split("\n")
+    text = "\n".join(line.strip(" \t") for line in lines)
     return _MANY_BREAKS.sub("\n\n", text).strip().translate(_RESTORE)

@@ -104,7 +104,7 @@ def _word_part(data: bytes) -> str:
             parts.append(data)
 
     _parse(data, start, end, text)
-    joined = re.sub(r"\n+\t", "\t", "".join(parts))  # a cell ends with its last paragraph
+    joined = re.sub(r"(?<!\n)\n+\t", "\t", "".join(parts))  # a cell ends with its last paragraph
     return re.sub(r"\n{3,}", "\n\n", joined).strip()
 
 

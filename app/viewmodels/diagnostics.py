@@ -24,9 +24,15 @@ _FRAME = re.compile(r'  File "(?:[^"]*/)?([^"/]*)", line (\d+),? in (\S+)')
 _CRASH_FRAME = re.compile(r'  File "(?:[^"]*/)?([^"/]*)", line (\d+) in (\S+)')
 _ERROR = re.compile(r"([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)")
 _FATAL = re.compile(r"(Fatal Python error|Thread|Current thread)\b[\w :]*")
-_QUOTED = re.compile(r"“[^”]*”|\u2018[^\u2019]*\u2019|\"(?:\\.|[^\"])*\"|'(?:\\.|[^'])*'|`[^`]*`")
+# A text that can match in two ways takes time that doubles with each of its characters, so a
+# backslash matches only together with the next character.
+_QUOTED = re.compile(
+    r"“[^”]*”|\u2018[^\u2019]*\u2019|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`"
+)
+# The text of a longer line is left out. A search for quotations takes quadratic time.
+_MAX_LINE = 2000
 # A name in a path may have spaces, so a path ends with its line.
-_PATH = re.compile(r"(?:~|\b[A-Za-z]:)?/.*|\S+/.*")
+_PATH = re.compile(r"(?<!\S)\S*/.*")
 
 
 def plain_fields(value: DataclassInstance) -> dict[str, object]:
@@ -61,6 +67,8 @@ def redacted(lines: Iterable[str]) -> list[str]:
 def _redacted_line(line: str) -> str | None:
     record = _RECORD.match(line)
     if record is not None:
+        if len(line) > _MAX_LINE:
+            return record[0] + words.TEXT
         text = _QUOTED.sub(words.TEXT, line[record.end() :])
         text = _PATH.sub(words.PATH, text)
         error = re.search(r"\b\w+(?:Error|Exception)\(|\b\w+(?:Error|Exception): ", text)

@@ -17,16 +17,15 @@ import re
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 # Separator between the rows of a message, so that no match spans two rows. No message contains NUL.
 ROW_END = "\0"
 
 _WHITE = r"\s+"
-_MARKUP = (
-    # White space between two words, with the Markdown marks before and after it.
-    r"[*_~`\])]*\s[\s*_~`>|#\[(-]*"
-)
+# White space between two words in Markdown source, with the marks before and after it.
+_GAP = r"[*_~`\])]*+\s[\s*_~`>|#\[(-]*+"
+_MARKS = frozenset("*_~`])>|#[(-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +96,22 @@ def compile_query(text: str) -> Query | None:
     escaped = [re.escape(word) for word in words]
     return Query(
         in_read=re.compile(_WHITE.join(escaped)),
-        in_markdown=re.compile(_MARKUP.join(escaped)),
+        in_markdown=re.compile(_with_markup(words)),
         word=words[0] if len(words) == 1 else None,
     )
+
+
+def _with_markup(words: Sequence[str]) -> str:
+    """Return a pattern for words in Markdown source, with marks between them.
+
+    Between two words of which one has a mark beside the gap, only white space may stand. Otherwise
+    a mark could be a part of the word or of the gap, and the search would try all combinations.
+    """
+    parts = [re.escape(words[0])]
+    for before, word in pairwise(words):
+        has_marks = before[-1] in _MARKS or word[0] in _MARKS
+        parts += (_WHITE if has_marks else _GAP, re.escape(word))
+    return "".join(parts)
 
 
 class Counts:

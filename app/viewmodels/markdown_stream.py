@@ -56,7 +56,7 @@ _SLICE = 2_000
 
 # Matches a last line that has only markup. It is not shown yet, because the text that follows
 # decides its meaning.
-_UNDECIDED = re.compile(r"[ \t]*(?:\d{1,9}[.)]?|[-+*=_#>`~|: \t])*$")
+_UNDECIDED = re.compile(r"(?:\d[.)]?|[-+*=_#>`~|: \t])*$")
 _MARKS = '\n.!"#$%&*+-:<=>@[\\]^_`{|}~\t'
 _FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
 

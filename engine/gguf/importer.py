@@ -21,6 +21,7 @@ from typing import Final
 from engine.gguf.convert import WEIGHTS_NAME, plan_conversion, write_files
 from engine.gguf.reader import GgufFile, model_name, part_paths, read_gguf
 from engine.new_folder import locked, new_folder, numbered, require_space
+from engine.plain_file import open_plain
 
 RECORD_NAME: Final = "import.json"
 # Version of the written files. A folder with another version is imported again.
@@ -107,7 +108,7 @@ def _may_hold(folder: Path, source: Path, progress: Callable[[float], None]) -> 
         return False
     try:
         with ExitStack() as stack:
-            files = [stack.enter_context(path.open("rb")) for path in part_paths(source)]
+            files = [stack.enter_context(open_plain(path)) for path in part_paths(source)]
             contents = [
                 stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
                 for file in files

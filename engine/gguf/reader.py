@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import GgufError
+from engine.plain_file import open_plain
 
 Bytes = NDArray[np.uint8]
 Value = bool | int | float | str | list[str] | list[int] | list[float] | list[bool]
@@ -274,7 +275,7 @@ def _require_part(metadata: Metadata, path: Path, index: int, num_parts: int) ->
 
 def _map(path: Path) -> mmap.mmap:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except ValueError as error:
         raise GgufError(f"{path.name} is empty.") from error

@@ -12,9 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from engine.plain_file import read_plain
+
 _CONFIG = "config.json"
 _INDEX = "model.safetensors.index.json"
 _WEIGHTS = "*.safetensors"
+_MAX_BYTES = 64_000_000
 
 
 def describe(path: Path) -> dict[str, Any]:
@@ -32,7 +35,7 @@ def describe(path: Path) -> dict[str, Any]:
 
 def _hash(path: Path) -> str:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return hashlib.sha256(read_plain(path, _MAX_BYTES)).hexdigest()
     except OSError:
         return ""
 

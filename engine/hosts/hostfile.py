@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from engine.errors import UserFixableError, printable
+from engine.plain_file import read_plain
 
 LOOPBACK = "127.0.0.1"
 _OWN_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 MAX_HOSTS = 16
 _MAX_ADDRESSES = 16  # of one host: a cable each
 _MAX_SETTINGS = 64
-_MAX_FILE_BYTES = 1 << 20
+_MAX_FILE_BYTES = 1_000_000
 # A name goes to ssh: USER@HOST. No letter of it means anything to a shell, and no name is an option.
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 _HOST = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}")
@@ -80,14 +81,9 @@ def read_hosts(path: Path) -> Hosts:
         HostsFileError: the file cannot be read, or it lists no usable hosts.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_FILE_BYTES + 1)
+        content = json.loads(read_plain(path, _MAX_FILE_BYTES))
     except OSError as error:
         raise HostsFileError(f"{path} can’t be read: {error.strerror}.") from error
-    if len(text) > _MAX_FILE_BYTES:
-        raise HostsFileError(f"{path.name} is larger than 1 MB.")
-    try:
-        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise HostsFileError(f"{path.name} is not JSON: {error}.") from error
     return parse_hosts(content)

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -256,14 +257,6 @@ def test_a_question_without_an_answer_gets_a_stopped_one() -> None:
     assert shown_path(conv)[1].status is MessageStatus.STOPPED
 
 
-def test_messages_in_a_circle_are_left_out() -> None:
-    with pytest.raises(UnreadableError):
-        chat(
-            ForeignMessage(key="1", parent="2", role=Role.USER, text="One"),
-            ForeignMessage(key="2", parent="1", role=Role.ASSISTANT, text="Two"),
-        )
-
-
 def test_a_title_is_made_from_the_first_message(tmp_path: Path) -> None:
     value = chatgpt()
     value[0]["title"] = None  # pyright: ignore[reportIndexIssue]
@@ -431,3 +424,51 @@ def test_a_huge_number_of_digits_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, '{"mapping": {}, "create_time": ' + digits + "}")
 
     assert reasons(path) == [words.EMPTY]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_import_of_a_pipe_or_a_device_is_refused_at_once(
+    tmp_path: Path, make: Callable[[Path], object]
+) -> None:
+    path = tmp_path / "chats.json"
+    make(path)
+
+    (reason,) = reasons(path)
+
+    assert "a pipe or a device" in reason
+
+
+def test_messages_in_a_cycle_of_parents_are_kept() -> None:
+    messages = (
+        ForeignMessage(key="a", parent="c", role=Role.USER, text="one"),
+        ForeignMessage(key="b", parent="a", role=Role.ASSISTANT, text="two"),
+        ForeignMessage(key="c", parent="b", role=Role.USER, text="three"),
+        ForeignMessage(key="d", parent=None, role=Role.USER, text="four"),
+    )
+
+    conv = chat(*messages)
+
+    texts = {node.content for node in conv.nodes.values()}
+    assert texts >= {"one", "two", "three", "four"}
+
+
+def test_messages_of_one_id_are_all_kept_with_the_same_ids_each_time() -> None:
+    messages = [ForeignMessage(key="a", parent=None, role=Role.USER, text=t) for t in "xyz"]
+    messages.append(ForeignMessage(key="b", parent="a", role=Role.ASSISTANT, text="answer"))
+
+    conv = chat(*messages)
+
+    assert {node.content for node in conv.nodes.values()} >= {"x", "y", "z", "answer"}
+    assert chat(*messages).nodes.keys() == conv.nodes.keys()
+
+
+def test_reasoning_without_an_end_is_read_in_linear_time(tmp_path: Path) -> None:
+    # A search for both tags at once takes hours for this text.
+    text = '<details type="reasoning"' * 40_000 + '<details type="reasoning">' * 40_000
+    text += "<summary>" * 100_000
+    message = {"id": "m", "role": "user", "parentId": None, "content": text}
+    history = {"messages": {"m": message}, "currentId": "m"}
+
+    ((conv,), _) = found(written(tmp_path, [{"id": "c", "chat": {"history": history}}]))
+
+    assert next(iter(conv.nodes.values())).content == text

@@ -153,3 +153,10 @@ def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
 
     assert refused.value.why is Refused.STOPPED
     extractor.close()
+
+
+def test_page_of_empty_cells_is_read_in_linear_time(extractor: Extractor, tmp_path: Path) -> None:
+    # A pattern for blanks before a line break reads each run of tabs again from each of its tabs.
+    page = f"<html>{'<td></td>' * 200_000}End</html>"
+
+    assert read(extractor, tmp_path / "a.html", page.encode()).strip() == "End"

@@ -80,3 +80,9 @@ def test_neighbour_wraps_around_and_starts_near_a_message(
     current: Occurrence | None, step: int, near: int, index: int
 ) -> None:
     assert counted("a", *TEXTS).neighbour(current, step=step, near=near) == index
+
+
+def test_query_of_marks_takes_linear_time() -> None:
+    # A pattern in which a mark can be a word or a part of a gap tries all combinations.
+    assert counted("- - - - x", "- " * 20_000, is_read=False).total == 0
+    assert counted("- - x", "- - x", is_read=False).total == 1

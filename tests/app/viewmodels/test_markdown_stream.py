@@ -161,3 +161,10 @@ def test_second_list_does_not_continue_the_numbers_of_the_first() -> None:
     stream = streamed(text, [10, 100])
     stream.finish()
     assert stream.blocks == parse_markdown(text)
+
+
+def test_line_of_many_digits_is_decided_in_linear_time() -> None:
+    # A pattern that can divide the digits in several ways takes years for these.
+    text = "Text\n\n" + "1" * 1000 + "x"
+
+    assert streamed(text, [len(text)]).blocks == parse_markdown(text)

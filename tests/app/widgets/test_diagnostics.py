@@ -12,6 +12,7 @@ from app.bridge.reports import start_log
 from app.settings import Settings
 from app.viewmodels.diagnostics import redacted
 from app.widgets.commands import CommandId
+from app.words import diagnostics as words
 from engine.errors import DiskError
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Stage
@@ -101,3 +102,14 @@ def test_file_is_saved_if_the_database_cannot_be_used(
 
     assert "# Chats" in text
     assert "num_messages" not in text
+
+
+def test_log_line_with_backslashes_after_a_quote_is_redacted_in_linear_time() -> None:
+    # A pattern in which a backslash matches in two ways takes years for these.
+    record = "2026-01-01 00:00:00,000 WARNING main app.test: "
+
+    (kept,) = redacted([record + '"' + "\\a" * 500])
+    (cut,) = redacted([record + "“" * 1_000_000])
+
+    assert kept.startswith(record)
+    assert cut == record + words.TEXT

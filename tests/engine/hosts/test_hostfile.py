@@ -133,7 +133,7 @@ def parsed(content: Any) -> tuple[tuple[Host, ...], str]:
 
 
 def test_endless_file_raises_a_sentence() -> None:
-    with pytest.raises(HostsFileError, match="larger than 1 MB"):
+    with pytest.raises(HostsFileError, match="more than 1,000,000 bytes"):
         read_hosts(Path("/dev/zero"))
 
 
