@@ -2,6 +2,7 @@
 
 The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
 call is therefore queued to one worker thread, the store lane, which runs the calls in order.
+Imports, exports and the indexing of old messages run in short steps, and only while no call waits.
 Results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
 lane keeps the value that was last written. A save writes only the difference from that value. If a
 save fails, the value stays, so the next save writes the failed changes too.
@@ -55,6 +56,20 @@ class StoreLane(QObject):
     ) -> None:
         self._queue(lambda: call(self._worker.store), on_result, on_error)
 
+    def run_aside(
+        self,
+        step: Callable[[ConversationStore], T | None],
+        on_result: Callable[[T], None] | None = None,
+        on_error: Callable[[Problem], None] | None = None,
+    ) -> None:
+        """Call `step` again and again, until it returns the result. The calls of run() go first.
+
+        A step should take no more than about 0.1 s, because a call may wait for one.
+        """
+        self._lane.run_aside(
+            lambda: step(self._worker.store), on_result, self._unless_lost(on_error)
+        )
+
     def save(
         self,
         conversation: Conversation,
@@ -102,6 +117,9 @@ class StoreLane(QObject):
         on_result: Callable[[T], None] | None,
         on_error: Callable[[Problem], None] | None,
     ) -> None:
+        self._lane.run(call, on_result, self._unless_lost(on_error))
+
+    def _unless_lost(self, on_error: Callable[[Problem], None] | None) -> Callable[[Problem], None]:
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
@@ -109,22 +127,11 @@ class StoreLane(QObject):
             if not self.is_lost:
                 report(problem)
 
-        self._lane.run(call, on_result, unless_lost)
-
-    def _index_old_messages(self, *, more: bool = True) -> None:
-        """Index the messages of an earlier version in slices, between the other calls."""
-        if more:
-            self._lane.run(
-                self._index_slice,
-                lambda more: self._index_old_messages(more=more),
-            )
-
-    def _index_slice(self) -> bool:
-        return self._worker.store.search.index_slice()
+        return unless_lost
 
     def _on_opened(self, opened: OpenedStore) -> None:
         self.opened.emit()
-        self._index_old_messages()
+        self._lane.run_aside(lambda: None if self._worker.store.search.index_slice() else True)
         if opened.purged:
             self.purged.emit(opened.purged)
         if not opened.is_checked:
