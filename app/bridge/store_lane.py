@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
 from app.conversation.tree import Conversation
@@ -23,6 +23,8 @@ from app.words import problems as words
 from engine.types import ConversationId, Problem
 
 T = TypeVar("T")
+
+ROOM_MS = 5000  # time between two looks for free space, while the disk is full
 
 OpenStore = Callable[[], OpenedStore]
 
@@ -36,12 +38,22 @@ class StoreLane(QObject):
     unavailable = Signal(object)
     unchecked = Signal()  # the opened database should be checked (OpenedStore.is_checked)
     rescued = Signal(object)  # argument: a Problem; a damaged database was replaced at the opening
+    # argument: a Problem. The disk is full, so the store can only be read.
+    became_read_only = Signal(object)
+    became_writable = Signal()  # the disk has room again
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
+
+    _reopened = Signal(object)  # argument: the OpenedStore; emitted by the store thread
 
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("store", self)
-        self._worker = _StoreWorker(open_store)
+        # The receivers are called on the main thread: this object belongs to it.
+        self._reopened.connect(self._on_reopened)
+        self._worker = _StoreWorker(open_store, self._reopened.emit)
+        # Any call opens the store again once the disk has room.
+        self._look_for_room = QTimer(self, interval=ROOM_MS)
+        self._look_for_room.timeout.connect(lambda: self.run(lambda _store: None))
         self.is_lost = False  # True if the store could not be opened
 
     def open(self) -> None:
@@ -108,6 +120,7 @@ class StoreLane(QObject):
 
     def close(self) -> None:
         """Finish the queued calls, close the store and join the thread. Idempotent."""
+        self._look_for_room.stop()
         self._lane.run(self._worker.close)
         self._lane.stop()
 
@@ -131,6 +144,25 @@ class StoreLane(QObject):
 
     def _on_opened(self, opened: OpenedStore) -> None:
         self.opened.emit()
+        if opened.is_read_only:
+            self._look_for_room.start()
+            self.became_read_only.emit(
+                Problem(
+                    title=words.STORE_READ_ONLY,
+                    cause=words.STORE_READ_ONLY_CAUSE,
+                    advice=words.STORE_FULL_ADVICE,
+                )
+            )
+        else:
+            self._tidy(opened)
+
+    def _on_reopened(self, opened: OpenedStore) -> None:
+        self._look_for_room.stop()
+        self.became_writable.emit()
+        self._tidy(opened)
+
+    def _tidy(self, opened: OpenedStore) -> None:
+        """Begin the work that follows the opening, and report what the opening did."""
         self._lane.run_aside(lambda: None if self._worker.store.search.index_slice() else True)
         if opened.purged:
             self.purged.emit(opened.purged)
@@ -147,8 +179,9 @@ class StoreLane(QObject):
 class _StoreWorker:
     """The store, and the last written value of each conversation. Use on the store thread only."""
 
-    def __init__(self, open_store: OpenStore) -> None:
+    def __init__(self, open_store: OpenStore, on_reopened: Callable[[OpenedStore], None]) -> None:
         self._open_store = open_store
+        self._on_reopened = on_reopened
         self._store: ConversationStore | None = None
         self._saved: dict[ConversationId, Conversation] = {}
 
@@ -156,6 +189,11 @@ class _StoreWorker:
     def store(self) -> ConversationStore:
         if self._store is None:
             raise StoreError(words.STORE_CLOSED)
+        if self._store.is_read_only and self._store.has_room:
+            self._store.close()
+            opened = self.open()
+            if not opened.is_read_only:
+                self._on_reopened(opened)
         return self._store
 
     def open(self) -> OpenedStore:

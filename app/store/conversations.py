@@ -28,6 +28,7 @@ from app.conversation.tree import (
     ConversationSummary,
     DeletedConversation,
     MessageNode,
+    MessageStatus,
     NodeId,
     add_nodes,
 )
@@ -42,10 +43,11 @@ from app.store.conversation_rows import (
     shown_from,
     summary_from,
 )
-from app.store.database import BUSY_TIMEOUT_S, Database, OpenedDatabase, open_database
-from app.store.errors import ConversationMissingError, DatabaseDamagedError
+from app.store.database import BUSY_TIMEOUT_S, Database
+from app.store.errors import ConversationMissingError, DatabaseDamagedError, DatabaseFullError
 from app.store.folders import FolderStore
 from app.store.message_rows import node_from
+from app.store.opening import OpenedDatabase, open_database, open_to_read
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
 from app.store.search import MessageSearch
@@ -61,6 +63,7 @@ class OpenedStore:
     """An open store, and what its opening did."""
 
     store: ConversationStore
+    is_read_only: bool = False  # True while the disk is full
     is_checked: bool = True  # False if the file may be damaged: check_database() finds that out
     problem: Problem | None = None  # to show, if a damaged database was rescued
     purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
@@ -80,6 +83,8 @@ class StoreFigures:
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
     """Open the database, mark interrupted replies as stopped, and purge old deletions.
 
+    If the disk is full, the store is opened to read only, and its writes raise DatabaseFullError.
+
     The caller holds the InstanceLock: only one process may open the store.
 
     Raises:
@@ -91,10 +96,14 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
     except DatabaseDamagedError:
         # The check did not find the damage. It is noted now, so the file is rescued.
         return _tidied(open_database(path, busy_timeout_s=busy_timeout_s), now)
+    except DatabaseFullError:
+        return _tidied(open_to_read(path, busy_timeout_s=busy_timeout_s), now)
 
 
 def _tidied(opened: OpenedDatabase, now: float) -> OpenedStore:
     store = ConversationStore(opened.database)
+    if store.is_read_only:
+        return OpenedStore(store=store, is_read_only=True)
     try:
         store.stop_interrupted()
         purged = store.purge(now=now)
@@ -165,6 +174,16 @@ class ConversationStore:
     def note_damage(self) -> None:
         """Let the next start rescue the database, because a backup found damage in it."""
         self._database.note_damage()
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if the disk was full when the database was opened."""
+        return self._database.is_read_only
+
+    @property
+    def has_room(self) -> bool:
+        """True if the disk has room for some changes. This writes to the disk."""
+        return self._database.has_room
 
     @property
     def is_checked(self) -> bool:
@@ -310,6 +329,8 @@ class ConversationStore:
         except (KeyError, TypeError, ValueError) as error:
             self._database.note_damage()
             raise DatabaseDamagedError(words.BAD_MESSAGE, details=repr(error)) from error
+        if self.is_read_only:  # stop_interrupted() could not be run
+            nodes = [_stopped(node) for node in nodes]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
         # The messages come in order of creation, so parents come first. add_nodes() shows the
@@ -324,6 +345,11 @@ class ConversationStore:
             ConversationMissingError: the conversation was removed for good, or never stored.
         """
         return self.folders.filed(self.load(conversation_id))
+
+
+def _stopped(node: MessageNode) -> MessageNode:
+    is_open = node.status is MessageStatus.STREAMING
+    return replace(node, status=MessageStatus.STOPPED) if is_open else node
 
 
 def _with_files(node: MessageNode, files: Mapping[str, tuple[Attachment, ...]]) -> MessageNode:

@@ -18,8 +18,8 @@ import pytest
 from app.conversation.tree import Conversation
 from app.exchange.exporting import export
 from app.store.conversations import open_store
-from app.store.database import open_database
 from app.store.merging import Merged, merge
+from app.store.opening import open_database
 from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter, filed
 
