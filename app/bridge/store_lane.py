@@ -2,6 +2,7 @@
 
 The main thread must not wait for the disk, and only one thread may use the SQLite connection. Each
 call is therefore queued to one worker thread, the store lane, which runs the calls in order.
+Imports, exports and the indexing of old messages run in short steps, and only while no call waits.
 Results and errors come back as callbacks on the main thread (tasks.py). For each conversation, the
 lane keeps the value that was last written. A save writes only the difference from that value. If a
 save fails, the value stays, so the next save writes the failed changes too.
@@ -12,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
 from app.conversation.tree import Conversation
@@ -22,6 +23,8 @@ from app.words import problems as words
 from engine.types import ConversationId, Problem
 
 T = TypeVar("T")
+
+ROOM_MS = 5000  # time between two looks for free space, while the disk is full
 
 OpenStore = Callable[[], OpenedStore]
 
@@ -35,12 +38,22 @@ class StoreLane(QObject):
     unavailable = Signal(object)
     unchecked = Signal()  # the opened database should be checked (OpenedStore.is_checked)
     rescued = Signal(object)  # argument: a Problem; a damaged database was replaced at the opening
+    # argument: a Problem. The disk is full, so the store can only be read.
+    became_read_only = Signal(object)
+    became_writable = Signal()  # the disk has room again
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
+
+    _reopened = Signal(object)  # argument: the OpenedStore; emitted by the store thread
 
     def __init__(self, open_store: OpenStore, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._lane = TaskLane("store", self)
-        self._worker = _StoreWorker(open_store)
+        # The receivers are called on the main thread: this object belongs to it.
+        self._reopened.connect(self._on_reopened)
+        self._worker = _StoreWorker(open_store, self._reopened.emit)
+        # Any call opens the store again once the disk has room.
+        self._look_for_room = QTimer(self, interval=ROOM_MS)
+        self._look_for_room.timeout.connect(lambda: self.run(lambda _store: None))
         self.is_lost = False  # True if the store could not be opened
 
     def open(self) -> None:
@@ -54,6 +67,20 @@ class StoreLane(QObject):
         on_error: Callable[[Problem], None] | None = None,
     ) -> None:
         self._queue(lambda: call(self._worker.store), on_result, on_error)
+
+    def run_aside(
+        self,
+        step: Callable[[ConversationStore], T | None],
+        on_result: Callable[[T], None] | None = None,
+        on_error: Callable[[Problem], None] | None = None,
+    ) -> None:
+        """Call `step` again and again, until it returns the result. The calls of run() go first.
+
+        A step should take no more than about 0.1 s, because a call may wait for one.
+        """
+        self._lane.run_aside(
+            lambda: step(self._worker.store), on_result, self._unless_lost(on_error)
+        )
 
     def save(
         self,
@@ -93,6 +120,7 @@ class StoreLane(QObject):
 
     def close(self) -> None:
         """Finish the queued calls, close the store and join the thread. Idempotent."""
+        self._look_for_room.stop()
         self._lane.run(self._worker.close)
         self._lane.stop()
 
@@ -102,6 +130,9 @@ class StoreLane(QObject):
         on_result: Callable[[T], None] | None,
         on_error: Callable[[Problem], None] | None,
     ) -> None:
+        self._lane.run(call, on_result, self._unless_lost(on_error))
+
+    def _unless_lost(self, on_error: Callable[[Problem], None] | None) -> Callable[[Problem], None]:
         report = on_error or self.failed.emit
 
         def unless_lost(problem: Problem) -> None:
@@ -109,22 +140,30 @@ class StoreLane(QObject):
             if not self.is_lost:
                 report(problem)
 
-        self._lane.run(call, on_result, unless_lost)
-
-    def _index_old_messages(self, *, more: bool = True) -> None:
-        """Index the messages of an earlier version in slices, between the other calls."""
-        if more:
-            self._lane.run(
-                self._index_slice,
-                lambda more: self._index_old_messages(more=more),
-            )
-
-    def _index_slice(self) -> bool:
-        return self._worker.store.search.index_slice()
+        return unless_lost
 
     def _on_opened(self, opened: OpenedStore) -> None:
         self.opened.emit()
-        self._index_old_messages()
+        if opened.is_read_only:
+            self._look_for_room.start()
+            self.became_read_only.emit(
+                Problem(
+                    title=words.STORE_READ_ONLY,
+                    cause=words.STORE_READ_ONLY_CAUSE,
+                    advice=words.STORE_FULL_ADVICE,
+                )
+            )
+        else:
+            self._tidy(opened)
+
+    def _on_reopened(self, opened: OpenedStore) -> None:
+        self._look_for_room.stop()
+        self.became_writable.emit()
+        self._tidy(opened)
+
+    def _tidy(self, opened: OpenedStore) -> None:
+        """Begin the work that follows the opening, and report what the opening did."""
+        self._lane.run_aside(lambda: None if self._worker.store.search.index_slice() else True)
         if opened.purged:
             self.purged.emit(opened.purged)
         if not opened.is_checked:
@@ -140,8 +179,9 @@ class StoreLane(QObject):
 class _StoreWorker:
     """The store, and the last written value of each conversation. Use on the store thread only."""
 
-    def __init__(self, open_store: OpenStore) -> None:
+    def __init__(self, open_store: OpenStore, on_reopened: Callable[[OpenedStore], None]) -> None:
         self._open_store = open_store
+        self._on_reopened = on_reopened
         self._store: ConversationStore | None = None
         self._saved: dict[ConversationId, Conversation] = {}
 
@@ -149,6 +189,11 @@ class _StoreWorker:
     def store(self) -> ConversationStore:
         if self._store is None:
             raise StoreError(words.STORE_CLOSED)
+        if self._store.is_read_only and self._store.has_room:
+            self._store.close()
+            opened = self.open()
+            if not opened.is_read_only:
+                self._on_reopened(opened)
         return self._store
 
     def open(self) -> OpenedStore:

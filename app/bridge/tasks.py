@@ -1,7 +1,8 @@
 """Lanes: worker threads that run blocking calls and deliver the results to the main thread.
 
-A lane is one worker thread that runs its calls in the order in which they were queued. An exception
-in a call is logged and delivered as a Problem.
+A lane is one worker thread that runs its calls in the order in which they were queued. Long work is
+cut into steps (`run_aside`), and a step begins only when no call waits. An exception in a call is
+logged and delivered as a Problem.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from threading import Lock
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -36,6 +40,8 @@ class TaskLane(QObject):
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=name)
         self._delivered.connect(self._on_delivered, Qt.ConnectionType.QueuedConnection)
         self._stopped = False
+        self._num_waiting = 0  # calls of run() that have not begun
+        self._count = Lock()  # protects _num_waiting
 
     def run(
         self,
@@ -45,12 +51,60 @@ class TaskLane(QObject):
     ) -> None:
         """Queue a call for the worker thread, without blocking. A stopped lane ignores the call."""
         if not self._stopped:
-            self._executor.submit(self._work, call, on_result, on_error)
+            with self._count:
+                self._num_waiting += 1
+            self._executor.submit(self._begin, call, on_result, on_error)
+
+    def run_aside(
+        self,
+        step: Callable[[], T | None],
+        on_result: Callable[[T], None] | None = None,
+        on_error: Callable[[Problem], None] | None = None,
+    ) -> None:
+        """Call `step` again and again, until it returns a value: the result.
+
+        Calls of run() go first, so each of them waits for one step at most. If the lane is stopped,
+        the remaining steps are not made.
+        """
+        if not self._stopped:
+            self._executor.submit(self._step, step, on_result, on_error)
 
     def stop(self) -> None:
         """Wait until all queued calls have run, then join the thread. Idempotent."""
         self._stopped = True
         self._executor.shutdown(wait=True)
+
+    def _begin(
+        self,
+        call: Callable[[], T],
+        on_result: Callable[[T], None] | None,
+        on_error: Callable[[Problem], None] | None,
+    ) -> None:
+        with self._count:
+            self._num_waiting -= 1
+        self._work(call, on_result, on_error)
+
+    def _step(
+        self,
+        step: Callable[[], T | None],
+        on_result: Callable[[T], None] | None,
+        on_error: Callable[[Problem], None] | None,
+    ) -> None:
+        def queue_next() -> None:
+            with suppress(RuntimeError):  # the lane has been stopped
+                self._executor.submit(self._step, step, on_result, on_error)
+
+        def work() -> None:
+            result = step()
+            if result is None:
+                queue_next()
+            elif on_result is not None:
+                self._delivered.emit(partial(on_result, result))
+
+        if self._num_waiting:
+            queue_next()
+        elif not self._stopped:
+            self._work(work, None, on_error)
 
     def _work(
         self,

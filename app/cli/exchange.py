@@ -19,9 +19,10 @@ from app.conversation.tree import ConversationSummary
 from app.exchange.exporting import export
 from app.exchange.importing import Import, Unreadable
 from app.paths import Paths
-from app.store.conversations import ConversationStore, Merged
+from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError
 from app.store.lock import InstanceLock
+from app.store.merging import Merged, merge
 from app.store.place import DataPlace
 from app.store.search import ConversationHits
 from app.words import exchange as words
@@ -65,7 +66,7 @@ def run_import(args: Namespace, paths: Paths) -> int:
                     unreadable.append(one)
                     continue
                 try:
-                    counts[store.merge(one)] += 1
+                    counts[merge(store, one)] += 1
                 except MessagesTakenError:
                     title = one.conversation.title
                     unreadable.append(Unreadable(name=title, reason=words.TAKEN))

@@ -6,6 +6,7 @@ time, when the worker asks for them, so memory stays small and the store serves 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -93,7 +94,7 @@ class Exports(QObject):
         self._long.stop()
 
     def _load(self, feed: _Feed, batch: tuple[ConversationId, ...]) -> None:
-        self._store.run(partial(_loaded, batch), feed.put, feed.put)
+        self._store.run_aside(_Loading(batch).step, feed.put, feed.put)
 
     def _on_exported(self, feed: _Feed, path: Path, number: int) -> None:
         self._feeds.remove(feed)
@@ -135,10 +136,18 @@ class _Feed(QObject):
             yield from part
 
 
-def _loaded(
-    batch: Sequence[ConversationId], store: ConversationStore
-) -> tuple[FiledConversation, ...]:
-    return tuple(store.load_filed(conversation_id) for conversation_id in batch)
+class _Loading:
+    """Conversations that are loaded for an export. Only the store thread uses it."""
+
+    def __init__(self, batch: Sequence[ConversationId]) -> None:
+        self._left = deque(batch)
+        self._loaded: list[FiledConversation] = []
+
+    def step(self, store: ConversationStore) -> tuple[FiledConversation, ...] | None:
+        """Load a conversation. Return all of them after the last one."""
+        if self._left:
+            self._loaded.append(store.load_filed(self._left.popleft()))
+        return None if self._left else tuple(self._loaded)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,14 +1,15 @@
 """Import of conversations from files of this and other apps. Main thread.
 
 The import thread reads a few conversations, then the store thread writes them, then the next ones are
-read. Memory stays small, and the store runs other calls in between. A cancelled import ends after the
+read. Memory stays small. The store writes in short transactions, and the user's actions go first
+(StoreLane.run_aside). A cancelled import ends after the
 present batch. The written conversations stay, and a later import of the same files skips them.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +23,9 @@ from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
 from app.conversation.filed import FiledConversation
 from app.exchange.importing import Import, Unreadable
-from app.store.conversations import ConversationStore, Merged
+from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError, StoreError
+from app.store.merging import Merged, Merging
 from app.words import exchange as words, problems
 from engine.types import ConversationId, Problem
 
@@ -119,8 +121,8 @@ class Imports(QObject):
 
     def _on_read(self, batch: _Batch) -> None:
         self._unreadable += batch.unreadable
-        self._store.run(
-            lambda store: _write(store, batch.conversations),
+        self._store.run_aside(
+            _Writing(batch.conversations).step,
             lambda written: self._on_written(batch, written),
             self._on_failed,
         )
@@ -186,12 +188,30 @@ class _Reading:
         return _Batch(tuple(conversations), tuple(unreadable), share, is_last)
 
 
-def _write(store: ConversationStore, conversations: Sequence[FiledConversation]) -> _Written:
-    outcomes: list[tuple[ConversationId, Merged]] = []
-    refused: list[Unreadable] = []
-    for one in conversations:
+class _Writing:
+    """The conversations of a batch that are written. Only the store thread uses it."""
+
+    def __init__(self, conversations: Sequence[FiledConversation]) -> None:
+        self._left = deque(Merging(one) for one in conversations)
+        self._outcomes: list[tuple[ConversationId, Merged]] = []
+        self._refused: list[Unreadable] = []
+
+    def step(self, store: ConversationStore) -> _Written | None:
+        """Write a part of a conversation. Return the outcomes after the last one."""
+        if self._left:
+            self._write(self._left[0], store)
+        if self._left:
+            return None
+        return _Written(tuple(self._outcomes), tuple(self._refused))
+
+    def _write(self, merging: Merging, store: ConversationStore) -> None:
+        conversation = merging.conversation
         try:
-            outcomes.append((one.conversation.conversation_id, store.merge(one)))
+            merged = merging.step(store)
         except MessagesTakenError:
-            refused.append(Unreadable(name=one.conversation.title, reason=words.TAKEN))
-    return _Written(tuple(outcomes), tuple(refused))
+            self._refused.append(Unreadable(name=conversation.title, reason=words.TAKEN))
+        else:
+            if merged is None:
+                return
+            self._outcomes.append((conversation.conversation_id, merged))
+        self._left.popleft()

@@ -15,7 +15,7 @@ from app.conversation.tree import (
 from app.store.codec import from_json_or_none, to_json
 from engine.types import ConversationId
 
-_ROOT = ""  # value of the column `parent` for a first message, because a primary key cannot be NULL
+ROOT = ""  # value of the column `parent` for a first message, because a primary key cannot be NULL
 
 
 class ConversationRecord(NamedTuple):
@@ -123,8 +123,8 @@ def deleted_from(row: DeletedRow) -> DeletedConversation:
 
 
 def shown_row(conversation_id: ConversationId, parent: NodeId | None, node_id: NodeId) -> ShownRow:
-    return ShownRow(conversation_id=conversation_id, parent=parent or _ROOT, node_id=node_id)
+    return ShownRow(conversation_id=conversation_id, parent=parent or ROOT, node_id=node_id)
 
 
 def shown_from(row: ShownRow) -> tuple[NodeId | None, NodeId]:
-    return NodeId(row.parent) if row.parent != _ROOT else None, NodeId(row.node_id)
+    return NodeId(row.parent) if row.parent != ROOT else None, NodeId(row.node_id)

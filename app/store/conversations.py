@@ -15,9 +15,9 @@ it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 
 from app.conversation.attachments import Attachment
@@ -28,36 +28,34 @@ from app.conversation.tree import (
     ConversationSummary,
     DeletedConversation,
     MessageNode,
+    MessageStatus,
     NodeId,
     add_nodes,
 )
 from app.store import statements
-from app.store.attachments import AttachmentStore
 from app.store.conversation_rows import (
     ConversationRecord,
     DeletedRow,
     ShownRow,
     SummaryRow,
     conversation_from,
-    conversation_row,
     deleted_from,
     shown_from,
-    shown_row,
     summary_from,
 )
-from app.store.database import BUSY_TIMEOUT_S, Database, OpenedDatabase, open_database
-from app.store.errors import (
-    ConversationMissingError,
-    DatabaseDamagedError,
-    MessagesTakenError,
-)
+from app.store.database import BUSY_TIMEOUT_S, Database
+from app.store.errors import ConversationMissingError, DatabaseDamagedError, DatabaseFullError
 from app.store.folders import FolderStore
-from app.store.message_rows import message_values, node_from
+from app.store.message_rows import node_from
+from app.store.opening import OpenedDatabase, open_database, open_to_read
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
 from app.store.search import MessageSearch
-from app.words import exchange as exchange_words, problems as words
+from app.store.tables import ConversationTables
+from app.words import problems as words
 from engine.types import ConversationId, Problem, Role
+
+UNFINISHED_AT = 0.0  # deleted_at of a conversation whose import has not ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +63,7 @@ class OpenedStore:
     """An open store, and what its opening did."""
 
     store: ConversationStore
+    is_read_only: bool = False  # True while the disk is full
     is_checked: bool = True  # False if the file may be damaged: check_database() finds that out
     problem: Problem | None = None  # to show, if a damaged database was rescued
     purged: tuple[ConversationId, ...] = ()  # old deletions that were removed for good
@@ -84,6 +83,8 @@ class StoreFigures:
 def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedStore:
     """Open the database, mark interrupted replies as stopped, and purge old deletions.
 
+    If the disk is full, the store is opened to read only, and its writes raise DatabaseFullError.
+
     The caller holds the InstanceLock: only one process may open the store.
 
     Raises:
@@ -95,10 +96,14 @@ def open_store(path: Path, *, now: float, busy_timeout_s: float = BUSY_TIMEOUT_S
     except DatabaseDamagedError:
         # The check did not find the damage. It is noted now, so the file is rescued.
         return _tidied(open_database(path, busy_timeout_s=busy_timeout_s), now)
+    except DatabaseFullError:
+        return _tidied(open_to_read(path, busy_timeout_s=busy_timeout_s), now)
 
 
 def _tidied(opened: OpenedDatabase, now: float) -> OpenedStore:
     store = ConversationStore(opened.database)
+    if store.is_read_only:
+        return OpenedStore(store=store, is_read_only=True)
     try:
         store.stop_interrupted()
         purged = store.purge(now=now)
@@ -145,14 +150,6 @@ def _integer(value: object) -> int:
     return value
 
 
-class Merged(Enum):
-    """The effect of ConversationStore.merge."""
-
-    ADDED = "added"
-    GROWN = "grown"  # messages were added to a stored conversation
-    PRESENT = "present"  # everything was stored already
-
-
 class ConversationStore:
     """The conversations and presets of a data folder. Use on the store thread only.
 
@@ -162,7 +159,7 @@ class ConversationStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._attachments = AttachmentStore(database)
+        self.tables = ConversationTables(database)
         self.presets = PresetStore(database)
         self.search = MessageSearch(database)
         self.folders = FolderStore(database)
@@ -170,9 +167,23 @@ class ConversationStore:
     def close(self) -> None:
         self._database.close()
 
+    def transaction(self) -> AbstractContextManager[None]:
+        """Return a context for several writes that are one transaction."""
+        return self._database.transaction()
+
     def note_damage(self) -> None:
         """Let the next start rescue the database, because a backup found damage in it."""
         self._database.note_damage()
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if the disk was full when the database was opened."""
+        return self._database.is_read_only
+
+    @property
+    def has_room(self) -> bool:
+        """True if the disk has room for some changes. This writes to the disk."""
+        return self._database.has_room
 
     @property
     def is_checked(self) -> bool:
@@ -186,42 +197,7 @@ class ConversationStore:
     def create(self, conv: Conversation) -> None:
         """Write a conversation that is not stored yet."""
         with self._database.transaction():
-            self._insert(conv)
-
-    def merge(self, filed: FiledConversation) -> Merged:
-        """Write an imported conversation, or those of its messages that are not stored yet.
-
-        A new conversation gets its place in the list, and its folder is added or restored. A stored
-        conversation that is marked as deleted is restored. Its other values and its place stay.
-
-        Raises:
-            MessagesTakenError: a message has the id of a message of another conversation, or of
-                another message of this one.
-        """
-        conv = filed.conversation
-        with self._database.transaction():
-            ids = json.dumps(list(conv.nodes))
-            ((taken,),) = self._database.rows(statements.TAKEN_IDS, (conv.conversation_id, ids))
-            if taken:
-                raise MessagesTakenError(exchange_words.TAKEN)
-            if not self._database.rows(statements.SELECT_CONVERSATION, (conv.conversation_id,)):
-                self._insert(conv)
-                self.folders.file(filed)
-                return Merged.ADDED
-            stored = self.load(conv.conversation_id)
-            new = [node for node in conv.nodes.values() if node.node_id not in stored.nodes]
-            self.restore(conv.conversation_id)
-            if not new:
-                return Merged.PRESENT
-            updated_at = max(stored.updated_at, conv.updated_at)
-            grown = replace(add_nodes(stored, *new), updated_at=updated_at)
-            roles = {node_id: node.role for node_id, node in grown.nodes.items()}
-            if any(node.parent and roles[node.parent] is node.role for node in new):
-                raise MessagesTakenError(exchange_words.TAKEN)
-            self._update_conversation(conversation_row(grown), conversation_row(stored))
-            self._write_nodes(grown, new)
-            self._write_shown(grown)
-            return Merged.GROWN
+            self.tables.insert(conv)
 
     def save(self, conv: Conversation, *, since: Conversation) -> None:
         """Write the changes of a conversation relative to `since`, the value that was saved last.
@@ -236,13 +212,13 @@ class ConversationStore:
             node for node in conv.nodes.values() if since.nodes.get(node.node_id) is not node
         ]
         with self._database.transaction():
-            self._update_conversation(conversation_row(conv), conversation_row(since))
-            self._write_nodes(conv, changed)
+            self.tables.update(conv, since=since)
+            self.tables.write_nodes(conv.conversation_id, changed)
             # After the messages: a sent attachment then always has a row, so its text stays.
             if conv.draft_attachments != since.draft_attachments:
-                self._attachments.set_draft(conv.conversation_id, conv.draft_attachments)
+                self.tables.attachments.set_draft(conv.conversation_id, conv.draft_attachments)
             if conv.shown != since.shown:
-                self._write_shown(conv)
+                self.tables.write_shown(conv)
 
     def save_text(self, reply_id: NodeId, *, content: str, reasoning: str) -> None:
         """Write the text of a streaming reply so far.
@@ -254,7 +230,7 @@ class ConversationStore:
 
     def delete(self, conversation_id: ConversationId, *, now: float) -> None:
         """Mark a conversation as deleted. Until purge() removes it, restore() can undo this."""
-        self._database.run(statements.SET_DELETED_AT, (now, conversation_id))
+        self.set_deleted_at(conversation_id, now)
 
     def delete_all(self, conversation_ids: Iterable[ConversationId], *, now: float) -> None:
         """Mark conversations as deleted: all of them, or none if an error occurs."""
@@ -264,7 +240,10 @@ class ConversationStore:
 
     def restore(self, conversation_id: ConversationId) -> None:
         """Remove the mark of delete(). An unmarked conversation does not change."""
-        self._database.run(statements.SET_DELETED_AT, (None, conversation_id))
+        self.set_deleted_at(conversation_id, None)
+
+    def set_deleted_at(self, conversation_id: ConversationId, deleted_at: float | None) -> None:
+        self._database.run(statements.SET_DELETED_AT, (deleted_at, conversation_id))
 
     def restore_all(self, conversation_ids: Iterable[ConversationId]) -> None:
         """Remove the marks of delete_all()."""
@@ -275,6 +254,11 @@ class ConversationStore:
     def remove(self, conversation_id: ConversationId) -> None:
         """Remove a conversation for good, if it is marked as deleted."""
         self._database.run(statements.REMOVE, (conversation_id,))
+
+    def remove_unfinished(self, conversation_ids: Iterable[str]) -> None:
+        """Remove those conversations whose import was begun and did not end. See merging.py."""
+        ids = json.dumps(list(conversation_ids))
+        self._database.run(statements.REMOVE_DELETED_AT, (UNFINISHED_AT, ids))
 
     def purge(self, *, now: float) -> tuple[ConversationId, ...]:
         """Remove for good the conversations and messages that were deleted at least 30 days ago.
@@ -318,6 +302,16 @@ class ConversationStore:
             num_unindexed=_integer(unindexed),
         )
 
+    def has(self, conversation_id: ConversationId) -> bool:
+        """Return True if a conversation is stored. It may be marked as deleted."""
+        return bool(self._database.rows(statements.HAS_CONVERSATION, (conversation_id,)))
+
+    def has_elsewhere(self, node_ids: Iterable[NodeId], conversation_id: ConversationId) -> bool:
+        """Return True if another conversation has a message with one of these ids."""
+        ids = json.dumps(list(node_ids))
+        ((taken,),) = self._database.rows(statements.TAKEN_IDS, (conversation_id, ids))
+        return bool(taken)
+
     def load(self, conversation_id: ConversationId) -> Conversation:
         """Return a conversation with all its messages, even if it is marked as deleted.
 
@@ -328,13 +322,15 @@ class ConversationStore:
         if not rows:
             raise ConversationMissingError(words.not_stored(conversation_id))
         messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
-        files = self._attachments.load(conversation_id)
+        files = self.tables.attachments.load(conversation_id)
         try:
             nodes = [_with_files(node_from(row), files) for row in messages]
             _check_tree(nodes)
         except (KeyError, TypeError, ValueError) as error:
             self._database.note_damage()
             raise DatabaseDamagedError(words.BAD_MESSAGE, details=repr(error)) from error
+        if self.is_read_only:  # stop_interrupted() could not be run
+            nodes = [_stopped(node) for node in nodes]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
         shown = dict(shown_from(ShownRow._make(row)) for row in choices)
         # The messages come in order of creation, so parents come first. add_nodes() shows the
@@ -350,28 +346,10 @@ class ConversationStore:
         """
         return self.folders.filed(self.load(conversation_id))
 
-    def _insert(self, conv: Conversation) -> None:
-        self._database.run(statements.INSERT_CONVERSATION, conversation_row(conv))
-        self._write_nodes(conv, list(conv.nodes.values()))
-        self._attachments.set_draft(conv.conversation_id, conv.draft_attachments)
-        self._write_shown(conv)
 
-    def _update_conversation(self, row: ConversationRecord, old: ConversationRecord) -> None:
-        # UPDATE_CONVERSATION leaves a column unchanged if its parameter is None (NULL).
-        changes = [None if new == was else new for new, was in zip(row, old, strict=True)]
-        self._database.run(statements.UPDATE_CONVERSATION, (*changes[1:], row.conversation_id))
-
-    def _write_nodes(self, conv: Conversation, nodes: Sequence[MessageNode]) -> None:
-        rows = (message_values(conv.conversation_id, node) for node in nodes)
-        self._database.run_many(statements.PUT_MESSAGE, rows)
-        self._attachments.add(conv.conversation_id, nodes)
-
-    def _write_shown(self, conv: Conversation) -> None:
-        self._database.run(statements.DELETE_SHOWN, (conv.conversation_id,))
-        rows = (
-            shown_row(conv.conversation_id, parent, conv.shown[parent]) for parent in conv.shown
-        )
-        self._database.run_many(statements.INSERT_SHOWN, rows)
+def _stopped(node: MessageNode) -> MessageNode:
+    is_open = node.status is MessageStatus.STREAMING
+    return replace(node, status=MessageStatus.STOPPED) if is_open else node
 
 
 def _with_files(node: MessageNode, files: Mapping[str, tuple[Attachment, ...]]) -> MessageNode:

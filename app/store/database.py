@@ -1,57 +1,36 @@
-"""The SQLite connection: opens, checks and migrates the database, runs SQL, translates errors.
+"""The SQLite connection: runs SQL, and translates errors.
 
 Only the thread that opened the connection, the store thread, may use it. conversations.py and
-presets.py run their SQL through `Database`; the tables are defined in schema.py. The database keeps
-a write-ahead log (WAL), so a killed process loses no committed change. A damaged file is renamed,
-and what can be read of it goes into a new database (rescue.py).
-
-The opening of a small file reads all of it, which finds damage before anything is written. A file
-over ALWAYS_CHECKED_BYTES is not read at the opening. If the last run did not close it, or if it was
-changed since then (condition.py), the app reads it afterwards on another thread (backups.py). Damage
-is also found by the query that reads it, and by each backup, which checks its copy. The next start
-then rescues the file.
+presets.py run their SQL through `Database`; the tables are defined in schema.py. opening.py opens,
+checks and migrates the file.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from app.conversation.folding import search_text
-from app.paths import free_name
-from app.store.backups import backups_of
 from app.store.condition import ConditionNote
-from app.store.errors import (
-    DatabaseDamagedError,
-    DatabaseFileError,
-    DatabaseNewerError,
-    store_error,
-)
+from app.store.errors import DatabaseDamagedError, DatabaseFullError, store_error
 from app.store.pages import decode_leniently
-from app.store.rescue import Rescued, rescue
-from app.store.schema import MIGRATIONS, Migration, Value
+from app.store.room import is_full
+from app.store.schema import Value
 from app.words import problems as words
 
-log = logging.getLogger(__name__)
-
 BUSY_TIMEOUT_S = 2.0  # seconds to wait for a database lock that another program holds
-# A file up to this size is checked at every start, in about 0.1 s.
-ALWAYS_CHECKED_BYTES = 64_000_000
-# A greater number of migrations is damage, not a newer version of the app.
-_MAX_VERSION = 1000
 
 
 class Database:
     """A connection to an existing database file. Use it only on the thread that created it."""
 
-    def __init__(self, path: Path, *, busy_timeout_s: float) -> None:
+    def __init__(self, path: Path, *, busy_timeout_s: float, is_read_only: bool = False) -> None:
         self._path = path
         self._note = ConditionNote(path)
+        self.is_read_only = is_read_only
         # True if the whole file was read, or is as a run has left it that had read it.
         self.is_checked = False
         self._is_damaged = False  # True after an error that only a damaged file causes
@@ -59,11 +38,16 @@ class Database:
             self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
             # The triggers of the search index call this function.
             self._connection.create_function("search_text", 1, search_text, deterministic=True)
+            if is_read_only:
+                # An exclusive connection keeps the index of the log in memory, so it needs no room
+                # on the disk.
+                self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+                self._connection.execute("PRAGMA query_only = ON")
 
     def close(self) -> None:
         """Close the connection. If the file was checked, note that the next start need not do it."""
         self._connection.close()
-        if self.is_checked and not self._is_damaged:
+        if self.is_checked and not self._is_damaged and not self.is_read_only:
             self._note.set_clean()
 
     def abandon(self) -> None:
@@ -79,6 +63,29 @@ class Database:
     def num_changes(self) -> int:
         """The number of rows that this connection has changed."""
         return self._connection.total_changes
+
+    @property
+    def has_room(self) -> bool:
+        return not is_full(self._path.parent)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all pages."""
+        ((size,),) = self.rows(
+            "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
+        )
+        assert isinstance(size, int)
+        return size
+
+    def copy_to(self, path: Path) -> None:
+        """Write all pages into an empty file, and flush it."""
+        with self._errors_in_words(), closing(sqlite3.connect(path)) as copy:
+            # A copy that was interrupted is not used, so it needs no journal.
+            copy.execute("PRAGMA journal_mode = OFF")
+            self._connection.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
 
     def rows(self, sql: str, parameters: Sequence[Value] = ()) -> list[tuple[Value, ...]]:
         """Return all rows of a query."""
@@ -124,6 +131,8 @@ class Database:
             raise DatabaseDamagedError(words.inconsistent(self._path)) from error
         except sqlite3.Error as error:
             known = store_error(error, self._path)
+            if self.is_read_only and error.sqlite_errorcode == sqlite3.SQLITE_READONLY:
+                known = DatabaseFullError(words.no_space(self._path))
             if known is None:
                 raise
             if isinstance(known, DatabaseDamagedError):
@@ -133,166 +142,3 @@ class Database:
 
 # Beginning of the message of the exception for text that is not UTF-8. It has no code of its own.
 _UNDECODED = "Could not decode to UTF-8"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OpenedDatabase:
-    """A database that is ready for use.
-
-    `kept_aside` is the new path of a damaged database that was replaced, or None, and `rescued` is
-    what was saved of it.
-    """
-
-    database: Database
-    kept_aside: Path | None = None
-    rescued: Rescued | None = None
-
-
-def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> OpenedDatabase:
-    """Open the database; create or migrate it if necessary.
-
-    A damaged database is renamed, never deleted, and a new one gets what can be read of it.
-
-    Raises:
-        StoreError: the database is locked or from a newer version, or its file cannot be used.
-    """
-    note = ConditionNote(path)
-    kept = note.rescued_file
-    if kept is None and not note.is_damaged and not _is_emptied(path):
-        try:
-            database = _open(path, busy_timeout_s=busy_timeout_s, is_clean=note.is_clean)
-            note.remove()
-            return OpenedDatabase(database=database)
-        except DatabaseDamagedError as error:
-            log.warning("database %s is damaged: %s", path, error)
-    kept = kept or free_name(path, "damaged")
-    try:
-        note.set_rescue(kept)
-        rescued = _rescue(path, kept)
-    except OSError as error:
-        raise DatabaseFileError(words.cannot_rescue(path, error.strerror)) from error
-    except sqlite3.Error as error:
-        raise store_error(error, path) or DatabaseFileError(str(error)) from error
-    database = _open(path, busy_timeout_s=busy_timeout_s, is_clean=False)
-    note.remove()
-    return OpenedDatabase(database=database, kept_aside=kept, rescued=rescued)
-
-
-def move_file(source: Path, target: Path | str) -> None:
-    source.replace(target)
-
-
-def _is_emptied(path: Path) -> bool:
-    """Return True if the file has lost all its content, which SQLite takes for a new database."""
-    is_empty = path.exists() and path.stat().st_size == 0
-    return is_empty and (Path(f"{path}-wal").exists() or bool(backups_of(path)))
-
-
-def _rescue(path: Path, kept: Path) -> Rescued | None:
-    """Move a damaged database aside and put the rescued one in its place.
-
-    A kill at any moment loses nothing: the next call with the same paths continues. If the rescued
-    database was in its place before the kill, return None.
-    """
-    if kept.exists() and path.exists():
-        return None
-    if not kept.exists():
-        # The file itself comes last. Until then its log may already be under the new name.
-        for suffix in ("-wal", "-shm", ""):
-            part = Path(f"{path}{suffix}")
-            if part.exists():
-                move_file(part, f"{kept}{suffix}")
-    new = path.with_suffix(".rescue-part")
-    rescued = rescue(kept, backups_of(path), new)
-    log.warning("the damaged database is now %s; rescued: %s", kept.name, rescued)
-    move_file(new, path)
-    return rescued
-
-
-def _open(path: Path, *, busy_timeout_s: float, is_clean: bool) -> Database:
-    _make_private(path)
-    database = Database(path, busy_timeout_s=busy_timeout_s)
-    try:
-        version = _stored_version(database, path)
-        database.is_checked = is_clean
-        if path.stat().st_size <= ALWAYS_CHECKED_BYTES:
-            _check_integrity(database, path)
-            database.is_checked = True
-        _set_up(database)
-        _migrate_stored(database, path, version)
-    except BaseException:
-        database.abandon()
-        raise
-    return database
-
-
-def _migrate_stored(database: Database, path: Path, version: int) -> None:
-    try:
-        migrate(database, MIGRATIONS[version:], since=version)
-    except sqlite3.OperationalError as error:
-        # The tables are not those of the version that the file states.
-        raise DatabaseDamagedError(words.inconsistent(path), details=str(error)) from error
-
-
-def _make_private(path: Path) -> None:
-    """Create the file if missing, and let only its owner read it.
-
-    SQLite gives its -wal and -shm files the same permissions.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
-            os.fchmod(descriptor, 0o600)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise DatabaseFileError(words.cannot_open(path, error.strerror)) from error
-
-
-def _stored_version(database: Database, path: Path) -> int:
-    """Return the number of migrations applied to the database. Call before any write.
-
-    Raises:
-        DatabaseNewerError: a newer version of the app wrote the file. The file stays unchanged.
-    """
-    (version,) = database.rows("PRAGMA user_version")[0]
-    assert isinstance(version, int)
-    if not 0 <= version <= _MAX_VERSION:
-        raise DatabaseDamagedError(words.inconsistent(path))
-    if version > len(MIGRATIONS):
-        cause = words.newer_format(path, version, len(MIGRATIONS))
-        raise DatabaseNewerError(cause)
-    return version
-
-
-def _check_integrity(database: Database, path: Path) -> None:
-    # This check finds damage before anything is written. It reads the whole file, about 1 ms per
-    # MB.
-    findings = database.rows("PRAGMA quick_check(1)")
-    if findings != [("ok",)]:
-        raise DatabaseDamagedError(words.inconsistent(path), details=str(findings))
-
-
-def _set_up(database: Database) -> None:
-    database.rows("PRAGMA journal_mode = WAL")
-    # With NORMAL, a commit does not wait for the disk. The operating system already has the data,
-    # so a killed process loses nothing. A power cut can lose the last commits, but never leaves a
-    # commit half written.
-    database.run("PRAGMA synchronous = NORMAL")
-    database.run("PRAGMA foreign_keys = ON")
-    # Overwrite deleted rows with zeros: text that was deleted for good must not stay in the file.
-    database.rows("PRAGMA secure_delete = ON")
-
-
-def migrate(database: Database, migrations: Sequence[Migration], *, since: int) -> None:
-    """Apply the migrations, each in its own transaction.
-
-    `since` is the number of migrations that were applied before. Each transaction also stores the
-    number of its migration in PRAGMA user_version.
-    """
-    for number, statements in enumerate(migrations, start=since + 1):
-        with database.transaction():
-            for statement in statements:
-                database.run(statement)
-            # The number is part of the SQL text, because a PRAGMA takes no parameters.
-            database.run(f"PRAGMA user_version = {number}")

@@ -5,6 +5,7 @@ EngineError (engine)
     ├── DatabaseNewerError          written by a newer Rejoinder
     ├── DatabaseLockedError         another program holds the file
     ├── DatabaseFullError           no space left
+    │   └── DatabaseNoRoomError     no space left to open the database
     ├── DatabaseDamagedError        the file is damaged or no database
     ├── DatabaseFileError           the file cannot be opened, read or written
     ├── BackupError                 the daily backup cannot be written
@@ -18,6 +19,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+from app.store.room import NO_ROOM, is_full
 from app.words import problems as words
 from engine.errors import UserFixableError
 
@@ -47,6 +49,13 @@ class DatabaseFullError(StoreError):
 
     title = words.STORE_FULL
     advice = words.STORE_FULL_ADVICE
+
+
+class DatabaseNoRoomError(DatabaseFullError):
+    """The disk is full, so the database cannot be opened at all. The file is unchanged."""
+
+    title = words.STORE_NO_ROOM
+    advice = words.STORE_NO_ROOM_ADVICE
 
 
 class DatabaseDamagedError(StoreError):
@@ -89,6 +98,7 @@ class AlreadyRunningError(StoreError):
 
 # Mask: the low byte of an extended SQLite result code is the primary result code.
 _PRIMARY_CODE = 0xFF
+_FILE_CODES = {sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_IOERR}
 
 
 def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
@@ -100,7 +110,10 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
     details = f"{error.sqlite_errorname}: {error}"
     if code == sqlite3.SQLITE_ERROR and "fts5" in str(error):
         code = sqlite3.SQLITE_CORRUPT  # a damaged search index may have no code of its own
-    match code & _PRIMARY_CODE:
+    code &= _PRIMARY_CODE
+    if code in _FILE_CODES and is_full(path.parent):
+        code = sqlite3.SQLITE_FULL  # some files of SQLite have no code of their own for a full disk
+    match code:
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return DatabaseLockedError(words.locked(path), details=details)
         case sqlite3.SQLITE_FULL:
@@ -116,3 +129,10 @@ def store_error(error: sqlite3.Error, path: Path) -> StoreError | None:
             return DatabaseFileError(words.cannot_use(path, str(error)), details=details)
         case _:
             return None
+
+
+def file_error(error: OSError, path: Path, cause: str) -> StoreError:
+    """Return the StoreError for an error of the operating system. `cause` is for the user."""
+    if error.errno in NO_ROOM:
+        return DatabaseFullError(words.no_space(path), details=str(error))
+    return DatabaseFileError(cause, details=str(error))

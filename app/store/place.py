@@ -27,6 +27,7 @@ from app.store.conversations import OpenedStore, open_store
 from app.store.database import BUSY_TIMEOUT_S
 from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
+from app.store.updates import copies_of
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
@@ -222,6 +223,7 @@ def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a database that exist, the database last."""
     database = folder / DATABASE
     yield from backups_of(database)
+    yield from copies_of(database)
     for file in (Path(f"{database}-wal"), database):
         if file.exists():
             yield file

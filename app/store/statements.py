@@ -39,12 +39,20 @@ UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_i
 SELECT_DELETED = _select(
     "conversations",
     DeletedRow._fields,
-    "WHERE deleted_at IS NOT NULL ORDER BY deleted_at DESC",
+    "WHERE deleted_at > 0 ORDER BY deleted_at DESC",  # 0: an import has not ended
 )
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ? RETURNING conversation_id"
 # Only a conversation that is marked as deleted is removed.
 REMOVE = "DELETE FROM conversations WHERE conversation_id = ? AND deleted_at IS NOT NULL"
+
+# Parameters: a time of deletion, and a JSON array of ids.
+REMOVE_DELETED_AT = (
+    "DELETE FROM conversations WHERE deleted_at = ?"
+    " AND conversation_id IN (SELECT value FROM json_each(?))"
+)
+HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE conversation_id = ?"
+SET_UPDATED = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE conversation_id = ?"
 
 # Removes the messages that were deleted before a given time and all messages below them, which have
 # no deleted_at of their own.
@@ -73,6 +81,7 @@ TAKEN_IDS = """
     SELECT count(*) FROM messages
     WHERE conversation_id <> ?1 AND node_id IN (SELECT value FROM json_each(?2))
 """
+MOVE_MESSAGES = "UPDATE messages SET conversation_id = ? WHERE conversation_id = ?"
 SAVE_TEXT = (
     "UPDATE messages SET content = ?, reasoning = ? WHERE node_id = ? AND status = 'streaming'"
 )
@@ -80,6 +89,7 @@ STOP_INTERRUPTED = "UPDATE messages SET status = 'stopped' WHERE status = 'strea
 
 INSERT_SHOWN = _insert("shown_versions", ShownRow._fields)
 SELECT_SHOWN = _select("shown_versions", ShownRow._fields, "WHERE conversation_id = ?")
+SHOW_NEWEST = "DELETE FROM shown_versions WHERE conversation_id = ? AND parent = ?"
 DELETE_SHOWN = "DELETE FROM shown_versions WHERE conversation_id = ?"
 
 FIGURES = """
@@ -169,6 +179,7 @@ MOVE_DRAFT_ATTACHMENTS = (
 DELETE_MOVED_ATTACHMENTS = (
     "DELETE FROM attachments WHERE conversation_id = ? AND node_id = '' AND place < 0"
 )
+MOVE_ATTACHMENTS = "UPDATE attachments SET conversation_id = ? WHERE conversation_id = ?"
 # The messages with an attachment that matches. The same conditions as SEARCH_FIND.
 SEARCH_ATTACHMENTS = """
     SELECT conversations.conversation_id, title, updated_at, messages.node_id, role,

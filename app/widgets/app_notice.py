@@ -1,4 +1,4 @@
-"""The notice about the app itself: a crash, a rescue, or a file that could not be opened."""
+"""The notice about the app itself: a crash, a rescue, a full disk, or a file that could not be opened."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ class AppNotice(Notice):
         super().__init__(theme, parent)
         self._models = core.models
         self._is_refusal = False  # True while the notice says that a file could not be opened
+        self._is_full_disk = False  # True while the notice says that the disk is full
         self._model_path = ""  # path of the model in use when the file was refused
         core.store.rescued.connect(self._show_rescue)
+        core.store.became_read_only.connect(self._show_full_disk)
+        core.store.became_writable.connect(self._end_full_disk)
         core.opening.refused.connect(self._show_refusal)
         core.opening.opened.connect(self.end_refusal)
         core.library.current_changed.connect(self.end_refusal)
@@ -56,8 +59,18 @@ class AppNotice(Notice):
 
     def show_crash(self, account: Path) -> None:
         """Report a crash of the last run. A button opens the folder of the log file `account`."""
-        self._is_refusal = False
+        self._is_refusal = self._is_full_disk = False
         self.offer(crash_problem(account), words.SHOW_LOG, partial(show_folder, account.parent))
+
+    def _show_full_disk(self, problem: Problem) -> None:
+        self._is_refusal = False
+        self.say(problem)
+        self._is_full_disk = True
+
+    def _end_full_disk(self) -> None:
+        if self._is_full_disk:
+            self._is_full_disk = False
+            self.hide()
 
     def _show_rescue(self, problem: Problem) -> None:
         """Report a rescued database. The details of the problem are the path of the damaged file."""

@@ -32,6 +32,10 @@ STORE_LOCKED: Final = "Your chats are in use by another program."
 STORE_LOCKED_ADVICE: Final = "Close the other program, then try again."
 STORE_FULL: Final = "The disk is full, so the chat was not saved."
 STORE_FULL_ADVICE: Final = "Free some space: what is on screen is then saved."
+STORE_NO_ROOM: Final = "The disk is too full to open your chats."
+STORE_NO_ROOM_ADVICE: Final = "Free some space, then open Rejoinder again."
+STORE_READ_ONLY: Final = "The disk is full, so nothing can be saved."
+STORE_READ_ONLY_CAUSE: Final = "You can read your chats."
 STORE_DAMAGED: Final = "The file with your chats is damaged."
 STORE_DAMAGED_ADVICE: Final = (
     "Quit and open Rejoinder again: it saves what can be read, and keeps the damaged file."
@@ -183,6 +187,13 @@ def locked(path: Path) -> str:
 
 def no_space(path: Path) -> str:
     return f"There is no space left for {path}."
+
+
+def no_room_to_update(path: Path, needed: int) -> str:
+    return (
+        f"An earlier version of Rejoinder saved {path}. It is copied before it is changed, which needs"
+        f" {max(1, round(needed / 1e6)):,} MB of free space."
+    )
 
 
 def not_understood(path: Path) -> str:

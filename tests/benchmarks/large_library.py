@@ -28,7 +28,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.paths import make_paths
 from app.settings import Settings
-from app.store.database import open_database
+from app.store.opening import open_database
 from app.widgets.commands import CommandId
 from tests.benchmarks.library_search import fill, p95, real_words
 from tests.fakes.rig import NOON

@@ -26,7 +26,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from app.store.conversations import ConversationStore
-from app.store.database import Database, open_database
+from app.store.database import Database
+from app.store.opening import open_database
 
 WORDS_PER_MESSAGE = 170
 MEGABYTE = 1_000_000

@@ -8,8 +8,10 @@ from pytestqt.qtbot import QtBot
 
 from app.bridge.store_lane import StoreLane
 from app.store.conversations import ConversationStore, open_store
-from app.store.database import open_database
+from app.store.opening import open_database
+from engine.types import Problem
 from tests.fakes.conversations import ConversationWriter
+from tests.fakes.full_disk import full_disk
 
 
 def test_messages_of_an_old_database_are_indexed_after_the_opening(
@@ -38,3 +40,30 @@ def test_messages_of_an_old_database_are_indexed_after_the_opening(
 
 def _num_apples(store: ConversationStore) -> int:
     return sum(len(group.hits) for group in store.search.find("apple", limit=1000))
+
+
+def test_store_becomes_writable_when_the_disk_has_room_again(qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "conversations.db"
+    writer = ConversationWriter()
+    writer.send("apple")
+    with closing(open_store(path, now=0.0).store) as store:
+        store.create(writer.conv)
+    lane = StoreLane(partial(open_store, path, now=0.0))
+    problems: list[Problem] = []
+    lane.became_read_only.connect(problems.append)
+    loaded: list[object] = []
+    with full_disk():
+        lane.open()
+        lane.load(writer.conv.conversation_id, loaded.append, loaded.append)
+        qtbot.waitUntil(lambda: len(loaded) == 1)
+    assert loaded == [writer.conv]
+    assert "full" in problems[0].title
+
+    with qtbot.waitSignal(lane.became_writable):
+        writer.send("pear")
+        lane.save(writer.conv, loaded.append, loaded.append)
+    qtbot.waitUntil(lambda: len(loaded) == 2)
+
+    lane.close()
+    with closing(open_store(path, now=0.0).store) as store:
+        assert store.load(writer.conv.conversation_id) == writer.conv

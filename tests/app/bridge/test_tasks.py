@@ -77,3 +77,54 @@ def test_stop_runs_queued_calls_and_delivers_no_results(qtbot: QtBot) -> None:
     qtbot.wait(5)
     assert done == list(range(5))
     assert delivered == []
+
+
+def test_steps_begin_only_when_no_call_waits(lane: TaskLane, qtbot: QtBot) -> None:
+    done: list[str] = []
+    results: list[int] = []
+    begun, may_end = threading.Event(), threading.Event()
+
+    def step() -> int | None:
+        begun.set()
+        assert may_end.wait(5)
+        done.append("step")
+        return len(done) if len(done) > 6 else None
+
+    lane.run_aside(step, results.append)
+    assert begun.wait(5)
+    for _ in range(5):
+        lane.run(lambda: done.append("call"))
+    may_end.set()
+
+    qtbot.waitUntil(lambda: results == [7])
+    assert done == ["step", *["call"] * 5, "step"]
+
+
+def test_step_that_fails_is_the_last_one(lane: TaskLane, qtbot: QtBot) -> None:
+    problems: list[Problem] = []
+
+    def fail() -> int | None:
+        raise DiskError("The disk is full.")
+
+    lane.run_aside(fail, None, problems.append)
+    qtbot.waitUntil(lambda: bool(problems))
+    qtbot.wait(5)
+    assert len(problems) == 1
+
+
+def test_stopped_lane_makes_no_more_steps(qtbot: QtBot) -> None:
+    lane = TaskLane("test")
+    done: list[int] = []
+    begun = threading.Event()
+
+    def step() -> int | None:
+        done.append(1)
+        begun.set()
+        return None
+
+    lane.run_aside(step)
+    assert begun.wait(5)
+    lane.stop()
+    num_done = len(done)
+    qtbot.wait(5)
+    assert len(done) == num_done

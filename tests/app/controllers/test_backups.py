@@ -77,7 +77,7 @@ def test_large_database_of_a_killed_run_is_checked_after_the_start(
     stage.close()
     note = ConditionNote(path)
     note.remove()
-    monkeypatch.setattr("app.store.database.ALWAYS_CHECKED_BYTES", 0)
+    monkeypatch.setattr("app.store.opening.ALWAYS_CHECKED_BYTES", 0)
     if is_damaged:
         with closing(sqlite3.connect(path)) as other:
             (root,) = other.execute(

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from app.exchange.importing import Import, Unreadable
 from app.store.conversations import open_store
+from app.store.merging import merge
 
 
 def main(database: Path, file: Path) -> None:
     store = open_store(database, now=0.0).store
     for one in Import([file], now=0.0).found():
         assert not isinstance(one, Unreadable)
-        store.merge(one)
+        merge(store, one)
         print(one.conversation.conversation_id, flush=True)
 
 

@@ -17,8 +17,9 @@ import pytest
 
 from app.conversation.tree import Conversation
 from app.exchange.exporting import export
-from app.store.conversations import Merged, open_store
-from app.store.database import open_database
+from app.store.conversations import open_store
+from app.store.merging import Merged, merge
+from app.store.opening import open_database
 from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter, filed
 
@@ -56,7 +57,7 @@ def check_kill(folder: Path, seed: int) -> None:
         for conversation_id in stored:
             assert store.load(conversation_id) == expected[conversation_id]
         # The same import again stores the rest, without doubles.
-        merged = [store.merge(filed(chat)) for chat in expected.values()]
+        merged = [merge(store, filed(chat)) for chat in expected.values()]
         assert merged.count(Merged.PRESENT) == len(stored)
         assert len(store.summaries()) == CHATS
 

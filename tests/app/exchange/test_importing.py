@@ -21,8 +21,9 @@ from app.exchange import foreign, reading, sources
 from app.exchange.foreign import ForeignChat, ForeignMessage, to_conversation
 from app.exchange.importing import Import, Unreadable
 from app.exchange.reading import UnreadableError
-from app.store.conversations import ConversationStore, Merged, open_store
+from app.store.conversations import ConversationStore, open_store
 from app.store.errors import MessagesTakenError
+from app.store.merging import Merged, merge
 from app.words import exchange as words
 from engine.types import ConversationId, Role
 from tests.fakes.conversations import ConversationWriter, filed
@@ -97,7 +98,7 @@ def test_import_twice_adds_nothing_the_second_time(
 
     for expected in (Merged.ADDED, Merged.PRESENT):
         ((conv,), _) = found(path)
-        assert store.merge(filed(conv)) is expected
+        assert merge(store, filed(conv)) is expected
     assert len(store.summaries()) == 1
     stored = store.load(conv.conversation_id)
     stored.check_invariants()
@@ -112,7 +113,7 @@ def test_import_of_a_longer_export_adds_the_new_messages(
     store.create(writer.conv)
     writer.send("two")
 
-    assert store.merge(filed(writer.conv)) is Merged.GROWN
+    assert merge(store, filed(writer.conv)) is Merged.GROWN
     assert store.load(writer.conv.conversation_id) == writer.conv
 
 
@@ -122,7 +123,7 @@ def test_import_restores_a_deleted_conversation(store: ConversationStore) -> Non
     store.create(writer.conv)
     store.delete(writer.conv.conversation_id, now=1.0)
 
-    assert store.merge(filed(writer.conv)) is Merged.PRESENT
+    assert merge(store, filed(writer.conv)) is Merged.PRESENT
     assert len(store.summaries()) == 1
 
 
@@ -139,7 +140,7 @@ def test_import_adds_the_folder_and_the_place_of_a_new_conversation(
     folder = Folder(folder_id=FolderId("F"), name="Work", system_prompt="Be brief.", preset="Poet")
     chat = in_folder("A", folder)
 
-    assert store.merge(chat) is Merged.ADDED
+    assert merge(store, chat) is Merged.ADDED
 
     assert store.folders.load() == (folder,)
     assert store.load_filed(chat.conversation.conversation_id) == chat
@@ -152,7 +153,7 @@ def test_import_keeps_the_stored_folder_and_restores_a_deleted_one(
     folder = Folder(folder_id=FolderId("F"), name="Work")
     store.folders.save(replace(folder, name="Renamed", deleted_at=4.0))
 
-    store.merge(in_folder("A", folder))
+    merge(store, in_folder("A", folder))
 
     assert store.folders.load() == (replace(folder, name="Renamed"),)
 
@@ -161,7 +162,7 @@ def test_import_keeps_the_place_of_a_stored_conversation(store: ConversationStor
     chat = in_folder("A", Folder(folder_id=FolderId("F"), name="Work"))
     store.create(chat.conversation)
 
-    assert store.merge(chat) is Merged.PRESENT
+    assert merge(store, chat) is Merged.PRESENT
 
     assert store.summaries()[0].placement == NO_PLACE
     assert store.folders.load() == ()
@@ -170,7 +171,7 @@ def test_import_keeps_the_place_of_a_stored_conversation(store: ConversationStor
 def test_conversation_in_a_deleted_folder_is_exported_without_it(store: ConversationStore) -> None:
     folder = Folder(folder_id=FolderId("F"), name="Work")
     chat = in_folder("A", folder)
-    store.merge(chat)
+    merge(store, chat)
     store.folders.save(replace(folder, deleted_at=4.0))
 
     assert store.load_filed(chat.conversation.conversation_id).folder is None
@@ -211,7 +212,7 @@ def test_import_with_ids_of_another_conversation_changes_nothing(store: Conversa
     )
 
     with pytest.raises(MessagesTakenError):
-        store.merge(filed(conv))
+        merge(store, filed(conv))
 
     assert store.load(writer.conv.conversation_id) == writer.conv
     assert len(store.summaries()) == 1

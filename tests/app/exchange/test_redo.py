@@ -14,6 +14,7 @@ from app.conversation.tree import Conversation, shown_path
 from app.exchange.exporting import export
 from app.exchange.importing import Import, Unreadable
 from app.store.conversations import open_store
+from app.store.merging import merge
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel, open_tiny, tiny_model
 from tests.fakes.foreign_exports import write_export
 from tests.fakes.tiny_model import Template
@@ -32,7 +33,7 @@ def stored(folder: Path, path: Path) -> Conversation:
     store = open_store(folder / "imported.db", now=0.0).store
     (filed,) = Import([path], now=0.0).found()
     assert not isinstance(filed, Unreadable)
-    store.merge(filed)
+    merge(store, filed)
     loaded = store.load(filed.conversation.conversation_id)
     store.close()
     return loaded

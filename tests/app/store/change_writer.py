@@ -15,6 +15,7 @@ from threading import Event
 
 from app.store.backups import make_backup
 from app.store.conversations import ConversationStore
+from app.store.merging import merge
 from app.store.place import DataPlace
 from app.words.problems import DATA_FOLDER_NAME
 from engine.types import ConversationId
@@ -53,7 +54,7 @@ class Changes:
         for turn in range(self._rng.randrange(1, 8)):
             writer.send(f"message {turn}", "answer " * self._rng.choice((3, 800)))
         self._report(
-            f"{name} {len(writer.conv.nodes)}", lambda: self._store.merge(filed(writer.conv))
+            f"{name} {len(writer.conv.nodes)}", lambda: merge(self._store, filed(writer.conv))
         )
 
     def _grow(self) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from app.store import database as module
+from app.store import opening as module
 from app.store.condition import ConditionNote
 from app.store.conversations import ConversationStore, open_store
-from app.store.database import Database, open_database
+from app.store.database import Database
 from app.store.errors import DatabaseDamagedError
+from app.store.opening import open_database
 from tests.fakes.conversations import ConversationWriter
 
 

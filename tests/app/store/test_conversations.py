@@ -25,8 +25,9 @@ from app.conversation.tree import (
     summary_of,
 )
 from app.store.conversations import DELETED_KEPT_S, ConversationStore, open_store
-from app.store.database import Database, open_database
+from app.store.database import Database
 from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
+from app.store.opening import open_database
 from engine.types import ConversationId, Problem
 from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 

@@ -17,7 +17,7 @@ import pytest
 
 from app.conversation.tree import MessageStatus, shown_path
 from app.store.conversations import open_store
-from app.store.database import open_database
+from app.store.opening import open_database
 from engine.types import ConversationId
 from tests.app.store.crash_writer import text_of
 

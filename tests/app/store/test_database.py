@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.store.database import Database, migrate, open_database
+from app.store.database import Database
 from app.store.errors import (
     DatabaseDamagedError,
     DatabaseFileError,
@@ -16,6 +16,7 @@ from app.store.errors import (
     DatabaseLockedError,
     DatabaseNewerError,
 )
+from app.store.opening import migrate, open_database
 from app.store.schema import MIGRATIONS
 
 LATEST = len(MIGRATIONS)

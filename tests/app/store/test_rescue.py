@@ -206,8 +206,8 @@ def test_interrupted_rescue_is_finished_by_the_next_start(
 
     with monkeypatch.context() as patch:
         # In this order: the damaged file is renamed, the rescue runs, the new file is renamed.
-        patch.setattr("app.store.database.rescue", kill_at(rescue))
-        patch.setattr("app.store.database.move_file", kill_at(Path.replace))
+        patch.setattr("app.store.opening.rescue", kill_at(rescue))
+        patch.setattr("app.store.opening.move_file", kill_at(Path.replace))
         with pytest.raises(_KilledError):
             open_store(copy, now=0.0)
 

@@ -13,7 +13,8 @@ from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.preset import Preset
 from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path
 from app.store.conversations import open_store
-from app.store.database import Database, migrate
+from app.store.database import Database
+from app.store.opening import migrate
 from app.store.schema import MIGRATIONS
 from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, USAGE

@@ -22,7 +22,8 @@ from app.conversation.tree import (
 )
 from app.store import search as searching
 from app.store.conversations import DELETED_KEPT_S, ConversationStore
-from app.store.database import Database, open_database
+from app.store.database import Database
+from app.store.opening import open_database
 from app.store.search import SearchFilter
 from tests.fakes.conversations import GENERATION, ConversationWriter, finished
 

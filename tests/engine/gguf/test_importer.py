@@ -3,13 +3,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import resource
 import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +15,7 @@ import pytest
 from engine.errors import CancelledWaitingError, DiskError, GgufError
 from engine.gguf.importer import import_into, import_once
 from engine.gguf.reader import TensorKind
+from tests.fakes.full_disk import full_disk
 from tests.fakes.gguf_writer import tiny_llama
 
 ROOT = Path(__file__).parents[3]
@@ -68,17 +66,6 @@ def written(folder: Path) -> dict[Path, tuple[int, int, int]]:
 
 def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
-
-
-@contextmanager
-def small_files_only(max_bytes: int) -> Generator[None]:
-    """Limit the size of files, so that writing fails part-way as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (max_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_imported_folder_is_complete_private_and_names_its_source(source: Path, destination: Path):
@@ -178,7 +165,7 @@ def test_stopped_import_leaves_no_files(source: Path, tmp_path: Path):
 def test_import_on_a_full_disk_leaves_no_files_and_fails(
     source: Path, destination: Path, max_bytes: int
 ):
-    with small_files_only(max_bytes), pytest.raises(DiskError) as caught:
+    with full_disk(max_bytes=max_bytes), pytest.raises(DiskError) as caught:
         import_once(source, destination, nothing)
     assert caught.value.problem.cause == f"{destination} could not be written: File too large."
     assert names(destination.parent) == {".Tiny.lock"}
@@ -190,7 +177,7 @@ def test_import_on_a_full_disk_keeps_the_earlier_folder(source: Path, destinatio
     other = source.with_name("other.gguf")
     other.write_bytes(tiny_llama(seed=1).to_bytes())
 
-    with small_files_only(200_000), pytest.raises(DiskError):
+    with full_disk(max_bytes=200_000), pytest.raises(DiskError):
         import_once(other, destination, nothing)
 
     assert (destination / "model.safetensors").read_bytes() == weights
