@@ -24,9 +24,15 @@ class EngineConfig:
     # Number of bytes that the cache must leave free. They are for the arrays of a forward pass, for
     # the freed buffers that MLX keeps, and for the growth of running replies.
     head_room_bytes: int = 2 << 30
-    # Number of bytes of freed buffers that MLX may keep for later use. They are part of
-    # head_room_bytes.
-    freed_buffers_bytes: int = 1 << 30
+    # Number of bytes of freed buffers that MLX may keep for later use, as a share of the weights. A
+    # pass needs less: 35 MB with weights of 538 MB. Other sizes only pile up, because MLX reuses a
+    # buffer only for an array of nearly its size.
+    freed_share: float = 1 / 8
+    # Lower and upper limit of this number. The upper limit is part of head_room_bytes.
+    least_freed_bytes: int = 64 << 20
+    most_freed_bytes: int = 1 << 30
+    # Seconds without a request after which an idle engine returns these buffers to the machine.
+    release_after_s: float = 10.0
     # Estimated bytes for the arrays of one forward pass over cell_len tokens. The estimate covers
     # the activations of one layer, and the logits of 64 positions for a vocabulary of 250,000
     # tokens.
@@ -110,4 +116,5 @@ class EngineConfig:
         assert self.max_hot > 0
         assert self.max_running > 0
         assert 0 <= self.scarce_memory <= self.ample_memory <= 1
+        assert self.least_freed_bytes <= self.most_freed_bytes
         assert self.kv_bits in (None, 4, 8)

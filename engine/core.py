@@ -76,11 +76,11 @@ from engine.idle import Idler, IdleWorker
 from engine.memory import (
     MemoryWatch,
     cache_budget,
+    fit_to_weights,
     freed_bytes,
     limit_memory,
     process_bytes,
     release_freed,
-    wire_weights,
 )
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import WHOLE, ModelOpener
@@ -212,7 +212,7 @@ class EngineCore:
             return worked
         self._check_memory()
         if not self._has_requests:
-            return self._unload_idle() or self._work_idly() or worked
+            return self._unload_idle() or self._work_idly() or self._release_idle() or worked
         self._idler.pause()
         self._requested_at = time.monotonic()
         if self._serving is None and self._idle_load is not None:
@@ -268,9 +268,9 @@ class EngineCore:
             return self._deferred.popleft()
         try:
             # Wake up even while idle: other programs may need the cache's memory, or the model's, or
-            # a conversation has rested.
+            # a conversation has rested, or freed buffers are to be returned.
             reasons = (self._watch, self.disk, self._unload_after_s)
-            wakes = any(reason is not None for reason in reasons)
+            wakes = any(reason is not None for reason in reasons) or freed_bytes() > 0
             timeout = self._config.memory_check_s if wakes else None
             if wait and self._commands.empty():
                 self._pulse.rest()
@@ -372,7 +372,7 @@ class EngineCore:
         if self.cache is not None:
             self.cache.forget(command.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
-            mx.clear_cache()
+            release_freed()
 
     def _share_disk(self) -> None:
         """Let the requests of the loaded model use the tier that is open now."""
@@ -480,7 +480,7 @@ class EngineCore:
         )
         self.model = model
         self._requested_at = time.monotonic()
-        wire_weights()
+        fit_to_weights(self._config, model.own_weight_bytes)
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
         """Create an empty prefix cache for a model. Pin the pinned conversations in it."""
@@ -531,6 +531,18 @@ class EngineCore:
         self._unload()
         self._drop_cache()
         self._emit(ModelUnloaded(is_idle=True))
+        return True
+
+    def _release_idle(self) -> bool:
+        """Return freed memory to the machine if no request came for some seconds.
+
+        Return True if there was any. Call only while there is no idle work: it uses the buffers too.
+        """
+        if time.monotonic() - self._requested_at < self._config.release_after_s:
+            return False
+        if not freed_bytes():
+            return False
+        release_freed()
         return True
 
     def _unload(self) -> None:

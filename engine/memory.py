@@ -1,6 +1,6 @@
 """The memory budget of the prefix cache, and MLX's own memory limits. Engine thread only.
 
-core.py calls limit_memory before it loads a model, and wire_weights after the load. When it creates
+core.py calls limit_memory before it loads a model, and fit_to_weights after the load. When it creates
 a prefix cache, it calls cache_budget and creates a `MemoryWatch`, which lives until the next cache
 is created. adjust_budget is called in each step of the engine loop. Runner calls spare_bytes to
 decide if a request fits into memory.
@@ -90,18 +90,26 @@ def limit_memory(config: EngineConfig) -> None:
     until running work frees memory. MLX's own limit is 1.5 times as high. config.device_bytes does
     not change the limit: it only lowers our estimates.
     """
-    mx.set_cache_limit(config.freed_buffers_bytes)
+    mx.set_cache_limit(config.most_freed_bytes)
     if mx.metal.is_available():
         mx.set_memory_limit(working_set_bytes())
 
 
-def wire_weights() -> None:
-    """Let MLX wire the weights, so that macOS keeps them in memory. Call after loading a model.
+def fit_to_weights(config: EngineConfig, weight_bytes: int) -> None:
+    """Limit the freed buffers to a share of the weights. Call after loading a model.
 
-    Without Metal, do nothing.
+    On Metal, also let MLX wire the weights, so that macOS keeps them in memory.
     """
+    mx.set_cache_limit(freed_limit(config, weight_bytes))
+    release_freed()
     if mx.metal.is_available():
         mx.set_wired_limit(working_set_bytes())
+
+
+def freed_limit(config: EngineConfig, weight_bytes: int) -> int:
+    """Return the number of bytes of freed buffers that MLX may keep beside a model."""
+    share = int(weight_bytes * config.freed_share)
+    return min(max(share, config.least_freed_bytes), config.most_freed_bytes)
 
 
 class _Budgeted(Protocol):
@@ -166,7 +174,7 @@ class MemoryWatch:
             cache.set_budget(budget)
             self._budget_bytes = budget
             # Evicted arrays stay in MLX's buffer cache. Empty it to return them to the machine.
-            mx.clear_cache()
+            release_freed()
 
     def _fitting(self, machine: _MachineMemory, cache: _Budgeted) -> int:
         """Return the budget in bytes that fits the machine's available memory.

@@ -16,7 +16,7 @@ import mlx.core as mx
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.errors import ModelFolderError, is_out_of_memory
-from engine.memory import cache_budget, limit_memory, spare_bytes, wire_weights
+from engine.memory import cache_budget, fit_to_weights, limit_memory, spare_bytes
 from engine.models.loader import usable_card
 from engine.models.opening import StageMemory
 from engine.pipeline.follower import Follower, can_merge_rows
@@ -93,7 +93,7 @@ def load_follower(
             raise
         cause = f"The files of {folder.name} don’t fit together."
         raise ModelFolderError(cause, details=repr(error)) from error
-    wire_weights()
+    fit_to_weights(config, own.part.weight_bytes)
     memory = StageMemory(
         layout=own.layout,
         weight_bytes=own.part.weight_bytes,

@@ -5,13 +5,23 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 
+import mlx.core as mx
 import pytest
 
 from app.cli.client import load_model
 from engine.cache import kv
+from engine.cache.trees import evaluate
 from engine.config import EngineConfig
 from engine.events import Pin, RequestFailed, RequestFinished, Submit
-from engine.memory import MACHINE, MemoryWatch, cache_budget, spare_bytes, working_set_bytes
+from engine.memory import (
+    MACHINE,
+    MemoryWatch,
+    cache_budget,
+    freed_bytes,
+    freed_limit,
+    spare_bytes,
+    working_set_bytes,
+)
 from engine.types import (
     NOTHING_CACHED,
     CacheStatistics,
@@ -212,3 +222,33 @@ def test_prompt_larger_than_parked_caches_stays_in_the_budget(
 
     cache.check_invariants()
     assert cache.ledger().total_bytes <= cache.statistics().budget_bytes
+
+
+def test_freed_limit_is_a_share_of_the_weights_within_two_bounds() -> None:
+    config = EngineConfig(freed_share=0.25, least_freed_bytes=GB, most_freed_bytes=3 * GB)
+
+    assert [freed_limit(config, size * GB) for size in (1, 8, 20)] == [GB, 2 * GB, 3 * GB]
+
+
+def test_loaded_model_limits_the_freed_buffers(tiny_model: TinyModel) -> None:
+    config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, least_freed_bytes=1 << 20)
+    open_with(tiny_model, config, "llama")
+    for number in range(1, 40):
+        evaluate(mx.zeros((number, 16384)))
+
+    assert 0 < freed_bytes() <= 1 << 20
+
+
+def test_idle_engine_returns_freed_buffers_after_some_seconds(open_tiny: OpenTiny) -> None:
+    client = open_tiny("llama", release_after_s=0.05, memory_check_s=0.02)
+    busy = open_tiny("llama", release_after_s=60.0)
+    ask(busy, user("one"))
+    after_answer = freed_bytes()
+    ask(client, user("one"))
+    while freed_bytes():
+        # No command comes. The engine wakes up without one.
+        client.core.step(wait=True)
+
+    assert after_answer > 0
+    assert not client.core.step(wait=False)
+    assert cache_of(client).statistics().total_bytes > 0
