@@ -1,6 +1,6 @@
 """Decode speed of one answer, of several at once, and of one while a prompt is read.
 
-    python -m tests.benchmarks.decoding [--only single rows ahead gap] [--model DIR] [--reps 10]
+    python -m tests.benchmarks.decoding [--only single rows ahead gap freed] [--model DIR] [--reps 10]
         [--prompt 4000] [--gap 0.2]
 
 single  speed of the engine including its events, divided by the speed of mlx_lm.stream_generate on
@@ -13,6 +13,8 @@ ahead   speed of an answer with look-ahead (step n+1 starts before step n is rea
 gap     an answer is decoded while a long prompt is read in another conversation. Two figures: the
         95th percentile of the time between two tokens of the answer; and the time to read the
         prompt, divided by the sum of its time without the answer and the time of the decode steps
+freed   speed of prompts of several lengths and their answers with the model's limit of freed buffers,
+        divided by their speed with the highest limit (1 GB). A second figure shows the noise
 
 Speeds are tokens per second. Prints one JSON line of medians per row. Without --model the model is
 a tiny random Qwen3.5. Replies are greedy. For a real model on Linux set
@@ -33,6 +35,7 @@ from pathlib import Path
 from statistics import harmonic_mean, median
 from typing import Any, cast
 
+import mlx.core as mx
 from mlx_lm.generate import (
     BatchGenerator,
     stream_generate,  # pyright: ignore[reportUnknownVariableType] — untyped options
@@ -44,7 +47,14 @@ from mlx_lm.tokenizer_utils import (
 from app.cli.client import load_model
 from engine.config import EngineConfig
 from engine.events import Cancel, Event, RequestFinished, Submit, TextDelta
-from engine.types import ConversationId, ForcedReply, Request, RequestId, SamplingParams
+from engine.types import (
+    ConversationId,
+    ForcedReply,
+    Request,
+    RequestId,
+    SamplingParams,
+    Usage,
+)
 from tests.fakes.asking import user
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny
@@ -275,8 +285,32 @@ def _gaps(bench: Bench, *, num_tokens: int = sys.maxsize, until: str = "") -> li
     return [end - start for start, end in pairwise(times)]
 
 
+def time_freed(bench: Bench, reps: int) -> Iterator[Row]:
+    """Measure the same answers with the model's limit, with the highest one, and as at first."""
+    most = EngineConfig().most_freed_bytes
+    ours = mx.set_cache_limit(most)
+    decode: list[tuple[float, ...]] = []
+    prefill: list[tuple[float, ...]] = []
+    for _ in range(reps + WARM_UPS):
+        runs: list[list[Usage]] = []
+        for limit in (ours, most, ours):
+            mx.set_cache_limit(limit)
+            requests = [bench.request(FILLER * size, 32) for size in (3, 40, 11, 25)]
+            runs.append([finished_in(bench.answer([one]))[0].usage for one in requests])
+        decode.append(tuple(harmonic_mean([one.decode_tok_s for one in run]) for run in runs))
+        prefill.append(tuple(1 / sum(one.prefill_ms for one in run) for run in runs))
+    for what, rows in (("decode", decode), ("prefill", prefill)):
+        kept = rows[WARM_UPS:]
+        ratios = [harmonic_mean((first, again)) / highest for first, highest, again in kept]
+        yield {
+            f"{what}_to_highest": round(median(ratios), 3),
+            "to_itself": round(median(first / again for first, _, again in kept), 3),
+            "limit_mb": round(ours / 1e6),
+        }
+
+
 def main() -> int:
-    whats = ("single", "rows", "ahead", "gap")
+    whats = ("single", "rows", "ahead", "gap", "freed")
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", choices=whats, default=whats)
     parser.add_argument("--model", type=Path)
@@ -293,6 +327,7 @@ def main() -> int:
             "rows": lambda: time_rows(bench, args.reps),
             "ahead": lambda: time_ahead(folder, config, args.reps),
             "gap": lambda: time_gap(bench, args.prompt, max(1, args.reps // 3)),
+            "freed": lambda: time_freed(bench, args.reps),
         }
         for what in args.only:
             for row in benchmarks[what]():
