@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
-    MAX_NAME_LEN,
     Attachment,
     make_attachment,
 )
@@ -17,7 +16,7 @@ from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor, clean_folder
 from app.conversation.placement import FolderId, Placement
 from app.conversation.preset import PRESET_NAME_LEN
-from app.conversation.text import clean_text, one_line
+from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -299,7 +298,7 @@ def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
             one_line(file.kind, _MAX_KIND_LEN),
             clean_text(file.text),
             num_pages=file.num_pages,
-            part=one_line(file.part, MAX_NAME_LEN),
+            part=one_line(file.part, FILE_NAME_LEN),
         )
         for file in files
     )

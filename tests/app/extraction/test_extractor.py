@@ -141,3 +141,12 @@ def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
 
     assert refused.value.why is Refused.STOPPED
     extractor.close()
+
+
+def test_name_of_an_attached_file_has_no_invisible_characters(
+    extractor: Extractor, tmp_path: Path
+) -> None:
+    path = tmp_path / "invoice\u202efdp\x1b.txt"
+    path.write_text("text", encoding="utf-8")
+
+    assert extractor.read(path).attachment.name == "invoicefdp.txt"
