@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from app.conversation.attachments import Attachment
+from app.conversation.text import file_label
 from app.extraction.extractor import Extractor
 from app.extraction.refusal import RefusedFileError
 from app.words import attachments as words
@@ -32,7 +33,7 @@ def attachments_from(paths: Iterable[str]) -> tuple[Attachment, ...]:
             try:
                 found.append(extractor.read(path.absolute()).attachment)
             except RefusedFileError as refusal:
-                raise CannotAttachError(words.refused(path.name, refusal.why)) from None
+                raise CannotAttachError(words.refused(file_label(path), refusal.why)) from None
     finally:
         extractor.close()
     return tuple(found)

@@ -28,6 +28,7 @@ from app.conversation.attachments import (
     chosen_pages,
     first_part,
 )
+from app.conversation.text import file_label, one_line
 from app.conversation.tree import Conversation, MessageStatus, shown_path
 from app.extraction.extractor import Extracted, Extractor
 from app.extraction.refusal import RefusedFileError
@@ -49,6 +50,7 @@ from engine.types import ConversationId, Problem
 # Highest number of times that a file is cut again until it fits, and the share that is kept of what
 # should fit: tokens are not equally long everywhere.
 _MAX_CUTS = 6
+_MAX_PATH_LEN = 1024
 _KEPT_SHARE = 0.97
 _MIN_PART = 64  # tokens; a shorter first part is of no use
 
@@ -191,10 +193,10 @@ class AttachmentsController(QObject):
         ]
         opened = [
             Chip(
-                name=one.path.name,
+                name=file_label(one.path),
                 kind="",
                 details=words.OPENING,
-                tip=str(one.path),
+                tip=one_line(str(one.path), _MAX_PATH_LEN),
                 share=one.share,
                 is_opening=True,
             )
@@ -258,7 +260,7 @@ class AttachmentsController(QObject):
         try:
             return self._extractor.read(opening.path, partial(self._report, opening))
         except RefusedFileError as refusal:
-            return words.refused(opening.path.name, refusal.why)
+            return words.refused(file_label(opening.path), refusal.why)
 
     def _report(self, opening: _Opening, done: int, total: int) -> bool:
         self._progressed.emit(opening, done, total)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
+from app.conversation.text import file_label
 from app.viewmodels.model_offers import ModelCopy
 from engine.catalog.card import ModelCard
 from engine.errors import EngineError
@@ -79,7 +80,7 @@ class Copies(QObject):
         del self._ended[key], self.all[key]
         self._models.look_again()
         self.changed.emit()
-        self.completed.emit(made.path.name)
+        self.completed.emit(file_label(made.path))
 
     def _on_failed(self, key: str, problem: Problem) -> None:
         was_cancelled = self._ended.pop(key).is_set()

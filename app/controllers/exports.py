@@ -18,6 +18,7 @@ from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.printing import write_pdf
 from app.conversation.filed import FiledConversation
+from app.conversation.text import file_label
 from app.conversation.tree import Conversation
 from app.exchange.exporting import export
 from app.store.conversations import ConversationStore
@@ -48,7 +49,7 @@ class Exports(QObject):
     def save(self, path: Path, text: str) -> None:
         self._lane.run(
             partial(write_text, path, text),
-            lambda _none: self.saved.emit(path.name),
+            lambda _none: self.saved.emit(file_label(path)),
             self.failed.emit,
         )
 
@@ -56,7 +57,7 @@ class Exports(QObject):
         """Write a conversation to a file. The ending of its name decides the kind."""
         self._lane.run(
             partial(export, path, (conversation,)),
-            lambda number: self.exported.emit(number, path.name),
+            lambda number: self.exported.emit(number, file_label(path)),
             self.failed.emit,
         )
 
@@ -67,7 +68,7 @@ class Exports(QObject):
         except EngineError as error:
             self.failed.emit(error.problem)
         else:
-            self.saved.emit(path.name)
+            self.saved.emit(file_label(path))
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after the exports of several that were asked for before."""
@@ -98,7 +99,7 @@ class Exports(QObject):
 
     def _on_exported(self, feed: _Feed, path: Path, number: int) -> None:
         self._feeds.remove(feed)
-        self.exported.emit(number, path.name)
+        self.exported.emit(number, file_label(path))
 
     def _on_failed(self, feed: _Feed, problem: Problem) -> None:
         self._feeds.remove(feed)

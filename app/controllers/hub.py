@@ -18,6 +18,7 @@ from PySide6.QtCore import QFile, QObject, Qt, Signal
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
+from app.conversation.text import file_label
 from app.hub.access import host_of, remove_token, store_token
 from app.hub.downloads import Downloads
 from app.hub.failures import HubError
@@ -291,4 +292,4 @@ def _move_to_trash(path: Path) -> None:
         DiskError: the system refuses.
     """
     if not QFile(str(path)).moveToTrash():
-        raise DiskError(words.not_removed(path.name))
+        raise DiskError(words.not_removed(file_label(path)))

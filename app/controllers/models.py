@@ -22,6 +22,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
+from app.conversation.text import file_label
 from app.settings import ModelDefaults
 from app.viewmodels.models import ModelPhase, ModelStatus, model_name
 from app.words import models as words
@@ -244,7 +245,7 @@ class ModelsController(QObject):
         )
 
     def _name(self, path: Path) -> str:
-        return next((card.name for card in self.cards if card.path == path), path.name)
+        return next((card.name for card in self.cards if card.path == path), file_label(path))
 
     def _scan(self, folders: tuple[str, ...], known: str, paths: list[str]) -> _Scan:
         """Scan the model folders, unless their fingerprint is still `known`, and check the paths.

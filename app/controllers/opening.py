@@ -16,6 +16,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
+from app.conversation.text import file_label
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase
 from app.words import models as words
@@ -59,7 +60,7 @@ class Opening(QObject):
 
     def import_model(self, path: Path) -> None:
         """Import a GGUF file, and emit `imported`. The model in use stays in use."""
-        self._open(path, lambda opened: self.imported.emit(opened.path.name))
+        self._open(path, lambda opened: self.imported.emit(file_label(opened.path)))
 
     def close(self) -> None:
         """Cancel a running import, remove its incomplete files, and join the worker thread."""
@@ -69,7 +70,7 @@ class Opening(QObject):
     def _open(self, path: Path, act: Callable[[OpenedModel], object]) -> None:
         """Open a path on the worker thread, then call `act` with its model."""
         folders = self._preferences.value.model_folders
-        report = partial(self._report, path.stem)
+        report = partial(self._report, file_label(path.with_suffix("")))
         call = partial(self._catalog.open, path, folders, report)
         self._lane.run(call, partial(self._on_opened, act), self._on_failed)
 

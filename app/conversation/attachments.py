@@ -24,12 +24,11 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from app.conversation.text import clean_text, one_line
+from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
 from app.words import attachments as words
 
 MAX_ATTACHMENTS = 50  # of one message
 MAX_CHARS = 4_000_000  # longest text of one attachment: about a million tokens
-MAX_NAME_LEN = 200
 
 _BACKTICKS = re.compile(r"`{3,}")
 _PAGE = re.compile(r"^\[Page (\d+)\]$", re.MULTILINE)
@@ -73,7 +72,7 @@ def make_attachment(
 ) -> Attachment:
     """Return an attachment. The text has no lone surrogates: it comes from UTF-8, or is cleaned."""
     return Attachment(
-        name=one_line(name, MAX_NAME_LEN) or words.UNNAMED,
+        name=one_line(name, FILE_NAME_LEN) or words.UNNAMED,
         kind=kind,
         text=text,
         digest=digest_of(text),

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
+from pathlib import Path
 
 TITLE_LEN = 120
+FILE_NAME_LEN = 200
 
 _BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")
@@ -14,6 +17,8 @@ _EMPHASIS = re.compile(r"(?<!\w)\*(\S|\S.*?\S)\*(?!\w)")
 # Number of characters that are searched for a title. Without a limit, a pasted line of a megabyte
 # would take long.
 _SEARCHED_LEN = 400
+# Invisible characters that belong to words and emoji: two joiners, and the tags of some flags.
+_JOINING = frozenset("\u200c\u200d") | frozenset(map(chr, range(0xE0020, 0xE0080)))
 
 
 def clean_text(text: str) -> str:
@@ -24,9 +29,27 @@ def clean_text(text: str) -> str:
 def one_line(text: str, max_len: int) -> str:
     """Return a name on one line, cut to max_len characters.
 
-    Replace each run of white space by one space.
+    Replace each run of white space by one space, and remove invisible characters.
     """
-    return " ".join(clean_text(text).split())[:max_len]
+    visible = _visible(" ".join(clean_text(text).split()))
+    return " ".join(visible.split())[:max_len]
+
+
+def file_label(path: Path) -> str:
+    """Return the name of a file for sentences and labels."""
+    return one_line(path.name, FILE_NAME_LEN)
+
+
+def _visible(text: str) -> str:
+    """Return text without control and format characters, or U+FFFD if it has no others.
+
+    The format character U+202E shows the letters after it from right to left: in a name, an ending
+    such as .exe then stands before another one.
+    """
+    if text.isprintable():
+        return text
+    shown = "".join(c for c in text if c in _JOINING or unicodedata.category(c) not in ("Cc", "Cf"))
+    return shown if shown.strip() or not text.strip() else "\N{REPLACEMENT CHARACTER}"
 
 
 def message_text(text: str) -> str:
@@ -41,7 +64,7 @@ def message_text(text: str) -> str:
 
 def title_from(text: str) -> str:
     """Return the first line that has text, without Markdown, cut to TITLE_LEN characters."""
-    lines = text.strip()[:_SEARCHED_LEN].splitlines()
+    lines = [_visible(line) for line in text.strip()[:_SEARCHED_LEN].splitlines()]
     titles = (_without_markdown(line) for line in lines if not line.lstrip().startswith("```"))
     return _shorten(next(filter(None, titles), " ".join(lines)))
 

@@ -50,7 +50,7 @@ def usable_title(text: str) -> str:
     # A line that ends with a colon announces the title.
     found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
     title = _bare(_LABEL.sub("", title_from(found)))
-    return title if _is_title(title) else ""
+    return title if _BROKEN.search(found) is None and _is_title(title) else ""
 
 
 def _bare(line: str) -> str:
@@ -70,6 +70,5 @@ def _is_title(title: str) -> bool:
         and 0 < len(words) <= MAX_WORDS
         and max(map(len, words)) <= _LONG_WORD
         and sum(letter.isalnum() for letter in title) * 2 > len(title)
-        and _BROKEN.search(title) is None
         and not repeats
     )

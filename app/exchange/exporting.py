@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from app.conversation.filed import FiledConversation
+from app.conversation.text import one_line
 from app.exchange import documents, own_json
 from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
@@ -23,7 +24,7 @@ _NAME_LEN = 80
 
 def file_name(title: str) -> str:
     """Return a name for the file of a conversation, without an ending."""
-    name = " ".join(_NO_NAME.sub(" ", title).split())
+    name = one_line(_NO_NAME.sub(" ", title), len(title))
     return name.strip(" .")[:_NAME_LEN].strip() or words.UNTITLED
 
 

@@ -13,6 +13,7 @@ from typing import cast
 
 from app.conversation.filed import FiledConversation
 from app.conversation.placement import Placement
+from app.conversation.text import file_label
 from app.exchange import own_json
 from app.exchange.foreign import to_conversation
 from app.exchange.kinds import Fields, foreign_chat, is_jan_thread, jan_chat
@@ -50,10 +51,10 @@ class Import:
                             any_found = True
                             yield one
             except UnreadableError as error:
-                yield Unreadable(name=path.name, reason=str(error))
+                yield Unreadable(name=file_label(path), reason=str(error))
                 continue
             if not any_found:
-                yield Unreadable(name=path.name, reason=words.UNKNOWN)
+                yield Unreadable(name=file_label(path), reason=words.UNKNOWN)
 
     def _in_file(
         self, file: Document, by_name: dict[str, Document]
@@ -67,18 +68,18 @@ class Import:
                     try:
                         filed = self._conversation(cast("Fields", value), file, by_name)
                     except UnreadableError as error:
-                        name = words.chat_number(file.name, number)
+                        name = words.chat_number(file.label, number)
                         yield Unreadable(name=name, reason=str(error))
                         continue
                     except RecursionError:
-                        name = words.chat_number(file.name, number)
+                        name = words.chat_number(file.label, number)
                         yield Unreadable(name=name, reason=words.TOO_DEEP)
                         continue
                     if filed is not None:
                         yield filed
         except UnreadableError as error:
             yield Unreadable(
-                name=words.chat_number(file.name, number + 1) if number else file.name,
+                name=words.chat_number(file.label, number + 1) if number else file.label,
                 reason=str(error),
             )
 

@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass, field, replace
 from app.conversation.attachments import (
     MAX_ATTACHMENTS,
     MAX_CHARS,
-    MAX_NAME_LEN,
     Attachment,
     make_attachment,
 )
@@ -17,8 +16,9 @@ from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor, clean_folder
 from app.conversation.placement import FolderId, Placement
 from app.conversation.preset import PRESET_NAME_LEN
-from app.conversation.text import clean_text, one_line
+from app.conversation.text import FILE_NAME_LEN, clean_text, one_line
 from app.conversation.tree import (
+    MANUAL_TITLE_LEN,
     Conversation,
     Generation,
     MessageNode,
@@ -181,7 +181,7 @@ def _conversation(file: _File, shown: object) -> Conversation:
         conversation_id=ConversationId(_id(file.conversation_id)),
         created_at=_time(file.created_at),
         updated_at=_time(file.updated_at),
-        title=clean_text(file.title),
+        title=one_line(file.title, MANUAL_TITLE_LEN),
         title_is_manual=file.title_is_manual,
         system_prompt=clean_text(file.system_prompt),
         read_system_prompt=file.read_system_prompt and clean_text(file.read_system_prompt),
@@ -299,14 +299,14 @@ def _attachments(files: tuple[_Attached, ...]) -> tuple[Attachment, ...]:
             one_line(file.kind, _MAX_KIND_LEN),
             clean_text(file.text),
             num_pages=file.num_pages,
-            part=one_line(file.part, MAX_NAME_LEN),
+            part=one_line(file.part, FILE_NAME_LEN),
         )
         for file in files
     )
 
 
 def _clean(generation: Generation) -> Generation:
-    return replace(generation, model_name=clean_text(generation.model_name))
+    return replace(generation, model_name=one_line(generation.model_name, FILE_NAME_LEN))
 
 
 def _ended(status: MessageStatus) -> MessageStatus:

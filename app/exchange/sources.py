@@ -14,6 +14,7 @@ from typing import IO
 
 from typing_extensions import override
 
+from app.conversation.text import one_line
 from app.exchange.reading import UnreadableError
 from app.words import exchange as words
 from engine.plain_file import open_plain
@@ -23,6 +24,7 @@ MAX_TOTAL_BYTES = 8_000_000_000
 _ENDINGS = (".json", ".jsonl")
 # The other methods allow an archive to reserve gigabytes of memory for its dictionary.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_SHOWN_LEN = 300
 _ENCRYPTED = 1  # bit in the flags of an archive's entry
 
 
@@ -43,10 +45,15 @@ class Meter:
 class Document:
     """A JSON file in a folder or an archive."""
 
-    name: str  # path to show
+    name: str  # path in its folder or archive
     is_named: bool  # True if the user named this file, not a folder or an archive that has it
     size: int  # bytes; an archive may state a wrong size
     open: Callable[[], IO[bytes]]
+
+    @property
+    def label(self) -> str:
+        """The path for sentences."""
+        return one_line(self.name, _SHOWN_LEN)
 
     @contextmanager
     def text(self, meter: Meter) -> Generator[io.TextIOWrapper]:

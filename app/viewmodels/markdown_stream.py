@@ -301,7 +301,8 @@ class MarkdownStream:
     def _cut_off(self) -> None:
         """Freeze the whole tail, because it is too long to be parsed at every update."""
         text = self._text[self._tail_start :]
-        text = text[: _decided_len(text)]
+        # If the whole tail is one line that has only markup, no text decides its meaning in time.
+        text = text[: _decided_len(text) or len(text)]
         self._cut_at(self._tail_start + len(text), self._parse(text).blocks)
 
     def _cut_at(self, end: int, blocks: Sequence[Block]) -> None:

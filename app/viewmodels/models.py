@@ -9,6 +9,7 @@ from pathlib import Path
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from typing_extensions import override
 
+from app.conversation.text import FILE_NAME_LEN, file_label, one_line
 from app.viewmodels import figures
 from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
 from app.words import models as words, several
@@ -166,7 +167,8 @@ def repository_of(folder: Path) -> str:
 
 def model_name(folder: Path) -> str:
     """Return a name for the model that a folder held, without looking at the disk."""
-    return repository_of(folder).rpartition("/")[2] or folder.name
+    name = repository_of(folder).rpartition("/")[2]
+    return one_line(name, FILE_NAME_LEN) or file_label(folder)
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:

@@ -49,6 +49,7 @@ EXEMPT = {
     },
     "hub/calls.py": {"header"},  # a header of HTTP
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
+    "conversation/text.py": {"_visible"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element

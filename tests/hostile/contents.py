@@ -152,6 +152,8 @@ CONTENTS: dict[str, Maker] = {
     # Emphasis, code, links
     "open stars": repeated("**a "),
     "stars": lambda size: "*" * size,
+    "alternating stars": repeated("*_"),
+    "marks of a list": repeated("1."),
     "mixed emphasis": repeated("*a **b _c __d ~~e "),
     "closed emphasis": repeated("*a* **b** _c_ ~~d~~ "),
     "nested emphasis": _nested("*a ", " b*"),

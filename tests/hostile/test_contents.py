@@ -71,6 +71,7 @@ def test_each_step_of_parsing_is_bounded(kind: str) -> None:
         assert stream.tail is not None
         most, before = max(most, stream.num_parsed_marks - before), stream.num_parsed_marks
     stream.start_finish()
+    most, before = max(most, stream.num_parsed_marks - before), stream.num_parsed_marks
     while not stream.is_done:
         stream.finish_more()
         most, before = max(most, stream.num_parsed_marks - before), stream.num_parsed_marks

@@ -1,9 +1,19 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, strategies as st
 
-from app.conversation.text import TITLE_LEN, clean_text, message_text, title_from
+from app.conversation.text import (
+    TITLE_LEN,
+    clean_text,
+    file_label,
+    message_text,
+    one_line,
+    title_from,
+)
+from app.exchange.exporting import file_name
 
 
 @pytest.mark.parametrize(
@@ -25,6 +35,27 @@ from app.conversation.text import TITLE_LEN, clean_text, message_text, title_fro
 )
 def test_title_is_the_first_line_without_markdown(text: str, title: str) -> None:
     assert title_from(text) == title
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("a\x1b]0;title\x07.txt", "a]0;title.txt"),
+        ("a\u2066b\u2069 \u200ec", "ab c"),
+        ("\ufeff\xad\u200b.txt", ".txt"),
+        ("\u202e", "\N{REPLACEMENT CHARACTER}"),
+        ("\u0645\u06cc\u200c\u062e 👩\u200d💻", "\u0645\u06cc\u200c\u062e 👩\u200d💻"),
+    ],
+)
+def test_names_lose_invisible_characters_and_keep_joiners(name: str, shown: str) -> None:
+    assert one_line(name, 100) == shown
+    assert file_label(Path("/folder", name)) == shown
+    assert title_from(name) == shown
+
+
+def test_suggested_name_of_a_file_has_no_invisible_characters() -> None:
+    assert file_name("a: \u202eb\x1b") == "a b"
 
 
 def test_long_title_ends_at_a_word() -> None:

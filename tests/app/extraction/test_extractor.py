@@ -160,3 +160,12 @@ def test_page_of_empty_cells_is_read_in_linear_time(extractor: Extractor, tmp_pa
     page = f"<html>{'<td></td>' * 200_000}End</html>"
 
     assert read(extractor, tmp_path / "a.html", page.encode()).strip() == "End"
+
+
+def test_name_of_an_attached_file_has_no_invisible_characters(
+    extractor: Extractor, tmp_path: Path
+) -> None:
+    path = tmp_path / "invoice\u202efdp\x1b.txt"
+    path.write_text("text", encoding="utf-8")
+
+    assert extractor.read(path).attachment.name == "invoicefdp.txt"
