@@ -21,6 +21,7 @@ from app.conversation.attachments import MAX_CHARS
 from app.extraction.markup import html_text
 from app.extraction.packages import Package, epub_text, word_text
 from app.extraction.plain import MAX_BYTES, decoded, tidied
+from app.extraction.read_only import only_read
 from app.extraction.refusal import Refused, RefusedFileError
 from engine.worker.frames import Frame
 from engine.worker.loop import answer_calls
@@ -29,16 +30,6 @@ MAX_FILE_BYTES = 1 << 30
 _STEP_S = 0.3  # seconds that a step takes at least, if pages are left
 _WAIT_S = 30.0  # seconds of the clock after which a step is ended
 _HEAD = 4096
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-_FORBIDDEN = (
-    "socket.",
-    "subprocess.",
-    "os.exec",
-    "os.fork",
-    "os.posix_spawn",
-    "os.remove",
-    "os.rename",
-)
 _IMAGES = (b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"\0\0\1\0", b"8BPS")
 _SOUNDS = (
     b"ID3",
@@ -56,19 +47,8 @@ _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"(\xb5/\
 
 def main() -> None:
     """Carry out calls until the input ends."""
-    _only_read()
+    only_read()
     answer_calls(_Reading().answer, counts_cpu_time=True)
-
-
-def _only_read() -> None:
-    """Make this process unable to connect, to write files and to start programs, for good."""
-
-    def refuse(event: str, arguments: tuple[object, ...]) -> None:
-        is_write = event == "open" and isinstance(arguments[2], int) and arguments[2] & _WRITES
-        if is_write or event.startswith(_FORBIDDEN):
-            raise PermissionError("this process only reads")
-
-    sys.addaudithook(refuse)
 
 
 class _Reading:
