@@ -31,7 +31,7 @@ from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
 from app.options import Options
 from app.paths import Paths
-from app.settings import Settings, load_settings
+from app.settings import Settings, load_settings, remove_leftovers
 from app.store.place import DataPlace
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
@@ -67,6 +67,7 @@ def open_window(
         DiskError: the log cannot be written, or the settings cannot be read.
     """
     start_log(paths.logs_dir, debug=options.debug)
+    remove_leftovers(paths.settings)
     loaded = load_settings(paths.settings)
     log_qt_messages()
     switch_threads_often()

@@ -7,10 +7,9 @@ conversation.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
@@ -21,9 +20,12 @@ from app.paths import free_name
 from app.words import problems as words
 from engine.errors import DiskError
 from engine.types import ConversationId, Problem
+from engine.whole_file import part_of, write_whole
 
 ZOOM_MIN = 80
 ZOOM_MAX = 200
+# Ending of the temporary files of older versions, as tempfile.mkstemp made it.
+_RANDOM = "[a-z0-9_]" * 8
 KV_BITS = (0, 8, 4)  # choices of ModelDefaults.kv_bits
 
 log = logging.getLogger(__name__)
@@ -144,9 +146,19 @@ def save_settings(path: Path, settings: Settings) -> None:
     """
     text = json.dumps(_to_json(settings), indent=2)
     try:
-        _write_atomically(path, text.encode())
+        write_whole(path, text.encode())
     except OSError as error:
         raise DiskError(words.cannot_write(path, error.strerror)) from error
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of a process that was killed while it saved the settings.
+
+    Call it only while no other process may save them. Older versions used random names.
+    """
+    for leftover in (part_of(path), *path.parent.glob(f"{path.name}{_RANDOM}")):
+        with contextlib.suppress(OSError):
+            leftover.unlink(missing_ok=True)
 
 
 def _keep_aside(path: Path) -> LoadedSettings:
@@ -207,22 +219,3 @@ def _read_defaults(value: object) -> ModelDefaults:
         context_len=max(0, context_len) if type(context_len) is int else 0,
         kv_bits=kv_bits if type(kv_bits) is int and kv_bits in KV_BITS else 0,
     )
-
-
-def _write_atomically(path: Path, content: bytes) -> None:
-    # mkstemp creates a file that only its owner can read.
-    descriptor, temporary = tempfile.mkstemp(prefix=path.name, dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink()
-        raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

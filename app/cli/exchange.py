@@ -17,7 +17,8 @@ from app.cli.terminal import for_terminal
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import ConversationSummary
 from app.exchange.exporting import export
-from app.exchange.importing import Import, Unreadable
+from app.exchange.importing import Unreadable
+from app.exchange.isolated import IsolatedImport
 from app.paths import Paths
 from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError
@@ -59,7 +60,7 @@ def run_import(args: Namespace, paths: Paths) -> int:
     with _store(paths) as store:
         counts = dict.fromkeys(Merged, 0)
         unreadable: list[Unreadable] = []
-        work = Import(args.files, now=time.time())
+        work = IsolatedImport(args.files, now=time.time())
         with _progress(work) as show:
             for one in work.found():
                 if isinstance(one, Unreadable):
@@ -147,7 +148,7 @@ def _print_hits(group: ConversationHits, *, mark: bool) -> None:
 
 
 @contextmanager
-def _progress(work: Import) -> Generator[Callable[[], None]]:
+def _progress(work: IsolatedImport) -> Generator[Callable[[], None]]:
     """Show the share of the files that was read, if standard error is a terminal."""
     is_shown = sys.stderr.isatty()
     last = 0.0
@@ -157,8 +158,7 @@ def _progress(work: Import) -> Generator[Callable[[], None]]:
         now = time.monotonic()
         if is_shown and now - last >= _PROGRESS_S:
             last = now
-            share = min(100, 100 * work.meter.read // max(1, work.meter.total))
-            print(f"\r{share}%\x1b[K", end="", file=sys.stderr, flush=True)
+            print(f"\r{100 * work.share:.0f}%\x1b[K", end="", file=sys.stderr, flush=True)
 
     yield show
     if is_shown:

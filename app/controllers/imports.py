@@ -1,9 +1,9 @@
 """Import of conversations from files of this and other apps. Main thread.
 
-The import thread reads a few conversations, then the store thread writes them, then the next ones are
-read. Memory stays small. The store writes in short transactions, and the user's actions go first
-(StoreLane.run_aside). A cancelled import ends after the
-present batch. The written conversations stay, and a later import of the same files skips them.
+The import thread takes a few conversations from the import process, then the store thread writes
+them, then the next ones are read. Memory stays small. The store writes in short transactions, and the
+user's actions go first (StoreLane.run_aside). A cancelled import ends after the present batch. The
+written conversations stay, and a later import of the same files skips them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from app.controllers.desk import Desk
 from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
 from app.conversation.filed import FiledConversation
-from app.exchange.importing import Import, Unreadable
+from app.exchange.importing import Unreadable
+from app.exchange.isolated import IsolatedImport
 from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError, StoreError
 from app.store.merging import Merged, Merging
@@ -112,8 +113,10 @@ class Imports(QObject):
         self._is_cancelled = True
 
     def close(self) -> None:
-        """Cancel the running import, and join the thread."""
+        """Cancel the running import, end its process, and join the thread."""
         self.cancel()
+        if self._reading is not None:
+            self._reading.stop()
         self._lane.stop()
 
     def _read(self, reading: _Reading) -> None:
@@ -147,6 +150,8 @@ class Imports(QObject):
         self.failed.emit(problem)
 
     def _end(self) -> None:
+        if self._reading is not None:
+            self._reading.stop()
         self._reading = None
         self._folders.load_again()
         self._library.load_again()
@@ -162,11 +167,12 @@ class Imports(QObject):
 
 
 class _Reading:
-    """The files that are read. Only the import thread uses it."""
+    """The files that are read. Only the import thread uses it, except `stop`."""
 
     def __init__(self, paths: Sequence[Path], *, now: float) -> None:
-        self._import = Import(paths, now=now)
+        self._import = IsolatedImport(paths, now=now)
         self._found: Iterator[FiledConversation | Unreadable] = self._import.found()
+        self.stop = self._import.stop
 
     def next_batch(self) -> _Batch:
         conversations: list[FiledConversation] = []
@@ -183,9 +189,7 @@ class _Reading:
             if num_items >= _BATCH_CHATS or num_messages >= _BATCH_MESSAGES:
                 is_last = False
                 break
-        meter = self._import.meter
-        share = min(1.0, meter.read / max(1, meter.total))
-        return _Batch(tuple(conversations), tuple(unreadable), share, is_last)
+        return _Batch(tuple(conversations), tuple(unreadable), self._import.share, is_last)
 
 
 class _Writing:

@@ -9,7 +9,6 @@ from pathlib import Path
 TITLE_LEN = 120
 FILE_NAME_LEN = 200
 
-_BLANK_LINES = re.compile(r"\A(?:[^\S\n]*\n)+")
 _LINE_START = re.compile(r"^\s*(?:(?:#{1,6}|[>*+-]|\d{1,3}[.)])\s+|>)*")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _BOLD = re.compile(r"\*\*(\S|\S.*?\S)\*\*")
@@ -59,7 +58,9 @@ def message_text(text: str) -> str:
     message. Such a merge changes the token ids of the template's text, which the engine may have
     fed ahead already and would have to feed again.
     """
-    return _BLANK_LINES.sub("", clean_text(text))
+    text = clean_text(text)
+    num_blanks = len(text) - len(text.lstrip())
+    return text[text.rfind("\n", 0, num_blanks) + 1 :]
 
 
 def title_from(text: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 
 from app.words import hub as words
 from engine.errors import DiskError, UserFixableError
+from engine.whole_file import part_of, write_whole
 
 HOST: Final = "huggingface.co"
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,500}")
@@ -64,15 +64,7 @@ def store_token(token: str) -> None:
     file = token_file()
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # mkstemp creates a file that only its owner can read.
-        descriptor, temporary = tempfile.mkstemp(prefix=".token", dir=file.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as content:
-                content.write(token)
-            Path(temporary).replace(file)
-        except BaseException:
-            Path(temporary).unlink()
-            raise
+        write_whole(file, token.encode("ascii"))
     except OSError as error:
         raise DiskError(words.token_not_stored(error.strerror)) from error
 
@@ -84,7 +76,8 @@ def remove_token() -> None:
         DiskError: the file cannot be removed.
     """
     try:
-        token_file().unlink(missing_ok=True)
+        for file in (token_file(), part_of(token_file())):
+            file.unlink(missing_ok=True)
     except OSError as error:
         raise DiskError(words.token_not_stored(error.strerror)) from error
 

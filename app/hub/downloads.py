@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from app.hub.failures import PASSING, HubError
 from app.hub.process import Call, CancelledError, HubCall, fetch
 from app.hub.values import UNFINISHED, Download, DownloadState
 from engine.errors import problem_of
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -287,10 +287,6 @@ def _write(file: Path, downloads: tuple[Download, ...]) -> None:
         for one in downloads
     ]
     try:
-        fresh = file.with_suffix(".new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as content:
-            json.dump(rows, content)
-        fresh.replace(file)
+        write_whole(file, json.dumps(rows).encode())
     except OSError as error:
         log.warning("the queue of downloads cannot be kept: %s", error)

@@ -68,11 +68,12 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
     """
     day = datetime.fromtimestamp(now).astimezone().date()
     path = database.parent / FOLDER / f"conversations-{day.isoformat()}.db"
+    part = path.with_name(_PART)
+    part.unlink(missing_ok=True)  # of a process that was killed
     changed_at = _changed_at(database)
     newest = next(iter(backups_of(database)), None)
     if path.exists() or (newest is not None and changed_at <= newest.stat().st_mtime_ns):
         return None
-    part = path.with_name(_PART)
     try:
         if shutil.disk_usage(database.parent).free < database.stat().st_size + SPARE_BYTES:
             log.warning("no backup is made: the disk is nearly full")

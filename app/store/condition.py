@@ -16,9 +16,10 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
 from pathlib import Path
 from typing import cast
+
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -78,13 +79,7 @@ class ConditionNote:
             log.warning("%s cannot be written: %s", self._path, error)
 
     def _write(self, note: dict[str, object]) -> None:
-        part = self._path.with_suffix(".part")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(note, file)
-            file.flush()
-            os.fsync(descriptor)
-        part.replace(self._path)
+        write_whole(self._path, json.dumps(note).encode())
 
 
 def _fingerprint(database: Path) -> list[list[int] | None]:

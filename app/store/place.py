@@ -29,6 +29,7 @@ from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
 from app.store.updates import copies_of
 from app.words import problems as words
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 
@@ -188,13 +189,7 @@ class DataPlace:
             "old": [str(one) for one in self.old],
             "moving": moving and str(moving),
         }
-        part = self._home / f"{_LOCATION}{_PART}"
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(location, file)
-            file.flush()
-            os.fsync(descriptor)
-        part.replace(self._home / _LOCATION)
+        write_whole(self._home / _LOCATION, json.dumps(location).encode())
 
 
 def _read(path: Path) -> dict[str, object]:

@@ -58,7 +58,7 @@ _SLICE = 2_000
 # decides its meaning.
 _UNDECIDED = re.compile(r"(?:\d[.)]?|[-+*=_#>`~|: \t])*$")
 _MARKS = '\n.!"#$%&*+-:<=>@[\\]^_`{|}~\t'
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n]*\n")
+_FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n]*+\n")
 
 
 @dataclass(frozen=True, slots=True)

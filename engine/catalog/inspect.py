@@ -7,6 +7,7 @@ architecture) are checked before missing and truncated files. Call on any worker
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from engine.catalog.model_config import (
     parse_config,
     parse_settings,
     read_config,
+    read_settings,
     read_tokenizer_config,
 )
 from engine.catalog.weights import Weights, inspect_weights
@@ -100,6 +102,7 @@ def _find_problem(
         if weights.fault:
             raise ModelFolderError(weights.fault)
         _require_tensors(config, weights)
+        _require_generation_config(path)
         tokenizer = read_tokenizer_config(path)
         _refuse_code("tokenizer_config.json", tokenizer.code)
         _require_tokenizer(path)
@@ -144,6 +147,17 @@ def _require_tensors(config: ModelConfig, weights: Weights) -> None:
             if weights.num_tensors
             else f"The {key} of config.json is {number:,}, more than {_MAX_COUNT:,}."
         )
+
+
+def _require_generation_config(path: Path) -> None:
+    """Refuse a generation_config.json at which mlx-lm stops. It ignores one that is no JSON."""
+    file = path / "generation_config.json"
+    try:
+        if file.exists():
+            read_settings(file)
+    except ModelFolderError as error:
+        if not isinstance(error.__cause__, json.JSONDecodeError):
+            raise
 
 
 def _require_tokenizer(path: Path) -> None:

@@ -38,6 +38,16 @@ _METHOD_BITS: Final[Mapping[str, float]] = {
 _CHAT_CLASSES: Final = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 # Ends of the names of fields that count the parts of a model, or list one value for each part.
 _COUNTED: Final = ("layer", "layers", "layer_types", "block", "blocks", "experts")
+_TOKEN: Final = (str, dict)
+_TOKENIZER_FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
+    "tokenizer_class": (str,),
+    **dict.fromkeys(("bos_token", "eos_token", "unk_token", "pad_token", "sep_token"), _TOKEN),
+    "additional_special_tokens": (list,),
+    "extra_special_tokens": (list, dict),
+    "added_tokens_decoder": (dict,),
+    "model_max_length": (int, float),
+    "padding_side": (str,),
+}
 _DENSE_BITS: Final = 16.0
 _GROUP_SIZE: Final = 64
 
@@ -104,6 +114,18 @@ def read_tokenizer_config(folder: Path) -> TokenizerConfig:
     )
 
 
+def wrong_tokenizer_field(folder: Path) -> str:
+    """Return the first field of tokenizer_config.json with a value of a wrong type, or ""."""
+    path = folder / "tokenizer_config.json"
+    settings: Settings = read_settings(path) if path.exists() else {}
+    for name, kinds in _TOKENIZER_FIELDS.items():
+        value = settings.get(name)
+        is_token = isinstance(value, str) or "content" in as_settings(value)
+        if value is not None and not (is_token if kinds is _TOKEN else isinstance(value, kinds)):
+            return name
+    return ""
+
+
 def read_settings(path: Path) -> Settings:
     """Return the JSON object that a file contains.
 
@@ -111,7 +133,8 @@ def read_settings(path: Path) -> Settings:
         ModelFolderError: the file is missing, cannot be read or does not contain a JSON object.
     """
     if not path.is_file():
-        raise ModelFolderError(f"{path.name} is missing.")
+        fault = "a folder instead of a file" if path.is_dir() else "missing"
+        raise ModelFolderError(f"{path.name} is {fault}.")
     try:
         # mlx-lm reads these files as UTF-8 without a byte order mark.
         text = path.read_text(encoding="utf-8")

@@ -19,6 +19,7 @@ from engine.errors import ModelFolderError
 from engine.sizes import size_of
 
 INDEX_NAME: Final = "model.safetensors.index.json"
+_MAX_FILES: Final = 1_000  # the largest known model has 163
 _PARTIAL: Final = (".incomplete", ".part", ".partial", ".crdownload", ".download", ".aria2")
 _SHARD: Final = re.compile(r"(?P<start>.*-)(?P<number>\d{5})-of-(?P<count>\d{5})\.safetensors")
 # The largest known header has 12 MB, for 91,000 tensors. A parsed header takes 15 times its size.
@@ -130,7 +131,11 @@ def _indexed_names(index: Path) -> list[str]:
     files = [name for name in names if isinstance(name, str) and Path(name).name == name]
     if not files or len(files) != len(names):
         raise ModelFolderError(f"{INDEX_NAME} is broken: it names no weight files.")
-    return sorted(set(files))
+    if len(unique := set(files)) > _MAX_FILES:
+        raise ModelFolderError(
+            f"{INDEX_NAME} names {len(unique):,} weight files, and at most {_MAX_FILES:,} are read."
+        )
+    return sorted(unique)
 
 
 def _numbered_names(names: list[str]) -> Iterator[str]:
@@ -143,7 +148,7 @@ def _numbered_names(names: list[str]) -> Iterator[str]:
             count = int(shard["count"])
             yield from (
                 f"{shard['start']}{number:05d}-of-{count:05d}.safetensors"
-                for number in range(1, min(count, 999) + 1)
+                for number in range(1, min(count, _MAX_FILES) + 1)
             )
 
 

@@ -32,6 +32,7 @@ from transformers import PreTrainedConfig
 from engine.cache.layout import Layout
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
+from engine.catalog.model_config import read_settings, wrong_tokenizer_field
 from engine.chat.prompt import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
@@ -201,7 +202,7 @@ def _rehearse_tokenizer(path: Path) -> None:
 
 
 def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
-    load = partial(load_wrapper, path, eos_token_ids=config.get("eos_token_id"))
+    load = partial(load_wrapper, path, eos_token_ids=_end_ids(path, config))
     failure = ""
     # transformers also reads config.json. It refuses some config.json files that mlx-lm accepts. So
     # if the first attempt fails, try again with an empty configuration.
@@ -213,7 +214,26 @@ def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
             # reference cycle, and objects would stay in memory until a garbage collection.
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
-    raise ModelFolderError(f"The tokenizer of {path.name} is broken or unknown.", details=failure)
+    cause = f"The tokenizer of {path.name} is broken or unknown."
+    if field := wrong_tokenizer_field(path):
+        cause += f" The value of {field} in tokenizer_config.json is of a wrong type."
+    raise ModelFolderError(cause, details=failure)
+
+
+def _end_ids(path: Path, config: dict[str, Any]) -> list[int] | None:
+    """Return the ids of the end tokens, or None if only the tokenizer's end token is known.
+
+    mlx-lm puts the field of generation_config.json in the place of that in config.json. A value that
+    is no number, such as "</s>", is ignored.
+    """
+    for value in (
+        config.get("eos_token_id"),
+        read_settings(path / "config.json").get("eos_token_id"),
+    ):
+        listed = cast("list[object]", value) if isinstance(value, list) else [value]
+        if found := [token_id for token_id in listed if type(token_id) is int]:
+            return found
+    return None
 
 
 def _prompts(path: Path, wrapper: TokenizerWrapper, vocab_size: int) -> PromptBuilder:

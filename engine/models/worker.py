@@ -23,6 +23,9 @@ from engine.worker.loop import answer_calls
 # Largest number of added tokens. A regular expression with all of them searches each text, and
 # transformers adds them one by one. The largest known vocabulary has 6,415.
 _MAX_ADDED_TOKENS = 50_000
+# Most bytes of a part of tokenizer.json other than the vocabulary. A map of characters has 0.3 MB.
+_MAX_PART_BYTES = 2_000_000
+_PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
 def main() -> None:
@@ -73,13 +76,21 @@ def _read_tokenizer(path: str) -> None:
     """Read a tokenizer.json, which may be endless or wrong in any way.
 
     Raises:
-        TokenizerError: tokenizers cannot read the file, it has too many added tokens, or its decoder
-            may never end. The app decodes in its own process.
+        TokenizerError: tokenizers cannot read the file, a part of it is too large, or its decoder may
+            never end. The app reads the file again and decodes in its own process.
     """
     try:
         tokenizer = Tokenizer.from_file(path)
     except Exception as error:  # tokenizers raises bare Exception
         raise TokenizerError(f"It says: {error}.") from error
+    for name in _PARTS:
+        part = getattr(tokenizer, name)
+        num_bytes = 0 if part is None else len(part.__getstate__())
+        if num_bytes > _MAX_PART_BYTES:
+            raise TokenizerError(
+                f"The {name} in tokenizer.json has {num_bytes / 1e6:.0f} MB, and at most"
+                f" {_MAX_PART_BYTES / 1e6:.0f} MB are read."
+            )
     if tokenizer.decoder is not None and b'"Regex"' in tokenizer.decoder.__getstate__():
         raise TokenizerError("It decodes with a regular expression.")
     count = len(tokenizer.get_added_tokens_decoder())

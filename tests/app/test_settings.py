@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Appearance, Settings, load_settings, save_settings
+from app.settings import Appearance, Settings, load_settings, remove_leftovers, save_settings
 from engine.errors import DiskError
 from engine.types import ConversationId
 
@@ -112,3 +112,17 @@ def test_failed_save_leaves_target_and_no_temporary_file(tmp_path: Path) -> None
 def test_save_settings_in_missing_folder_raises_disk_error(tmp_path: Path) -> None:
     with pytest.raises(DiskError, match="No such file"):
         save_settings(tmp_path / "missing" / "settings.json", Settings())
+
+
+def test_leftovers_of_a_killed_save_are_removed_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    save_settings(path, Settings())
+    for name in ("settings.jsonx3_k9a0b", "settings.json.part"):
+        (tmp_path / name).write_text("{}")
+    kept = {path, tmp_path / "settings.json.kept", tmp_path / "settings.json-my-copy"}
+    for other in kept - {path}:
+        other.write_text("{}")
+
+    remove_leftovers(path)
+
+    assert set(tmp_path.iterdir()) == kept

@@ -319,6 +319,11 @@ FOLDERS: dict[str, Damage] = {
     "generation latin-1": _write("generation_config.json", b'{"a": "\xe9"}'),
     "generation words": _set("generation_config.json", temperature="hot", top_k=1e999, top_p=[]),
     "generation end token": _set("generation_config.json", eos_token_id=[_HUGE, -5]),
+    "generation end text": _set("generation_config.json", eos_token_id="</s>"),
+    "generation end texts": _set("generation_config.json", eos_token_id=["</s>", 2.5, True, [1]]),
+    "generation end object": _set("generation_config.json", eos_token_id={"a": 1}),
+    "generation nested": _write("generation_config.json", '{"a":' * 100_000),
+    "generation digits": _write("generation_config.json", f'{{"top_k": 1{"0" * 5000}}}'),
     "generation 1 GB": _sparse("generation_config.json", 1 << 30),
     # tokenizer.json
     "tokenizer empty": _write("tokenizer.json", "{}"),
@@ -359,6 +364,10 @@ FOLDERS: dict[str, Damage] = {
     "pre-tokenizer unknown": _tokenizer(pre_tokenizer={"type": "Evil"}),
     "no pre-tokenizer": _tokenizer(pre_tokenizer=None),
     "post-processor adds": _tokenizer(post_processor=_TEMPLATE_PROCESSING),
+    "post-processor large": _tokenizer(
+        post_processor=_TEMPLATE_PROCESSING
+        | {"single": [{"Sequence": {"id": "A", "type_id": 0}}] * 100_000}
+    ),
     "post-processor roberta": _tokenizer(
         post_processor={
             "type": "RobertaProcessing",
@@ -415,6 +424,8 @@ FOLDERS: dict[str, Damage] = {
     "length text": _set("tokenizer_config.json", model_max_length="long"),
     "token settings": _set("tokenizer_config.json", added_tokens_decoder={"x": {"content": 5}}),
     "first token": _set("tokenizer_config.json", bos_token={"a": 1}),
+    "end token number": _set("tokenizer_config.json", eos_token=5),
+    "special tokens number": _set("tokenizer_config.json", additional_special_tokens=5),
     "extra tokens": _set("tokenizer_config.json", extra_special_tokens={"a": "b", "c": 5}),
     # Templates
     "template number": lambda folder: (
@@ -479,6 +490,7 @@ FOLDERS: dict[str, Damage] = {
     "weights large": _filled(struct.pack("<f", 1e38)),
     "index missing file": _index({"a": "model-00001-of-00002.safetensors"}),
     "index outside": _index({"a": "../../etc/passwd"}),
+    "index of 100,000 files": _index({f"t{n}": f"{n}.safetensors" for n in range(100_000)}),
     "index empty": _index({}),
     "index of words": _write("model.safetensors.index.json", '{"weight_map": {"a": 5}}'),
     "series of 99,999": _write("model-00001-of-99999.safetensors", b"x"),

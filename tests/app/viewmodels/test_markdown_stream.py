@@ -168,3 +168,13 @@ def test_line_of_many_digits_is_decided_in_linear_time() -> None:
     text = "Text\n\n" + "1" * 1000 + "x"
 
     assert streamed(text, [len(text)]).blocks == parse_markdown(text)
+
+
+def test_line_of_many_backticks_is_read_in_linear_time() -> None:
+    # A pattern that gives back backticks reads the rest of the line again for each of them.
+    text = "`" * 1_000_000
+
+    stream = streamed(text, [len(text)])
+    stream.finish()
+
+    assert stream.blocks == parse_markdown(text)
