@@ -28,8 +28,9 @@ full       fills the disk 100 times while a process writes cached state to it, a
 damage     damages a database in 300 ways: every message on whole pages must be rescued
 log        damages the write-ahead log of a killed app in 70 ways: no message may be lost or changed
            without a report
-changes    kills a process 100 times while it imports, deletes, backs up and moves chats: every change
-           that was reported must be there, and the running one wholly or not at all
+changes    kills a process 100 times while it imports, answers, edits, attaches, deletes, backs up and
+           moves: every change that was reported must be there, and the running one
+           wholly or not at all
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
 stages     harms one of two stages of a model 100 times, and starts them again

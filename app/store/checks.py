@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from app.conversation.folding import search_text
 from app.store.schema import Value
+from app.words import problems as words
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +46,7 @@ def find_damage(connection: sqlite3.Connection) -> str:
         return ""  # an earlier format
     connection.create_function("text_checksum", 2, text_checksum, deterministic=True)
     ((changed,),) = connection.execute(_CHANGED).fetchall()
-    return f"{changed} messages have changed" if changed else ""
+    return words.changed_texts(changed) if changed else ""
 
 
 class KnownTexts:

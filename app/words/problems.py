@@ -207,6 +207,10 @@ def inconsistent(path: Path) -> str:
     return f"{path} is inconsistent."
 
 
+def changed_texts(number: int) -> str:
+    return f"{_count(number, 'message')} may have another text than before."
+
+
 def newer_format(path: Path, version: int, known: int) -> str:
     return f"{path} has format {version}; this version knows formats up to {known}."
 

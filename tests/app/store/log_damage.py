@@ -60,7 +60,7 @@ def _answer(rng: random.Random, name: str) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a start after a damage has found."""
+    """The result of a start after a damage."""
 
     num_lost: int
     num_changed: int
