@@ -388,12 +388,12 @@ class EngineCore:
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
         statistics, checked = NOTHING_CACHED, None
         if self.cache is not None:
-            statistics = self._disk_space.with_figures(self.cache.statistics())
+            statistics = self.cache.statistics()
             if checks_invariants:
                 checked = attempt("a check of the cache", self.cache.check_invariants)
         self._emit(
             StatisticsReported(
-                statistics,
+                self._disk_space.with_figures(statistics),
                 checked.problem if isinstance(checked, Failure) else None,
                 freed_bytes=freed_bytes(),
                 process_bytes=process_bytes(),

@@ -17,19 +17,14 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import (
-    Folder,
-    FolderInUseError,
-    FolderLock,
-    delete_all,
-    forget_in_other_folders,
-)
+from engine.cache.disk.folder import Folder, FolderInUseError, FolderLock, delete_all
 from engine.cache.disk.tier import DiskTier
 from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
 from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
-from engine.errors import attempt
+from engine.disk_deletion import Work, forget, with_lock
+from engine.errors import Failure, attempt
 from engine.events import SetDisk
 from engine.types import CacheStatistics, ConversationId
 
@@ -38,6 +33,12 @@ log = logging.getLogger(__name__)
 # Default size of the folder: this many bytes, or this share of the space that is free without it.
 _BUDGET_BYTES = 20 * 10**9
 _BUDGET_SHARE = 0.1
+# Sentences for the user: why the tier is off, or what was not deleted.
+_IN_USE = "Another Rejoinder uses the cached state on disk."
+_WAS_REPLACED = (
+    "Off until you open Rejoinder again: the part of it that keeps state on disk stopped working."
+)
+_NOT_DELETED = "Cached state could not be deleted. Open Rejoinder again, then clear the cache."
 
 
 def disk_namespace(model: str, config: EngineConfig) -> str:
@@ -66,6 +67,7 @@ class DiskSpace:
         self._config = config
         self._is_enabled = True
         self.tier: DiskTier | None = None  # None while the space is closed or cannot be used
+        self._problem: str | None = None  # the newest problem while the tier is off
         self._lock: FolderLock | None = None
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
 
@@ -88,15 +90,18 @@ class DiskSpace:
         root = self._config.disk_folder
         if root is None or self.tier is not None or not self._is_enabled:
             return
+        self._problem = None
         try:
             self._lock = FolderLock(root)
             folder = Folder(root, disk_namespace(namespace, self._config))
             limits = _limits(self._config, folder)
             rest_s = self._config.disk_rest_s
             self.tier = DiskTier(folder, cache, layout, new_caches, limits, rest_s)
-        except FolderInUseError:
-            log.warning("another process uses the cached state on disk")
-        except OSError:
+        except FolderInUseError as error:
+            self._problem = _WAS_REPLACED if error.is_own else _IN_USE
+            log.warning("the cached state on disk is off: %s", self._problem)
+        except OSError as error:
+            self._problem = f"Cached state cannot be kept on disk: {error.strerror}."
             log.warning("the cached state on disk cannot be used", exc_info=True)
         if self.tier is None:
             self._release()
@@ -128,7 +133,7 @@ class DiskSpace:
         root, open_again = self._config.disk_folder, self._open
         self.close(writes=False)
         if root is not None and root.is_dir():
-            attempt("deleting cached state", partial(self._with_lock, root, delete_all))
+            self._delete(root, delete_all)
         if open_again is not None:
             open_again()
 
@@ -141,8 +146,7 @@ class DiskSpace:
         if self.tier is not None:
             used = self.tier.namespace
             self.tier.forget(conversation_id)
-        delete = partial(forget_in_other_folders, used=used, conversation_id=conversation_id)
-        attempt("deleting cached state", partial(self._with_lock, root, delete))
+        self._delete(root, forget(conversation_id, used=used))
 
     def mark_faulty(self, token_ids: Sequence[int], num_tokens: int) -> None:
         """Delete the state of token_ids after num_tokens, because it was wrong."""
@@ -152,7 +156,7 @@ class DiskSpace:
     def with_figures(self, statistics: CacheStatistics) -> CacheStatistics:
         """Return the statistics of the cache with the figures of its part on disk."""
         if self.tier is None:
-            return statistics
+            return replace(statistics, disk_problem=self._problem)
         found = self.tier.statistics()
         return replace(
             statistics,
@@ -166,14 +170,11 @@ class DiskSpace:
             disk_problem=found.problem,
         )
 
-    def _with_lock(self, root: Path, work: Callable[[Path], None]) -> None:
-        """Call work with the folder of all models, under its lock."""
-        lock = None if self._lock is not None else FolderLock(root)
-        try:
-            work(root)
-        finally:
-            if lock is not None:
-                lock.release()
+    def _delete(self, root: Path, work: Work) -> None:
+        """Delete files in the folder of all models, and note if that failed."""
+        delete = partial(work, root) if self._lock is not None else partial(with_lock, root, work)
+        if isinstance(attempt("deleting cached state", delete), Failure):
+            self._problem = _NOT_DELETED
 
     def _release(self) -> None:
         if self._lock is not None:

@@ -29,6 +29,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
+from engine.disk_deletion import DiskDeletion
 from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
     AwaitIdle,
@@ -204,7 +205,11 @@ class Engine(EngineCommands):
             self._start_thread()
 
     def _refuse(self, life: _Life, problem: Problem) -> None:
-        """Answer each LoadModel and Submit command with `problem`. Return on Shutdown."""
+        """Answer each LoadModel and Submit command with `problem`. Return on Shutdown.
+
+        Cached state on disk is deleted all the same.
+        """
+        disk = DiskDeletion(self._config.disk_folder)
         while True:
             command = life.commands.get()
             match command:
@@ -214,11 +219,13 @@ class Engine(EngineCommands):
                     self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
                     self._emit(life, RequestFailed(request.request_id, problem))
+                case SetDisk() | ClearDisk() | Forget():
+                    disk.obey(command)
                 case UnloadModel() | SetUnloadAfter() | Cancel() | CountTokens() | Verify():
                     pass
                 case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                     pass
-                case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
+                case Pin() | Evict() | ReportStatistics():
                     pass
                 case _:
                     assert_never(command)

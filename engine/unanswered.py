@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from engine.events import (
     AwaitIdle,
+    ClearDisk,
     Command,
     Event,
     Evict,
@@ -22,6 +23,7 @@ from engine.events import (
     ReportStatistics,
     RequestFailed,
     RequestFinished,
+    SetDisk,
     SetIdleWork,
     SetUnloadAfter,
     Show,
@@ -33,7 +35,7 @@ from engine.events import (
 )
 from engine.types import ConversationId, Problem, RequestId
 
-_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget
+_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk
 
 
 @dataclass(slots=True)
@@ -44,7 +46,7 @@ class Unanswered:
     # Path of the model that is loaded or is to be loaded. Empty if there is none.
     _model: str = ""
     _questions: list[_Question] = field(default_factory=list[_Question])
-    # The newest Show, SetIdleWork and SetUnloadAfter command, by type, and the Pin commands of pinned conversations.
+    # The newest Show, SetIdleWork, SetUnloadAfter and SetDisk command, by type, and the Pin commands of pinned conversations.
     _settings: dict[type, Command] = field(default_factory=dict[type, Command])
     _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
 
@@ -61,13 +63,13 @@ class Unanswered:
                 self._model = path
             case UnloadModel():
                 self._model = ""
-            case Show() | SetIdleWork() | SetUnloadAfter():
+            case Show() | SetIdleWork() | SetUnloadAfter() | SetDisk():
                 self._settings[type(command)] = command
             case Pin(conversation_id, pinned):
                 self._pins.pop(conversation_id, None)
                 if pinned:
                     self._pins[conversation_id] = command
-            case AwaitIdle() | Verify() | ReportStatistics() | Evict() | Forget():
+            case AwaitIdle() | Verify() | ReportStatistics() | Evict() | Forget() | ClearDisk():
                 self._questions.append(command)
             case _:
                 pass
@@ -85,7 +87,7 @@ class Unanswered:
             case Verified():
                 self._remove_first(Verify)
             case StatisticsReported():
-                self._remove_first(ReportStatistics, Evict, Forget)
+                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk)
             case _:
                 pass
 

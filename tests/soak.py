@@ -1,9 +1,9 @@
 """Long runs of the engine and the app.
 
-    python -m tests.soak [promise] [types] [templates] [replies] [agents] [restarts] [files] [ranks] [machine] [turns] [answers] [starts]
-                         [kills] [disk] [full] [damage] [changes] [exchange] [stages] [window] [commands]
+    python -m tests.soak [promise] [types] [templates] [replies] [agents] [restarts] [files] [ranks] [machine] [turns] [answers]
+                         [starts] [kills] [disk] [full] [damage] [log] [changes] [exchange] [stages] [window] [commands]
 
-Without a name all runs are made. The last thirteen names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last fourteen names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -28,8 +28,11 @@ disk       kills a process 200 times while it writes cached state, and checks wh
 full       fills the disk 100 times while a process writes cached state to it, and checks what it left
            (as root on Linux)
 damage     damages a database in 300 ways: every message on whole pages must be rescued
-changes    kills a process 100 times while it imports, deletes, backs up and moves chats: every change
-           that was reported must be there, and the running one wholly or not at all
+log        damages the write-ahead log of a killed app in 70 ways: no message may be lost or changed
+           without a report
+changes    kills a process 100 times while it imports, answers, edits, attaches, deletes, backs up and
+           moves: every change that was reported must be there, and the running one
+           wholly or not at all
 exchange   exports and imports 1,000 random trees, imports 100 damaged files of each kind, and kills
            30 imports
 stages     harms one of two stages of a model 100 times, and starts them again
@@ -60,6 +63,7 @@ from app.widgets.application import Application
 from engine.local_models import LocalModels
 from tests.app.exchange.often import exchange_often
 from tests.app.store.damaging import damage_often
+from tests.app.store.log_damage import damage_logs
 from tests.app.store.test_change_kill import kill_changes
 from tests.architectures.configs.every import CONFIGS as ARCHITECTURES
 from tests.architectures.outcome import Verdict
@@ -269,6 +273,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "disk": (kill_writers, 200),
     "full": (fill_disks, 100),
     "damage": (damage_often, 300),
+    "log": (damage_logs, 70),
     "changes": (kill_changes, 100),
     "exchange": (exchange_often, 100),
     "stages": (play_stage_faults, 100),

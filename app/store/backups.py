@@ -21,6 +21,7 @@ from threading import Event
 from urllib.parse import quote
 
 from app.paths import PRIVATE_FOLDER
+from app.store.checks import find_damage
 from app.store.errors import BackupError, DatabaseDamagedError, store_error
 from app.words import problems as words
 
@@ -113,13 +114,13 @@ def check_database(database: Path, stop: Event) -> None:
     try:
         with closing(open_to_read(database)) as reader:
             reader.set_progress_handler(stop.is_set, _CHECK_STEPS)
-            findings = reader.execute("PRAGMA quick_check(1)").fetchall()
+            damage = find_damage(reader)
     except sqlite3.Error as error:
         if stop.is_set():
             raise StoppedError from error
         raise DatabaseDamagedError(words.not_understood(database), details=str(error)) from error
-    if findings != [("ok",)]:
-        raise DatabaseDamagedError(words.inconsistent(database), details=str(findings))
+    if damage:
+        raise DatabaseDamagedError(words.inconsistent(database), details=damage)
 
 
 def open_to_read(path: Path) -> sqlite3.Connection:
@@ -150,9 +151,9 @@ def _copy(source: Path, part: Path, stop: Event) -> None:
         # A backup is one file, without a write-ahead log.
         writer.execute("PRAGMA journal_mode = DELETE")
         writer.set_progress_handler(stop.is_set, _CHECK_STEPS)
-        findings = writer.execute("PRAGMA quick_check(1)").fetchall()
-    if findings != [("ok",)]:
-        raise DatabaseDamagedError(words.inconsistent(source), details=str(findings))
+        damage = find_damage(writer)
+    if damage:
+        raise DatabaseDamagedError(words.inconsistent(source), details=damage)
 
 
 def _prune(database: Path) -> None:

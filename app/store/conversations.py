@@ -33,6 +33,7 @@ from app.conversation.tree import (
     add_nodes,
 )
 from app.store import statements
+from app.store.checks import text_checksum
 from app.store.conversation_rows import (
     ConversationRecord,
     DeletedRow,
@@ -50,6 +51,7 @@ from app.store.message_rows import node_from
 from app.store.opening import OpenedDatabase, open_database, open_to_read
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
+from app.store.schema import Value
 from app.store.search import MessageSearch
 from app.store.tables import ConversationTables
 from app.words import problems as words
@@ -125,6 +127,7 @@ def _rescue_report(kept: Path, rescued: Rescued | None) -> Problem:
         cause = words.rescued(
             unknown if rescued.may_lack_more else missing,
             garbled=rescued.num_garbled,
+            changed=rescued.num_changed,
             nameless=rescued.num_nameless,
             backup=rescued.backup.name if rescued.backup else "",
             kept=kept.name,
@@ -324,11 +327,12 @@ class ConversationStore:
         messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
         files = self.tables.attachments.load(conversation_id)
         try:
-            nodes = [_with_files(node_from(row), files) for row in messages]
+            nodes = [_with_files(node_from(row[:-1]), files) for row in messages]
             _check_tree(nodes)
         except (KeyError, TypeError, ValueError) as error:
             self._database.note_damage()
             raise DatabaseDamagedError(words.BAD_MESSAGE, details=repr(error)) from error
+        self._check_texts(nodes, [row[-1] for row in messages])
         if self.is_read_only:  # stop_interrupted() could not be run
             nodes = [_stopped(node) for node in nodes]
         choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
@@ -337,6 +341,17 @@ class ConversationStore:
         # newest versions; replace() then restores the versions that were shown before.
         conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
         return replace(conv, shown=shown, draft_attachments=files.get("", ()))
+
+    def _check_texts(self, nodes: list[MessageNode], checksums: list[Value]) -> None:
+        """Check that the messages have the texts that were written. 4,000 messages take about 5 ms.
+
+        Raises:
+            DatabaseDamagedError: a text has changed.
+        """
+        for node, checksum in zip(nodes, checksums, strict=True):
+            if text_checksum(node.content, node.reasoning) != checksum:
+                self._database.note_damage()
+                raise DatabaseDamagedError(words.CHANGED_MESSAGE, details=node.node_id)
 
     def load_filed(self, conversation_id: ConversationId) -> FiledConversation:
         """Return a conversation with its place in the list and its folder.

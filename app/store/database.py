@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from app.conversation.folding import search_text
+from app.store.checks import add_functions, find_damage
 from app.store.condition import ConditionNote
 from app.store.errors import DatabaseDamagedError, DatabaseFullError, store_error
 from app.store.pages import decode_leniently
@@ -36,8 +36,7 @@ class Database:
         self._is_damaged = False  # True after an error that only a damaged file causes
         with self._errors_in_words():
             self._connection = sqlite3.connect(path, timeout=busy_timeout_s, isolation_level=None)
-            # The triggers of the search index call this function.
-            self._connection.create_function("search_text", 1, search_text, deterministic=True)
+            add_functions(self._connection)
             if is_read_only:
                 # An exclusive connection keeps the index of the log in memory, so it needs no room
                 # on the disk.
@@ -76,6 +75,11 @@ class Database:
         )
         assert isinstance(size, int)
         return size
+
+    def find_damage(self) -> str:
+        """Read the whole database. Return what is wrong with it, or an empty string."""
+        with self._errors_in_words():
+            return find_damage(self._connection)
 
     def copy_to(self, path: Path) -> None:
         """Write all pages into an empty file, and flush it."""

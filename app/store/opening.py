@@ -7,7 +7,7 @@ The opening of a small file reads all of it, which finds damage before anything 
 over ALWAYS_CHECKED_BYTES is not read at the opening. If the last run did not close it, or if it was
 changed since then (condition.py), the app reads it afterwards on another thread (backups.py). Damage
 is also found by the query that reads it, and by each backup, which checks its copy. The next start
-then rescues the file.
+then rescues the file. So does the start after a kill if SQLite would ignore a part of the log (wal.py).
 
 If the disk is full, the database is opened to read only. Before a file of an earlier format is
 changed, a copy of it is made beside it, which stays until a later start has opened the new one.
@@ -39,6 +39,7 @@ from app.store.errors import (
 from app.store.rescue import Rescued, rescue
 from app.store.schema import MIGRATIONS, Migration
 from app.store.updates import copies_of, copy_before_update, remove_copies
+from app.store.wal import Log
 from app.words import problems as words
 
 log = logging.getLogger(__name__)
@@ -82,7 +83,8 @@ def open_database(path: Path, *, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Open
 def _open_to_write(path: Path, *, busy_timeout_s: float) -> OpenedDatabase:
     note = ConditionNote(path)
     kept = note.rescued_file
-    if kept is None and not note.is_damaged and not _is_emptied(path):
+    is_readable = not (note.is_damaged or _is_emptied(path) or Log(path).is_damaged)
+    if kept is None and is_readable:
         copies = copies_of(path)
         try:
             database = _open(path, busy_timeout_s=busy_timeout_s, is_clean=note.is_clean)
@@ -216,9 +218,9 @@ def _stored_version(database: Database, path: Path) -> int:
 def _check_integrity(database: Database, path: Path) -> None:
     # This check finds damage before anything is written. It reads the whole file, about 1 ms per
     # MB.
-    findings = database.rows("PRAGMA quick_check(1)")
-    if findings != [("ok",)]:
-        raise DatabaseDamagedError(words.inconsistent(path), details=str(findings))
+    damage = database.find_damage()
+    if damage:
+        raise DatabaseDamagedError(words.inconsistent(path), details=damage)
 
 
 def _set_up(database: Database) -> None:

@@ -14,16 +14,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.store.schema import Value
+from app.store.wal import Log
 
 Row = tuple[int, tuple[Value, ...]]  # number of the row, values of its columns
 
 _DEFAULT_PAGE = 4096
 _PAGE_SIZES = tuple(1 << bits for bits in range(9, 16))
 _FILE_HEADER = 100  # bytes before the header of the first page
+_FORMATS_AT, _WITHOUT_LOG = 18, b"\1\1"  # in the header of the file
 _PAGE_HEADER = 8
 _LEAF = 0x0D  # type of a page that holds rows of a table
-_WAL_MAGIC = (0x377F0682, 0x377F0683)
-_WAL_HEADER, _FRAME_HEADER = 32, 24
 # Sizes in bytes of the serial types 0 to 9: NULL, six lengths of integers, float, 0 and 1.
 _SIZES = (0, 1, 2, 3, 4, 6, 8, 8, 0, 0)
 _FLOAT, _ZERO, _ONE = 7, 8, 9
@@ -46,12 +46,20 @@ class FileImage:
             self._file = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         stated = int.from_bytes(self._file[16:18], "big")
         self._page_size = stated if stated in _PAGE_SIZES else _DEFAULT_PAGE
-        self._newer = _wal_pages(Path(f"{path}-wal"), self._page_size)
+        self._newer = Log(path).pages
         in_file = -(-len(self._file) // self._page_size)
         self._num_pages = max([in_file, *self._newer])
 
     def close(self) -> None:
         self._file.close()
+
+    def write_to(self, path: Path) -> None:
+        """Write the pages into a new file, as a database without a log."""
+        with path.open("wb") as file:
+            for number in range(1, self._num_pages + 1):
+                file.write(self._page(number).ljust(self._page_size, b"\0"))
+            file.seek(_FORMATS_AT)
+            file.write(_WITHOUT_LOG)
 
     def rows(self, *, fewest_columns: int) -> Iterator[Row]:
         """Yield the rows of all tables that have at least some number of columns.
@@ -153,29 +161,6 @@ class FileImage:
 def decode_leniently(data: bytes) -> str:
     """Return a text of the database. Bytes that are not UTF-8 become replacement characters."""
     return data.decode("utf-8", "replace")
-
-
-def _wal_pages(path: Path, page_size: int) -> dict[int, bytes]:
-    """Return the newest pages of the committed changes in a write-ahead log."""
-    try:
-        log = path.read_bytes()
-    except OSError:
-        return {}
-    if len(log) < _WAL_HEADER or int.from_bytes(log[:4], "big") not in _WAL_MAGIC:
-        return {}
-    committed: dict[int, bytes] = {}
-    pages: dict[int, bytes] = {}
-    for at in range(
-        _WAL_HEADER, len(log) - page_size - _FRAME_HEADER + 1, page_size + _FRAME_HEADER
-    ):
-        number, pages_after = struct.unpack_from(">II", log, at)
-        if log[at + 8 : at + 16] != log[16:24]:  # a frame of an earlier round of the log
-            break
-        pages[number] = log[at + _FRAME_HEADER : at + _FRAME_HEADER + page_size]
-        if pages_after:  # the last frame of a transaction
-            committed.update(pages)
-            pages.clear()
-    return committed
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:

@@ -245,6 +245,35 @@ _M008: Migration = (
     """,
 )
 
+# The checksums of the texts of messages (checks.py). They are in a table of their own, so a damaged
+# page does not hold both, and a missing message is found. The connection provides text_checksum.
+_CHECK = (
+    "INSERT INTO message_checks"
+    " VALUES (new.message_number, text_checksum(new.content, new.reasoning))"
+    " ON CONFLICT (message_number) DO UPDATE SET checksum = excluded.checksum"
+)
+_M009: Migration = (
+    """
+    CREATE TABLE message_checks (
+        message_number INTEGER PRIMARY KEY,
+        checksum INTEGER NOT NULL
+    ) STRICT
+    """,
+    """
+    INSERT INTO message_checks
+    SELECT message_number, text_checksum(content, reasoning) FROM messages
+    """,
+    f"CREATE TRIGGER check_insert AFTER INSERT ON messages BEGIN {_CHECK}; END",
+    f"""
+    CREATE TRIGGER check_update AFTER UPDATE OF content, reasoning ON messages
+    BEGIN {_CHECK}; END
+    """,
+    """
+    CREATE TRIGGER check_delete AFTER DELETE ON messages
+    BEGIN DELETE FROM message_checks WHERE message_number = old.message_number; END
+    """,
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
-    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008,
+    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009,
 )  # fmt: skip

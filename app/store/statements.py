@@ -74,7 +74,9 @@ PUT_MESSAGE = _insert(
     "ON CONFLICT (node_id) DO UPDATE SET " + _assign("{0} = excluded.{0}", MESSAGE_COLUMNS[2:]),
 )
 SELECT_MESSAGES = _select(
-    "messages", MESSAGE_COLUMNS, "WHERE conversation_id = ? ORDER BY message_number"
+    "messages LEFT JOIN message_checks USING (message_number)",
+    (*MESSAGE_COLUMNS, "checksum"),
+    "WHERE conversation_id = ? ORDER BY message_number",
 )
 # Parameters: a conversation, and a JSON array of message ids.
 TAKEN_IDS = """

@@ -43,6 +43,7 @@ STORE_DAMAGED_ADVICE: Final = (
 BACKUP: Final = "The daily backup of your chats could not be made."
 BACKUP_ADVICE: Final = "Check the disk and the permissions of the data folder."
 BAD_MESSAGE: Final = "A message in it can’t be understood."
+CHANGED_MESSAGE: Final = "The text of a message in it has changed."
 STORE_RESCUED: Final = "The file with your chats was damaged."
 RESCUED_CHAT: Final = "Rescued chat"  # title of a chat whose title could not be read
 LOST_MESSAGE: Final = "(This message was lost when the file was damaged.)"
@@ -146,15 +147,17 @@ def settings_kept(name: str) -> str:
     return f"Rejoinder starts with its defaults and kept the file as {name}."
 
 
-def rescued(lost: str, *, garbled: int, nameless: int, backup: str, kept: str) -> str:
+def rescued(lost: str, *, garbled: int, changed: int, nameless: int, backup: str, kept: str) -> str:
     """Return what a rescue could not save, and where the damaged file is.
 
     lost: result of lost_messages() or lost_unknown(). garbled: number of messages with unreadable
-    characters. backup: file name of the backup that added rows, or an empty string.
+    characters. changed: number of messages whose text is not the one that was saved. backup: file name of the backup that added rows, or an empty string.
     """
     parts = [lost]
     if garbled:
         parts.append(f"{_count(garbled, 'message')} {'have' if garbled > 1 else 'has'} gaps")
+    if changed:
+        parts.append(f"{_count(changed, 'message')} may have another text than before")
     if nameless:
         parts.append(f"{_count(nameless, 'chat')} lost {'its' if nameless == 1 else 'their'} title")
     if backup:
@@ -202,6 +205,10 @@ def not_understood(path: Path) -> str:
 
 def inconsistent(path: Path) -> str:
     return f"{path} is inconsistent."
+
+
+def changed_texts(number: int) -> str:
+    return f"{_count(number, 'message')} may have another text than before."
 
 
 def newer_format(path: Path, version: int, known: int) -> str:

@@ -24,6 +24,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
+from engine.disk_deletion import DiskDeletion
 from engine.errors import NoModelError
 from engine.events import (
     AwaitIdle,
@@ -99,7 +100,8 @@ class StagedEngine(EngineCommands):
         self._limits = limits or Limits()
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
-        # Only the thread "stage commands" uses these three fields.
+        # Only the thread "stage commands" uses these four fields.
+        self._disk = DiskDeletion(config.disk_folder)
         self._unload_after_s = config.unload_after_s
         self._loaded_by: LoadModel | None = None  # the command that started the stages
         # The command that starts the stages again, which were ended because no request came.
@@ -155,6 +157,10 @@ class StagedEngine(EngineCommands):
                     self._pass_on(ModelUnloaded())
                 case SetUnloadAfter(seconds):
                     self._unload_after_s = seconds
+                case SetDisk() | ClearDisk() | Forget():
+                    # The stages keep nothing on disk, but engines of earlier runs have.
+                    self._disk.obey(command)
+                    self._forward(command)
                 case Submit() if self._idle_load is not None:
                     self._load(self._idle_load)
                     self._forward(command)
@@ -215,7 +221,8 @@ class StagedEngine(EngineCommands):
             target=self._receive, args=(life,), name="stage events", daemon=True
         ).start()
         for one in (*earlier, command):
-            self._forward(one)
+            if not isinstance(one, SetDisk):
+                self._forward(one)
 
     def _finish(self) -> None:
         """End the stages. Running requests first finish with their text so far."""

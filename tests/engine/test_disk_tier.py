@@ -11,6 +11,7 @@ from weakref import ref
 import pytest
 
 from engine.cache.disk import writer
+from engine.cache.disk.folder import FolderLock
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import RecordKind, read_header
 from engine.events import (
@@ -295,6 +296,22 @@ def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: 
     plan = ask(other, *messages, user("on")).usage.plan
     assert plan.replayed == 0
     _close(other)
+
+
+@pytest.mark.parametrize(("holder", "reason"), [("1", "Another Rejoinder"), ("", "Off until")])
+def test_statistics_have_the_reason_why_the_tier_is_off(
+    open_tiny: OpenTiny, tmp_path: Path, holder: str, reason: str
+) -> None:
+    lock = FolderLock(tmp_path)
+    if holder:
+        (tmp_path / "lock").write_text(holder)
+    client = open_tiny("llama", disk_folder=tmp_path)
+    client.send(ReportStatistics())
+    (report,) = [one for one in client.run_until_idle() if isinstance(one, StatisticsReported)]
+    lock.release()
+    assert client.core.disk is None
+    assert report.statistics.disk_problem is not None
+    assert report.statistics.disk_problem.startswith(reason)
 
 
 @pytest.mark.parametrize("kind", ["qwen3_5", "llama"])

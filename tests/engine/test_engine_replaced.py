@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from engine.events import (
     ModelLoaded,
     RequestFailed,
     RequestFinished,
+    StatisticsReported,
     Submit,
 )
 from engine.idle import Idler
@@ -176,3 +178,23 @@ def test_panic_of_a_tokenizer_is_a_failure_with_a_sentence() -> None:
 
     assert not isinstance(failed, str)
     assert failed.problem.title == TokenizerError.title
+
+
+def test_state_on_disk_is_deleted_after_the_engine_thread_ended(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    path = str(tiny_model("llama", Template.KEEPING))
+    client = Client()
+    client.engine.set_disk(str(tmp_path), enabled=True, budget_bytes=None)
+    client.engine.send(LoadModel(path))
+    client.wait(ModelLoaded)
+    (tmp_path / "model").mkdir()
+    plant(monkeypatch, (EngineCore, "_obey"))
+    client.submit("first")
+    client.until_model_fails()
+
+    client.engine.clear_disk()
+    client.wait(StatisticsReported, 2)  # the new thread was told of the folder first
+
+    assert not (tmp_path / "model").exists()
+    client.engine.close()

@@ -27,7 +27,8 @@ from engine.cache.disk.record import PART_SUFFIX, SUFFIX, RecordError, read_head
 log = logging.getLogger(__name__)
 
 _INDEX = "index"
-_LOCK = "lock"
+_LOCK = "lock"  # the file contains the id of the process that holds the lock
+_PID_LEN = 20
 # Largest saved index that is read. 10,000 records of 1,000 tokens take 45 MB.
 _MAX_INDEX_BYTES = 1 << 29
 # The convention by which backup programs recognise a folder of caches (bford.info/cachedir).
@@ -36,7 +37,11 @@ _TAG_TEXT = "Signature: 8a477f597d28d172789f06886806bc55\nRejoinder can compute 
 
 
 class FolderInUseError(Exception):
-    """Another process uses the folder."""
+    """The folder is locked. `is_own`: by this process."""
+
+    def __init__(self, *, is_own: bool) -> None:
+        super().__init__()
+        self.is_own = is_own
 
 
 class FolderLock:
@@ -46,7 +51,7 @@ class FolderLock:
         """Create the folder if needed, and lock it.
 
         Raises:
-            FolderInUseError: another process uses the folder.
+            FolderInUseError: another process, or an engine thread that was replaced, uses the folder.
             OSError: the folder cannot be created or locked.
         """
         is_new = not root.exists()
@@ -55,8 +60,11 @@ class FolderLock:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
+            holder = os.read(self._file, _PID_LEN)
             os.close(self._file)
-            raise FolderInUseError from error
+            raise FolderInUseError(is_own=holder == _own_pid()) from error
+        os.ftruncate(self._file, 0)
+        os.write(self._file, _own_pid())
         if is_new:
             _mark_as_cache(root)
 
@@ -186,6 +194,10 @@ def delete_all(root: Path) -> None:
     for path in list(root.iterdir()):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _own_pid() -> bytes:
+    return str(os.getpid()).encode()
 
 
 def _make_private(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Tests that kill a process with kill -9 while it imports, deletes, backs up and moves chats.
+"""Tests that kill a process with kill -9 while it imports, answers, edits, attaches, deletes and moves.
 
 Every change that was reported as done must be there, and the one that was running must be there
 wholly or not at all. `python -m tests.soak changes=100` kills a hundred processes, one after another,
@@ -22,7 +22,7 @@ from app.store.backups import backups_of
 from app.store.conversations import ConversationStore
 from app.store.place import DataPlace
 from engine.types import ConversationId
-from tests.app.store.change_writer import NOON
+from tests.app.store.change_writer import NOON, state_of
 
 ROOT = Path(__file__).parents[3]
 WRITER = Path(__file__).with_name("change_writer.py")
@@ -32,13 +32,14 @@ GONE = ("deleted", "removed")
 def kill_and_check(home: Path, run: str, expected: dict[str, str]) -> str:
     """Kill a process that changes a data folder, and check what it left.
 
-    `expected` has the state of each chat: its number of messages, "deleted" or "removed". It is
-    updated. Return the change that was interrupted.
+    `expected` has the state of each chat: state_of(), "deleted" or "removed". It is updated. Return
+    the kind of the change that was interrupted.
     """
     lines = _change_until_killed(home, run)
     running = ""
+    kind = "nothing"
     for line in lines:
-        word, name, state = line.split()
+        word, kind, name, state = line.split()
         if word == "did" and name != "-":
             expected[name] = state
         running = "" if word == "did" else f"{name} {state}"
@@ -51,7 +52,7 @@ def kill_and_check(home: Path, run: str, expected: dict[str, str]) -> str:
     for file in (place.database, *backups_of(place.database)):
         with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as database:
             assert database.execute("PRAGMA quick_check").fetchall() == [("ok",)], file
-    return running
+    return kind if running else "nothing"
 
 
 def _check_chats(store: ConversationStore, expected: dict[str, str], running: str) -> None:
@@ -66,7 +67,7 @@ def _check_chats(store: ConversationStore, expected: dict[str, str], running: st
         elif key in listed:
             conv = store.load(key)
             conv.check_invariants()
-            found = str(len(conv.nodes))
+            found = state_of(conv)
         allowed = {expected.get(chat, "removed")}
         if chat == name:
             # The removal of a chat deletes it first.
@@ -104,9 +105,6 @@ def kill_changes(home: Path, number: int) -> bool:
     """Kill processes on one data folder, and print what they were doing."""
     home.mkdir(parents=True, exist_ok=True)
     expected: dict[str, str] = {}
-    interrupted = [
-        kill_and_check(home, f"k{at}", expected).split(" ")[-1] or "nothing" for at in range(number)
-    ]
-    kinds = ["write" if one.isdecimal() else one for one in interrupted]
+    kinds = [kill_and_check(home, f"k{at}", expected) for at in range(number)]
     print({kind: kinds.count(kind) for kind in sorted(set(kinds))}, f"{len(expected)} chats")
-    return len(interrupted) == number
+    return len(kinds) == number

@@ -28,16 +28,15 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The statements of the check, as they are run."""
+    """The results of the checks of the whole file, as they are made."""
     seen: list[str] = []
-    rows = Database.rows
+    find_damage = Database.find_damage
 
-    def run(database: Database, sql: str, *args: object) -> object:
-        if "quick_check" in sql:
-            seen.append(sql)
-        return rows(database, sql, *args)  # pyright: ignore[reportArgumentType]
+    def check(database: Database) -> str:
+        seen.append(find_damage(database))
+        return seen[-1]
 
-    monkeypatch.setattr(Database, "rows", run)
+    monkeypatch.setattr(Database, "find_damage", check)
     return seen
 
 

@@ -164,6 +164,17 @@ def test_questions_without_stages_are_answered(rig: StagedRig) -> None:
     assert sentence_of(rig.wait(RequestFailed)).title == "No model is loaded."
 
 
+def test_state_on_disk_is_deleted_without_stages(rig: StagedRig, tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    rig.engine.set_disk(str(tmp_path), enabled=True, budget_bytes=None)
+
+    rig.engine.clear_disk()
+    rig.wait(StatisticsReported)
+    rig.wait(StatisticsReported)
+
+    assert not (tmp_path / "model").exists()
+
+
 def test_missing_model_fails_with_the_sentence_of_the_engine(
     rig: StagedRig, tmp_path: Path
 ) -> None:
