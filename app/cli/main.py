@@ -58,7 +58,8 @@ def _run_models(args: argparse.Namespace, paths: Paths) -> int:
     if args.command == "models":
         args.mirror = settings.mirror
         return models.run(args, local, folders)
-    model: Path = args.model or _choose(local, folders)
+    # Absolute, because a stage on another host has another working folder.
+    model = args.model.expanduser().absolute() if args.model else _choose(local, folders)
     if args.command == "chat":
         return chat.run(args, model)
     return bench.run_script(args, model) if args.kind == "script" else run_tree(args, model)
