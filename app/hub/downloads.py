@@ -19,12 +19,13 @@ from typing import Any, cast
 
 from app.hub.failures import PASSING, HubError
 from app.hub.process import Call, CancelledError, HubCall, fetch
-from app.hub.values import UNFINISHED, Download, DownloadState
+from app.hub.values import UNFINISHED, Download, DownloadState, is_commit
 from engine.errors import problem_of
 
 log = logging.getLogger(__name__)
 
-_MAX_PAUSE_S = 60.0
+_PAUSES_S = (1, 2, 4, 8, 16, 32, 60)  # after the first failure, the second, and so on
+_MAX_WAIT_S = 300  # longest pause that the Hub can ask for
 _RATE_S = 5.0  # seconds over which the rate is averaged
 _RUNNING = frozenset({DownloadState.RUNNING})
 _STOPPED = frozenset({DownloadState.PAUSED, DownloadState.WAITING, DownloadState.FAILED})
@@ -199,10 +200,12 @@ class Downloads:
         if error.failure.kind not in PASSING:
             self._set(key, _RUNNING, state=DownloadState.FAILED, problem=error.problem)
             return
+        wait_s = min(_MAX_WAIT_S, error.failure.wait_s)
         with self._condition:
             found = self._downloads.get(key)
             tries = found.num_tries if found is not None else 0
-            self._due[key] = time.monotonic() + min(_MAX_PAUSE_S, 2.0**tries)
+            pause = max(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)], wait_s)
+            self._due[key] = time.monotonic() + pause
         self._set(
             key,
             _RUNNING,
@@ -260,11 +263,11 @@ def _read(file: Path) -> list[Download]:
 
 
 def _from_json(row: Mapping[str, Any]) -> Download:
-    state = DownloadState(row["state"])
+    state, revision = DownloadState(row["state"]), str(row["revision"])
     return Download(
         repo_id=str(row["repo_id"]),
         chosen=str(row["chosen"]),
-        revision=str(row["revision"]),
+        revision=revision if is_commit(revision) else "",
         folder=str(row["folder"]),
         state=DownloadState.PAUSED if state in UNFINISHED else state,
         done_bytes=int(row["done_bytes"]),
