@@ -200,12 +200,10 @@ class Downloads:
         if error.failure.kind not in PASSING:
             self._set(key, _RUNNING, state=DownloadState.FAILED, problem=error.problem)
             return
-        wait_s = min(_MAX_WAIT_S, error.failure.wait_s)
         with self._condition:
             found = self._downloads.get(key)
             tries = found.num_tries if found is not None else 0
-            pause = max(_PAUSES_S[min(tries, len(_PAUSES_S) - 1)], wait_s)
-            self._due[key] = time.monotonic() + pause
+            self._due[key] = time.monotonic() + pause_s(tries, error.failure.wait_s)
         self._set(
             key,
             _RUNNING,
@@ -213,6 +211,16 @@ class Downloads:
             problem=error.problem,
             num_tries=tries + 1,
         )
+
+
+def pause_s(num_tries: int, wait_s: int) -> int:
+    """Return the seconds before a download is retried.
+
+    Args:
+        num_tries: the number of tries that have failed before this one.
+        wait_s: the seconds that the Hub demands.
+    """
+    return max(_PAUSES_S[min(num_tries, len(_PAUSES_S) - 1)], min(_MAX_WAIT_S, wait_s))
 
 
 @dataclass(slots=True, eq=False)

@@ -7,11 +7,14 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from huggingface_hub import constants
 
+from app.bridge.tasks import TaskLane
+from app.controllers.hub import HubController
 from app.hub import fetching
 from app.hub.cache import LinkedFolderError, Target, open_partial
 from app.hub.calls import CALLS
@@ -313,3 +316,26 @@ def test_hub_that_wants_a_long_pause_gets_no_second_request_in_the_call(hub: Lyi
     assert caught.value.failure.kind is FailureKind.BUSY
     assert caught.value.failure.wait_s == 99_999_999
     assert len(requests) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("qapp")
+def test_closing_cancels_calls_that_wait_for_a_silent_hub(hub: LyingHub, tmp_path: Path) -> None:
+    requests: list[Request] = []
+
+    def answer(request: Request) -> Iterable[bytes]:
+        requests.append(request)
+        hub.is_closed.wait()
+        return ()
+
+    hub.answer = answer
+    catalog: Any = SimpleNamespace(suggestions=tuple)
+    preferences: Any = SimpleNamespace(value=SimpleNamespace(mirror=hub.address))
+    models: Any = None
+    lane = TaskLane("files")
+    controller = HubController(lane, catalog, models, preferences, tmp_path / "downloads.json")
+    controller.ask(REPO)
+    controller.ask("owner/Other")
+    controller.close()
+    lane.stop()
+    assert len(requests) <= 1
