@@ -116,6 +116,12 @@ def test_commit_that_is_no_hash_is_refused_before_anything_is_written(
     assert not (tmp_path / "home").exists()
 
 
+@pytest.mark.parametrize("commit", ["../x", COMMIT[1:], "main", ""])
+def test_details_never_have_a_commit_that_is_no_hash(commit: str) -> None:
+    with pytest.raises(AnswerError):
+        repository({"id": REPO, "sha": commit})
+
+
 @pytest.mark.slow
 def test_commit_that_names_a_file_of_the_user_leaves_the_file_alone(
     hub: LyingHub, tmp_path: Path
@@ -281,6 +287,20 @@ def test_folder_that_comes_back_has_verified_files_only(
     found = {path.name: path.read_bytes() for path in Path(result["folder"]).iterdir()}
     assert found == honest.repository.files
     assert home.is_unchanged()
+
+
+def test_snapshot_with_a_link_to_another_place_gets_the_file(
+    hub: LyingHub, call: MakeCall, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.json"
+    honest = hub.answer = HonestHub()
+    mine.write_bytes(bytes(len(honest.repository.files["config.json"])))
+    target = Target(REPO, honest.repository.commit, tmp_path / "home" / "hub")
+    target.make_folders()
+    (target.snapshot / "config.json").symlink_to(mine)
+    call("download", repo_id=REPO)
+    found = (target.snapshot / "config.json").read_bytes()
+    assert found == honest.repository.files["config.json"]
 
 
 @pytest.mark.slow
