@@ -2,8 +2,9 @@
 
     python -m tests.soak [promise] [types] [templates] [replies] [agents] [restarts] [files] [ranks] [machine] [turns] [answers]
                          [starts] [kills] [disk] [full] [damage] [log] [changes] [exchange] [stages] [window] [commands]
+                         [hub]
 
-Without a name all runs are made. The last fourteen names accept a number of rounds, as in machine=1000.
+Without a name all runs are made. The last fifteen names accept a number of rounds, as in machine=1000.
 
 promise    plays the full script of tests.oracle.scripts on every tiny model (8 chats of 4 turns)
            and on the starter model (3 chats of 2 turns). Each step is compared with the bare model.
@@ -40,6 +41,8 @@ window     drives a window on two stages, kills a stage during 10 answers, and k
            10 times each: no process may be left
 commands   makes 2,000 random operations on the followers of every tiny model, each compared with the
            ledger, and 500 turns: no object may stay in a follower
+hub        answers 200 calls to the Hub with lies of each of six kinds: no file outside the cache may change,
+           the process may use 300 MB, and each call ends or shows its progress
 """
 
 from __future__ import annotations
@@ -62,6 +65,7 @@ from app.paths import make_paths
 from app.widgets.application import Application
 from engine.local_models import LocalModels
 from tests.app.exchange.often import exchange_often
+from tests.app.hub.lying import lie_often
 from tests.app.store.damaging import damage_often
 from tests.app.store.log_damage import damage_logs
 from tests.app.store.test_change_kill import kill_changes
@@ -279,6 +283,7 @@ COUNTED: dict[str, tuple[Callable[[Path, int], bool], int]] = {
     "stages": (play_stage_faults, 100),
     "window": (play_windows, 10),
     "commands": (play_commands, 2000),
+    "hub": (lie_often, 200),
 }
 
 

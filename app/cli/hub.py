@@ -7,7 +7,7 @@ import sys
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from app.cli.client import ProblemError
@@ -59,7 +59,10 @@ def _answered(call: HubCall, progress: Callable[[Mapping[str, Any]], None] = lam
     try:
         return call.run(progress)
     except HubError as error:
-        raise ProblemError(error.problem) from error
+        problem = error.problem
+        if problem.advice == words.RESUMES:  # nothing retries in a terminal
+            problem = replace(problem, advice=words.KEPT_SO_FAR)
+        raise ProblemError(problem) from error
 
 
 def _line(model: FoundModel) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from PySide6.QtCore import QFile, QObject, Qt, Signal
 
@@ -78,6 +79,8 @@ class HubController(QObject):
         self._preferences = preferences
         self._calls = TaskLane("hub", self)  # waits for answers of the Hub
         self._call: HubCall | None = None
+        # All calls that may still run or wait, to be cancelled at the end.
+        self._open_calls: WeakSet[HubCall] = WeakSet()
         self.suggestions = catalog.suggestions()
         self.is_searching = False
         self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
@@ -131,6 +134,7 @@ class HubController(QObject):
         if self._call is not None:
             self._call.cancel()
         self._call = call = search(text, endpoint=self._preferences.value.mirror)
+        self._open_calls.add(call)
         self.is_searching, self.problem = True, None
         self.found_changed.emit()
         self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
@@ -142,6 +146,7 @@ class HubController(QObject):
         self.details[repo_id] = None
         self.found_changed.emit()
         call = details(repo_id, endpoint=self._preferences.value.mirror)
+        self._open_calls.add(call)
         self._calls.run(partial(_answer, call), partial(self._on_details, repo_id))
 
     def download(self, repo_id: str, *, chosen: str = "") -> None:
@@ -192,10 +197,10 @@ class HubController(QObject):
         self.look_for_installed()
 
     def close(self) -> None:
-        """Stop the running download and search. The queue is kept for the next start."""
+        """Stop the running download and all calls. The queue is kept for the next start."""
         self._downloads.close()
-        if self._call is not None:
-            self._call.cancel()
+        for call in self._open_calls:
+            call.cancel()
         self._calls.stop()
 
     def _on_answer(self, call: HubCall, take: Callable[[Any], None], answer: Any) -> None:
@@ -235,9 +240,14 @@ class HubController(QObject):
         """Measure the GGUF file that most people fetch by its header, which is a few megabytes."""
         choice = typical_choice(found.choices)
         if choice is not None:
-            mirror = self._preferences.value.mirror
-            call = partial(_gguf_fit, self._catalog, found, choice, mirror)
-            self._calls.run(call, partial(self._on_header, found.found.repo_id))
+            folder = tempfile.TemporaryDirectory()
+            target = Path(folder.name, "header.gguf")
+            call = header(found, choice.path, target, endpoint=self._preferences.value.mirror)
+            self._open_calls.add(call)
+            self._calls.run(
+                partial(_gguf_fit, self._catalog, call, choice, folder),
+                partial(self._on_header, found.found.repo_id),
+            )
 
     def _on_header(self, repo_id: str, fit: Fit | None) -> None:
         if fit is not None:
@@ -271,16 +281,25 @@ def _answer(call: HubCall) -> Any:
         return None
 
 
-def _gguf_fit(catalog: Catalog, found: RepoDetails, choice: RepoFile, mirror: str) -> Fit | None:
-    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder, "header.gguf")
+def _gguf_fit(
+    catalog: Catalog, call: HubCall, choice: RepoFile, folder: tempfile.TemporaryDirectory[str]
+) -> Fit | None:
+    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane.
+
+    Args:
+        catalog: measures the fit.
+        call: stores the header as header.gguf in the folder.
+        choice: the GGUF file.
+        folder: is removed.
+    """
+    with folder as path:
+        target = Path(path, "header.gguf")
         try:
-            if not header(found, choice.path, target, endpoint=mirror).run():
+            if not call.run():
                 return None
             os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
             return catalog.fit_gguf(target)
-        except (HubError, EngineError, OSError) as error:
+        except (HubError, CancelledError, EngineError, OSError) as error:
             log.info("no fit of %s: %s", choice.path, error)
             return None
 

@@ -18,13 +18,14 @@ from typing import Any, cast
 
 from app.hub.failures import PASSING, HubError
 from app.hub.process import Call, CancelledError, HubCall, fetch
-from app.hub.values import UNFINISHED, Download, DownloadState
+from app.hub.values import UNFINISHED, Download, DownloadState, is_commit
 from engine.errors import problem_of
 from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 
-_MAX_PAUSE_S = 60.0
+_PAUSES_S = (1, 2, 4, 8, 16, 32, 60)  # after the first failure, the second, and so on
+_MAX_WAIT_S = 300  # longest pause that the Hub can ask for
 _RATE_S = 5.0  # seconds over which the rate is averaged
 _RUNNING = frozenset({DownloadState.RUNNING})
 _STOPPED = frozenset({DownloadState.PAUSED, DownloadState.WAITING, DownloadState.FAILED})
@@ -202,7 +203,7 @@ class Downloads:
         with self._condition:
             found = self._downloads.get(key)
             tries = found.num_tries if found is not None else 0
-            self._due[key] = time.monotonic() + min(_MAX_PAUSE_S, 2.0**tries)
+            self._due[key] = time.monotonic() + pause_s(tries, error.failure.wait_s)
         self._set(
             key,
             _RUNNING,
@@ -210,6 +211,16 @@ class Downloads:
             problem=error.problem,
             num_tries=tries + 1,
         )
+
+
+def pause_s(num_tries: int, wait_s: int) -> int:
+    """Return the seconds before a download is retried.
+
+    Args:
+        num_tries: the number of tries that have failed before this one.
+        wait_s: the seconds that the Hub demands.
+    """
+    return max(_PAUSES_S[min(num_tries, len(_PAUSES_S) - 1)], min(_MAX_WAIT_S, wait_s))
 
 
 @dataclass(slots=True, eq=False)
@@ -260,11 +271,11 @@ def _read(file: Path) -> list[Download]:
 
 
 def _from_json(row: Mapping[str, Any]) -> Download:
-    state = DownloadState(row["state"])
+    state, revision = DownloadState(row["state"]), str(row["revision"])
     return Download(
         repo_id=str(row["repo_id"]),
         chosen=str(row["chosen"]),
-        revision=str(row["revision"]),
+        revision=revision if is_commit(revision) else "",
         folder=str(row["folder"]),
         state=DownloadState.PAUSED if state in UNFINISHED else state,
         done_bytes=int(row["done_bytes"]),

@@ -17,7 +17,7 @@ class FailureKind(StrEnum):
     OFFLINE = "offline"  # no connection
     PROXY = "proxy"
     SLOW = "slow"  # no byte arrived for a while
-    CUT = "cut"  # the connection ended too early, or the file has another size
+    CUT = "cut"  # the connection ended too early
     SERVER = "server"  # the Hub answered with a server error
     BUSY = "busy"  # the Hub limits the number of requests; retry later
     TOKEN = "token"  # noqa: S105 — the name of a kind; the Hub refuses the access token
@@ -28,6 +28,11 @@ class FailureKind(StrEnum):
     DISK_FULL = "disk_full"
     DAMAGED = "damaged"  # a file did not match its hash in several tries
     FILE = "file"  # the operating system refused to write a file
+    LINK = "link"  # a folder of the cache is a link
+    ANSWER = "answer"  # the Hub's answer breaks the rules of its protocol
+    LONG = "long"  # the Hub's answer or its list of files is longer than the limit
+    NAME = "name"  # a file has a name that cannot be used
+    MEMORY = "memory"  # the child process exceeded its limit of memory
     OTHER = "other"
 
 
@@ -51,6 +56,7 @@ class Failure:
     detail: str = ""
     needed_bytes: int = 0
     free_bytes: int = 0
+    wait_s: int = 0  # seconds that the Hub wants to be left alone
 
 
 def failure_from(values: Mapping[str, Any]) -> Failure:
@@ -60,6 +66,7 @@ def failure_from(values: Mapping[str, Any]) -> Failure:
         str(values["detail"]),
         int(values["needed_bytes"]),
         int(values["free_bytes"]),
+        int(values["wait_s"]),
     )
 
 
@@ -88,9 +95,13 @@ def problem_of(failure: Failure, repo_id: str, *, is_download: bool) -> Problem:
             advice = words.ask_for_access(repo_id)
         case FailureKind.DAMAGED:
             cause = words.damaged(failure.detail)
+        case FailureKind.NAME:
+            cause = words.unusable_name(failure.detail)
+        case FailureKind.LINK:
+            cause = words.linked_folder(failure.detail)
         case _:
             pass
-    if failure.kind in PASSING and not is_download:
-        advice = words.ASK_AGAIN
+    if failure.kind in PASSING and is_download:
+        advice = words.RESUMES
     title = words.DOWNLOAD_FAILED if is_download else words.ASKING_FAILED
     return Problem(title=title, cause=cause, advice=advice, details=failure.detail)

@@ -6,13 +6,14 @@ import json
 import logging
 import subprocess
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
 from app.hub.failures import Failure, FailureKind, HubError, failure_from
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.words import hub as words
+from engine.worker.child import MemoryLimitError, SilenceLimitError, read_part
 from engine.worker.interpreter import own_program
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,11 @@ class HubCall:
             "endpoint" is the address of a mirror, unless HF_ENDPOINT states one; "" for none.
     """
 
+    max_bytes = 300_000_000  # bytes of memory that the process may use; a download uses 50 MB
+    # Seconds without a line of the process after which it is ended. While bytes arrive, it writes
+    # lines. It ends by itself if the Hub sends nothing for 10 seconds.
+    max_silence_s = 60.0
+
     def __init__(self, name: str, **request: object) -> None:
         self._request = {"call": name, **request}
         self._lock = threading.Lock()
@@ -59,11 +65,10 @@ class HubCall:
         """
         process = self._start()
         assert process.stdin is not None
-        assert process.stdout is not None
         try:
             process.stdin.write(json.dumps(self._request).encode() + b"\n")
             process.stdin.flush()
-            while line := process.stdout.readline(_MAX_LINE):
+            for line in self._lines(process):
                 answer = cast("dict[str, Any]", json.loads(line))
                 if "progress" in answer:
                     progress(answer["progress"])
@@ -71,6 +76,10 @@ class HubCall:
                     raise self._error(failure_from(answer["error"]))
                 else:
                     return answer["result"]
+        except MemoryLimitError as error:
+            raise self._error(Failure(FailureKind.MEMORY)) from error
+        except SilenceLimitError as error:
+            raise self._error(Failure(FailureKind.SLOW)) from error
         except (BrokenPipeError, ValueError) as error:
             log.warning("the Hub's process gave no answer: %s", error)
         finally:
@@ -98,6 +107,17 @@ class HubCall:
                 process_group=0,  # Ctrl-C in a terminal signals this process only
             )
             return self._process
+
+    def _lines(self, process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+        """Yield the lines that the process writes. Raise the errors of `read_part`."""
+        rest = b""
+        while len(rest) < _MAX_LINE and (
+            part := read_part(
+                process, _MAX_LINE, max_bytes=self.max_bytes, max_silence_s=self.max_silence_s
+            )
+        ):
+            *lines, rest = (rest + part).split(b"\n")
+            yield from lines
 
     def _end(self, process: subprocess.Popen[bytes]) -> None:
         with self._lock:

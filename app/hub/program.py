@@ -35,15 +35,13 @@ def main() -> None:
     if endpoint and not os.environ.get("HF_ENDPOINT"):
         os.environ["HF_ENDPOINT"] = endpoint
     # Imported here, because huggingface_hub reads the environment when it is imported.
-    from huggingface_hub import set_client_factory  # noqa: PLC0415
-
     from app.hub.calls import CALLS  # noqa: PLC0415
     from app.hub.connection import HubClient  # noqa: PLC0415
     from app.hub.faults import failure_of  # noqa: PLC0415
 
-    set_client_factory(HubClient)
     try:
-        result = CALLS[request["call"]](cast("Mapping[str, Any]", request), _Reporter())
+        with HubClient() as client:
+            result = CALLS[request["call"]](client, cast("Mapping[str, Any]", request), _Reporter())
     except BrokenPipeError:
         os._exit(0)  # the app has ended, so the output has no reader
     except Exception as error:  # noqa: BLE001 — the Hub's client raises exceptions of many libraries

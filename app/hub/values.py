@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,6 +10,25 @@ from engine.types import Problem
 
 _USUAL = ("Q4_K_M", "Q4_K", "Q4_0", "Q8_0")  # quantisations, the most usual one first
 _PART = "-00001-of-"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+_ID = re.compile(
+    r"(?:[a-z0-9_][a-z0-9_.-]{0,95}/)?[a-z0-9_][a-z0-9_.-]{0,95}", re.IGNORECASE | re.ASCII
+)
+
+
+def printable(text: str, max_len: int) -> str:
+    """Return the first max_len characters of a text of the Hub, without control characters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:max_len])
+
+
+def is_commit(text: str) -> bool:
+    """Return True if a text is the id of a commit, which is also the name of a folder."""
+    return _COMMIT.fullmatch(text) is not None
+
+
+def is_repo_id(text: str) -> bool:
+    """Return True if a text is the id of a repository by the rules of the Hub."""
+    return _ID.fullmatch(text) is not None and "--" not in text and ".." not in text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

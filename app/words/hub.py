@@ -69,22 +69,23 @@ NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
 GATED: Final = "access on request"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command continues from there."
 PROCESS_ENDED: Final = "Its process ended."
-ASKING_FAILED: Final = "Hugging Face gave no answer."
-ASK_AGAIN: Final = "Check the connection, then try again."
+ASKING_FAILED: Final = "The request to Hugging Face failed."
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
+RESUMES: Final = "The download resumes as soon as it can."
 
-_RESUMES: Final = "The download resumes as soon as it can."
-_TRY_LATER: Final = "Try again in a while. What has arrived is kept."
+_CHECK_CONNECTION: Final = "Check the connection, then try again."
+_TRY_LATER: Final = "Try again in a while."
+_CHOOSE_ANOTHER: Final = "Try other words or another model."
 
 # Cause and advice of each kind of failure (app.hub.failures.FailureKind).
 SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
-    "offline": ("There is no connection to Hugging Face.", _RESUMES),
+    "offline": ("There is no connection to Hugging Face.", _CHECK_CONNECTION),
     "proxy": (
         "The proxy of this network refuses the connection.",
         "Check the proxy in the system’s network settings.",
     ),
-    "slow": ("Hugging Face did not answer in time.", _RESUMES),
-    "cut": ("The connection ended before the file was complete.", _RESUMES),
+    "slow": ("Hugging Face did not answer in time.", _CHECK_CONNECTION),
+    "cut": ("The connection broke before everything had arrived.", _CHECK_CONNECTION),
     "server": ("Hugging Face has a problem right now.", _TRY_LATER),
     "busy": ("Hugging Face is busy.", _TRY_LATER),
     "token": (
@@ -92,12 +93,12 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "Set another token in Settings, under Models.",
     ),
     "forbidden": (
-        "The access token may not read this model.",
-        "Use a token of an account that has access.",
+        "Hugging Face does not allow access to this model.",
+        "Set the access token of an account that has access in Settings, under Models.",
     ),
     "gated": ("The owner of this model gives access on request.", ""),
     "not_found": (
-        "There is no such model on Hugging Face, or it is private.",
+        "Hugging Face has no such model, version or file, or it is private.",
         "Check the name, or set an access token that may read it.",
     ),
     "no_model": (
@@ -107,6 +108,14 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "disk_full": ("The disk is full.", "Free some space, then resume. What has arrived is kept."),
     "damaged": ("", "Try again later, or choose another model."),
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
+    "link": ("", "Replace the link with a folder, then try again."),
+    "answer": (
+        "The answer of Hugging Face cannot be used.",
+        "Try again later. If a mirror is set in Settings, under Models, check its address.",
+    ),
+    "long": ("The answer of Hugging Face is longer than Rejoinder accepts.", _CHOOSE_ANOTHER),
+    "name": ("", "Choose another model."),
+    "memory": ("The request took too much memory, so it was ended.", _CHOOSE_ANOTHER),
     "other": ("The request failed.", "Try again. Details has more."),
 }
 
@@ -226,6 +235,14 @@ def ask_for_access(repo_id: str) -> str:
 
 def damaged(file: str) -> str:
     return f"{file} arrived damaged three times."
+
+
+def unusable_name(file: str) -> str:
+    return f"A file of this model has a name that cannot be used: {file}."
+
+
+def linked_folder(path: str) -> str:
+    return f"A folder in the cache of models is a link to another place: {path}."
 
 
 def needs_room(needed_bytes: int, free_bytes: int) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import math
 import os
 import select
 import signal
@@ -32,6 +33,14 @@ class ChildEndedError(Exception):
 
     The text is a sentence that names the limit.
     """
+
+
+class MemoryLimitError(ChildEndedError):
+    """The child process used too much memory."""
+
+
+class SilenceLimitError(ChildEndedError):
+    """The child process wrote nothing for too long."""
 
 
 class ChildProcess:
@@ -120,24 +129,39 @@ class ChildProcess:
 
 
 def _read(process: subprocess.Popen[bytes], num_bytes: int, max_bytes: int) -> bytes:
-    """Read num_bytes, or fewer if the process ends. Watch the memory of the process.
-
-    Raises:
-        ChildEndedError: the process uses more than max_bytes of memory.
-    """
-    assert process.stdout is not None
-    pipe = process.stdout.fileno()
+    """Read num_bytes, or fewer if the process ends. Watch the memory of the process."""
     parts: list[bytes] = []
     while num_bytes:
-        while not select.select([pipe], [], [], _CHECK_S)[0]:
-            if _memory_of(process.pid) > max_bytes:
-                raise ChildEndedError(f"It needs more than {max_bytes / 1e9:.3g} GB of memory.")
-        part = os.read(pipe, min(num_bytes, 1 << 20))
+        part = read_part(process, num_bytes, max_bytes=max_bytes)
         if not part:
             break
         parts.append(part)
         num_bytes -= len(part)
     return b"".join(parts)
+
+
+def read_part(
+    process: subprocess.Popen[bytes],
+    num_bytes: int,
+    *,
+    max_bytes: int,
+    max_silence_s: float = math.inf,
+) -> bytes:
+    """Read the bytes that a process writes next, at most num_bytes; none if it has ended.
+
+    Raises:
+        MemoryLimitError: the process uses more than max_bytes of memory.
+        SilenceLimitError: the process writes nothing for max_silence_s.
+    """
+    assert process.stdout is not None
+    pipe = process.stdout.fileno()
+    started = time.monotonic()
+    while not select.select([pipe], [], [], _CHECK_S)[0]:
+        if _memory_of(process.pid) > max_bytes:
+            raise MemoryLimitError(f"It needs more than {max_bytes / 1e9:.3g} GB of memory.")
+        if time.monotonic() - started > max_silence_s:
+            raise SilenceLimitError(f"It takes longer than {max_silence_s:.0f} seconds.")
+    return os.read(pipe, min(num_bytes, 1 << 20))
 
 
 def _write(pipe: int, frame: Frame) -> None:

@@ -47,14 +47,13 @@ EXEMPT = {
         "MISSING_LIBRARY",
         "missing_display",  # names of environment variables
     },
-    "hub/calls.py": {"header"},  # a header of HTTP
+    "hub/faults.py": {"_CODES"},  # codes of the Hub
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
     "conversation/text.py": {"_visible"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
     "extraction/program.py": {"_is_html"},  # HTML
-    "hub/fetching.py": {"_is_intact"},  # a header of Git
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
     "store/backups.py": {"FOLDER"},
     "store/database.py": {"_UNDECODED"},  # part of an error message of sqlite3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from app.hub.downloads import Downloads
+from app.hub.downloads import Downloads, pause_s
 from app.hub.process import Progress
 from app.hub.values import Download, DownloadState
 
@@ -60,3 +61,20 @@ def test_download_with_an_unexpected_fault_fails_and_can_be_resumed(
 
     assert problem is not None
     assert (done.folder, done.problem) == ("/models/a", None)
+
+
+@pytest.mark.parametrize(
+    ("num_tries", "wait_s", "pause"),
+    [(0, 0, 1), (3, 0, 8), (5_000, 0, 60), (0, 100, 100), (0, 99_999_999, 300)],
+)
+def test_pause_before_a_retry_is_limited(num_tries: int, wait_s: int, pause: int) -> None:
+    assert pause_s(num_tries, wait_s) == pause
+
+
+def test_commit_of_the_queue_file_that_is_no_hash_is_forgotten(tmp_path: Path) -> None:
+    row = {"repo_id": "a/b", "chosen": "", "revision": "../../x", "folder": "", "state": "paused"}
+    file = tmp_path / "downloads.json"
+    file.write_text(json.dumps([{**row, "done_bytes": 0, "total_bytes": 0}]))
+    downloads = Downloads(file, lambda: None)
+    assert [download.revision for download in downloads.all] == [""]
+    downloads.close()

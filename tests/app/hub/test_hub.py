@@ -242,7 +242,7 @@ def test_download_tries_again_after_a_passing_failure(
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
     [
-        (401, "", FailureKind.TOKEN),
+        (401, "", FailureKind.NOT_FOUND),
         (403, "", FailureKind.FORBIDDEN),
         (403, "GatedRepo", FailureKind.GATED),
         (404, "RepoNotFound", FailureKind.NOT_FOUND),
@@ -256,6 +256,12 @@ def test_each_answer_of_the_hub_has_its_failure(
     headers = {"X-Error-Code": code} if code else {}
     hub.faults = [Fault("GET /api/models/", times=99, status=status, headers=headers)]
     assert fails_with(details(REPO)) is kind
+
+
+def test_refused_token_has_its_failure(hub: FakeHub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    hub.faults = [Fault("GET /api/models/", status=401)]
+    assert fails_with(details(REPO)) is FailureKind.TOKEN
 
 
 def test_unknown_repository_is_not_found(hub: FakeHub) -> None:
