@@ -115,7 +115,7 @@ WORST: dict[str, Worst] = {
     r"([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)": Worst("Exit", end="!"),
     r"(Fatal Python error|Thread|Current thread)\b[\w :]*": Worst(" ", start="Thread"),
     r"“[^”]*”|\u2018[^\u2019]*\u2019|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`": Worst(
-        '"\\', most=2000
+        '"\\', most=1000
     ),
     r"(?<!\S)\S*/.*": Worst("a"),
     r"\b\w+(?:Error|Exception)\(|\b\w+(?:Error|Exception): ": Worst("Error"),
