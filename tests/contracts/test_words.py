@@ -52,7 +52,8 @@ EXEMPT = {
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
-    "extraction/program.py": {"_is_html", "_only_read"},  # HTML, and an internal error
+    "extraction/program.py": {"_is_html"},  # HTML
+    "extraction/read_only.py": {"only_read"},  # an internal error
     "hub/fetching.py": {"_is_intact"},  # a header of Git
     "hub/process.py": {"_PROGRAM"},  # a program
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
