@@ -27,8 +27,8 @@ from app.store.conversations import OpenedStore, open_store
 from app.store.database import BUSY_TIMEOUT_S
 from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
+from app.whole_file import write_whole
 from app.words import problems as words
-from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 

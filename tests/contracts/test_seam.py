@@ -17,8 +17,13 @@ ROOT = Path(__file__).parents[2]
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
 MAX_NAMES = 71
-# The child process and its frames know nothing of the engine. The app's helper process uses them.
-NOT_COUNTED = ("engine.worker.child", "engine.worker.frames", "engine.worker.loop")
+# The child process, its frames and opened files know nothing of the engine.
+NOT_COUNTED = (
+    "engine.plain_file",
+    "engine.worker.child",
+    "engine.worker.frames",
+    "engine.worker.loop",
+)
 
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
