@@ -30,7 +30,7 @@ _QUOTED = re.compile(
     r"“[^”]*”|\u2018[^\u2019]*\u2019|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`"
 )
 # The text of a longer line is left out. A search for quotations takes quadratic time.
-_MAX_LINE = 2000
+_MAX_LINE = 1000
 # A name in a path may have spaces, so a path ends with its line.
 _PATH = re.compile(r"(?<!\S)\S*/.*")
 

@@ -37,7 +37,8 @@ _METHOD_BITS: Final[Mapping[str, float]] = {
 }
 _CHAT_CLASSES: Final = ("ForCausalLM", "ForConditionalGeneration", "LMHeadModel")
 # Ends of the names of fields that count the parts of a model, or list one value for each part.
-_COUNTED: Final = ("layer", "layers", "layer_types", "block", "blocks", "experts")
+# transformers makes an entry for each label, although the app uses none.
+_COUNTED: Final = ("layer", "layers", "layer_types", "block", "blocks", "experts", "labels")
 _TOKEN: Final = (str, dict)
 _TOKENIZER_FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
     "tokenizer_class": (str,),

@@ -115,7 +115,7 @@ WORST: dict[str, Worst] = {
     r"([A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|Warning))(?::|$)": Worst("Exit", end="!"),
     r"(Fatal Python error|Thread|Current thread)\b[\w :]*": Worst(" ", start="Thread"),
     r"“[^”]*”|\u2018[^\u2019]*\u2019|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`[^`]*`": Worst(
-        '"\\', most=2000
+        '"\\', most=1000
     ),
     r"(?<!\S)\S*/.*": Worst("a"),
     r"\b\w+(?:Error|Exception)\(|\b\w+(?:Error|Exception): ": Worst("Error"),
@@ -219,13 +219,14 @@ def _is_expression(called: ast.expr) -> bool:
 
 def _expression(place: str, call: ast.Call, text: str, name: str) -> Expression:
     first = call.args[0]
-    is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    value = first.value if isinstance(first, ast.Constant) else None
+    source = value if isinstance(value, str) else ast.unparse(first)
     flags = re.RegexFlag(0)
     for flag_name, flag in _FLAGS.items():
         flags |= flag if flag_name in ast.unparse(call) else 0
     uses = re.findall(rf"\b{name}\.(match|fullmatch)\(", text) if name else []
     use = uses[0] if uses else ast.unparse(call.func).removeprefix("re.")
-    return Expression(place, first.value if is_text else ast.unparse(first), flags, use)
+    return Expression(place, source, flags, use)
 
 
 def _seconds(pattern: re.Pattern[str], use: str, text: str) -> float:

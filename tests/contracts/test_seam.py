@@ -17,10 +17,9 @@ ROOT = Path(__file__).parents[2]
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
 MAX_NAMES = 71
-# Child processes, their frames and the reading and writing of files are not parts of the engine.
+# Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",
-    "engine.whole_file",
     "engine.worker.child",
     "engine.worker.confinement",
     "engine.worker.frames",

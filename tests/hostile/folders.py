@@ -274,6 +274,7 @@ FOLDERS: dict[str, Damage] = {
         for value in values
     },
     "layer_types long": _config(layer_types=["full_attention"] * 300_000),
+    "num_labels many": _config(num_labels=_HUGE),
     "model_file": _config(model_file="evil.py"),
     "auto_map": _set("tokenizer_config.json", auto_map={"AutoTokenizer": ["evil.T", None]}),
     # Text of config.json

@@ -27,6 +27,7 @@ def test_hostile_folder_gives_an_answer_or_an_honest_sentence(
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
+        ("num_labels many", "The num_labels of config.json is 1,000,000,000"),
         ("generation nested", "generation_config.json is broken"),
         ("generation digits", "generation_config.json is broken"),
         ("folder generation_config.json", "generation_config.json is a folder"),
