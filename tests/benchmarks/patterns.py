@@ -105,6 +105,16 @@ WORST: dict[str, Worst] = {
     r"(?<![A-Za-z0-9])(\d{1,2})[-_]?bit|[QI]Q?(\d)_|mxfp(\d)": Worst("1-"),
     r"(?:https?://[^/\s]+/)?([\w.-]+/[\w.-]+?)(?:/tree/[^\s]*)?/?": Worst("a", start="a/"),
     r"-\d{5}-of-(?=\d{5}\.gguf$)": Worst("-00001-of-"),
+    r"\d{4}-\d\d-\d\d(?=T)": Worst("0", start="2026-01-01"),
+    "[0-9a-f]{40}|[0-9a-f]{64}": Worst("a"),
+    r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?": Worst("a", start="con."),
+    "[0-9a-f]{40}": Worst("a"),
+    "(?:[a-z0-9_][a-z0-9_.-]{0,95}/)?[a-z0-9_][a-z0-9_.-]{0,95}": Worst("a"),
+    # Hosts files
+    "[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}": Worst("a"),
+    "[A-Za-z0-9_][A-Za-z0-9_.-]{0,252}": Worst("a"),
+    "[A-Za-z0-9_.-]{1,32}": Worst("a"),
+    "MLX_[A-Z0-9_]{1,64}=[A-Za-z0-9_.,:;/@%+=~ -]{0,1024}": Worst("a", start="MLX_A="),
     # Files of the app
     r"conversations-\d{4}-\d\d-\d\d\.db": Worst("a", most=_NAME),
     r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} [A-Z]+ \S+ [\w.]+: ": Worst(
