@@ -28,7 +28,7 @@ from engine.types import ConversationId, Role
 
 FIRST_HITS = 50
 FIRST_TITLES = 20
-SLICE_MESSAGES = 200  # messages that one slice indexes: about 30 ms of the store thread
+SLICE_MESSAGES = 50  # messages that one slice indexes, or of which it finds the sizes
 SLICE_BYTES = 100_000
 _MAX_TERMS = 16
 _MAX_TERM_LEN = 64
