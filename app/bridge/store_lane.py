@@ -183,13 +183,14 @@ class _StoreWorker:
         self._open_store = open_store
         self._on_reopened = on_reopened
         self._store: ConversationStore | None = None
+        self._is_read_only = False
         self._saved: dict[ConversationId, Conversation] = {}
 
     @property
     def store(self) -> ConversationStore:
         if self._store is None:
             raise StoreError(words.STORE_CLOSED)
-        if self._store.is_read_only and self._store.has_room:
+        if self._is_read_only and self._store.has_room:
             self._store.close()
             opened = self.open()
             if not opened.is_read_only:
@@ -199,6 +200,7 @@ class _StoreWorker:
     def open(self) -> OpenedStore:
         opened = self._open_store()
         self._store = opened.store
+        self._is_read_only = opened.is_read_only
         return opened
 
     def save(self, conversation: Conversation) -> None:

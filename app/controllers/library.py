@@ -10,6 +10,7 @@ can also be removed for good.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -308,10 +309,10 @@ class LibraryController(QObject):
         for conversation_id in gone:
             self._end_deletion(conversation_id)
             self._desk.drop(conversation_id)
-            remove = partial(ConversationStore.remove, conversation_id=conversation_id)
-            self._store.run(remove, None, self.failed.emit)
             self.removed.emit(conversation_id)
         if gone:
+            self._store.run(lambda store: store.mark_removed(gone), None, self.failed.emit)
+            self._store.run_aside(_Removal(gone).step, None, self.failed.emit)
             self.recently_deleted_changed.emit()
 
     def _delete(
@@ -492,3 +493,16 @@ class LibraryController(QObject):
             self._unseen.add(conversation_id)
             self.list_changed.emit()
             self.finished_unseen.emit(self._summaries[conversation_id])
+
+
+class _Removal:
+    """The removal of the rows of chats. Only the store thread uses it."""
+
+    def __init__(self, conversation_ids: Iterable[ConversationId]) -> None:
+        self._left = deque(conversation_ids)
+
+    def step(self, store: ConversationStore) -> bool | None:
+        """Remove a slice of a chat. Return True after the last one."""
+        if not store.remove_slice(self._left[0]):
+            self._left.popleft()
+        return None if self._left else True

@@ -52,12 +52,14 @@ from app.store.opening import OpenedDatabase, open_database, open_to_read
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
 from app.store.schema import Value
-from app.store.search import MessageSearch
+from app.store.search import SLICE_MESSAGES, MessageSearch
 from app.store.tables import ConversationTables
 from app.words import problems as words
 from engine.types import ConversationId, Problem, Role
 
-UNFINISHED_AT = 0.0  # deleted_at of a conversation whose import has not ended
+# deleted_at of a conversation whose import has not ended, or whose rows are being removed. Nothing
+# shows it, and the next start removes it.
+UNFINISHED_AT = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,12 +256,32 @@ class ConversationStore:
             rows = ((None, conversation_id) for conversation_id in conversation_ids)
             self._database.run_many(statements.SET_DELETED_AT, rows)
 
+    def mark_removed(self, conversation_ids: Iterable[str]) -> None:
+        """Remove deleted conversations from the list of the recently deleted ones, for good.
+
+        remove_slice() removes their rows, or else the next start does (purge).
+        """
+        with self._database.transaction():
+            rows = ((UNFINISHED_AT, conversation_id) for conversation_id in conversation_ids)
+            self._database.run_many(statements.MARK_REMOVED, rows)
+
+    def remove_slice(self, conversation_id: ConversationId) -> bool:
+        """Remove rows of a conversation after mark_removed(). Return True if more are left."""
+        with self._database.transaction():
+            marked = (conversation_id, UNFINISHED_AT)
+            if self._database.run(statements.REMOVE_MESSAGES, (*marked, SLICE_MESSAGES)):
+                return True
+            self.remove_unfinished((conversation_id,))
+            return False
+
     def remove(self, conversation_id: ConversationId) -> None:
-        """Remove a conversation for good, if it is marked as deleted."""
-        self._database.run(statements.REMOVE, (conversation_id,))
+        """Remove a conversation for good at once, if it is marked as deleted."""
+        self.mark_removed((conversation_id,))
+        while self.remove_slice(conversation_id):
+            pass
 
     def remove_unfinished(self, conversation_ids: Iterable[str]) -> None:
-        """Remove those conversations whose import was begun and did not end. See merging.py."""
+        """Remove those of the conversations that have the mark UNFINISHED_AT."""
         ids = json.dumps(list(conversation_ids))
         self._database.run(statements.REMOVE_DELETED_AT, (UNFINISHED_AT, ids))
 

@@ -28,8 +28,8 @@ from engine.types import ConversationId, Role
 
 FIRST_HITS = 50
 FIRST_TITLES = 20
-SLICE_MESSAGES = 200  # messages that one slice indexes: about 30 ms of the store thread
-SLICE_BYTES = 250_000
+SLICE_MESSAGES = 50  # messages that one slice indexes, or of which it finds the sizes
+SLICE_BYTES = 100_000
 _MAX_TERMS = 16
 _MAX_TERM_LEN = 64
 _BEFORE, _AFTER = 40, 120  # characters of an excerpt before and after the match

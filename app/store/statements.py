@@ -44,7 +44,16 @@ SELECT_DELETED = _select(
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"
 PURGE = "DELETE FROM conversations WHERE deleted_at <= ? RETURNING conversation_id"
 # Only a conversation that is marked as deleted is removed.
-REMOVE = "DELETE FROM conversations WHERE conversation_id = ? AND deleted_at IS NOT NULL"
+MARK_REMOVED = (
+    "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ? AND deleted_at IS NOT NULL"
+)
+# Parameters: a conversation, its time of deletion, and a number of messages.
+REMOVE_MESSAGES = """
+    DELETE FROM messages WHERE message_number IN (
+        SELECT message_number FROM messages JOIN conversations USING (conversation_id)
+        WHERE conversation_id = ? AND conversations.deleted_at = ? LIMIT ?
+    )
+"""
 
 # Parameters: a time of deletion, and a JSON array of ids.
 REMOVE_DELETED_AT = (

@@ -25,6 +25,7 @@ def rescued(fill: Fill, stage: Stage) -> None:
     cause = problems.rescued(
         problems.lost_messages(2),
         garbled=1,
+        changed=0,
         nameless=1,
         backup="2026-11-20.db",
         kept="chats.damaged-1.db",

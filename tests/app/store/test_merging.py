@@ -117,3 +117,27 @@ def test_import_that_failed_begins_again_in_the_same_run(store: ConversationStor
 
     assert merge(store, filed(conv)) is Merged.ADDED
     assert store.load(ConversationId("C")) == conv
+
+
+def test_removal_that_a_quit_interrupts_is_ended_by_the_next_start(
+    store: ConversationStore, path: Path
+) -> None:
+    conv = chat(3 * PART_MESSAGES)
+    store.create(conv)
+    store.delete(conv.conversation_id, now=NOW)
+    store.mark_removed([conv.conversation_id])
+
+    assert store.remove_slice(conv.conversation_id)
+    assert store.deleted() == store.summaries() == ()
+    store.close()
+    with closing(open_store(path, now=NOW).store) as opened:
+        assert opened.figures().num_messages == opened.figures().num_chats == 0
+
+
+def test_chat_that_is_not_deleted_is_not_removed(store: ConversationStore) -> None:
+    conv = chat(2)
+    store.create(conv)
+
+    store.remove(conv.conversation_id)
+
+    assert store.load(conv.conversation_id) == conv
