@@ -14,7 +14,7 @@ import sys
 import time
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 from app.conversation.attachments import MAX_CHARS
@@ -79,7 +79,7 @@ class Reading:
 
 
 @contextlib.contextmanager
-def _clock_limit() -> Iterator[None]:
+def _clock_limit() -> Generator[None]:
     """End this process if a step takes too long by the clock.
 
     The limit of a call is CPU time, because the machine may be busy. But reading may also block.
