@@ -132,9 +132,13 @@ def parsed(content: Any) -> tuple[tuple[Host, ...], str]:
         return (), str(error.problem)
 
 
-def test_endless_file_raises_a_sentence() -> None:
-    with pytest.raises(HostsFileError, match="more than 1,000,000 bytes"):
+def test_endless_file_raises_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(HostsFileError, match="a pipe or a device"):
         read_hosts(Path("/dev/zero"))
+    path = tmp_path / "hosts.json"
+    path.write_bytes(b" " * 1_000_001)
+    with pytest.raises(HostsFileError, match="more than 1,000,000 bytes"):
+        read_hosts(path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000])
