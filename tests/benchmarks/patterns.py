@@ -183,7 +183,7 @@ WORST: dict[str, Worst] = {
         ".mlp.experts.gate_up_proj"
     ),
     r"(?P<start>.*\.mlp)\.experts\.down_proj(?P<end>(?:\.\w+)?)": Worst(".mlp.experts.down_proj"),
-    r"(?P<stem>.+?)-mtp(?:-.*)?": Worst("-mtp", end="\n"),
+    r"(?P<stem>.+?)-mtp(?:-.*)?": Worst("-mtp", end="\n", most=_NAME),
     # Prompts
     r"\s*\S{1,24}\Z": Worst(" ", most=64),
     "([\U000f0000-\U0010fffd])[rc][0-9]+\\1": Worst("\U000f0000r1"),
