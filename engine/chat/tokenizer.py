@@ -113,15 +113,16 @@ class ChatTokenizer:
         return self._encode_run(control, text)
 
     def ids_of(self, reply: ReplyTokens | None) -> tuple[int, ...]:
-        """Return the stored token ids of a reply, or () if this model cannot use them.
+        """Return the stored token ids of a reply, or () if they cannot be those of this model.
 
-        It cannot use ids of another tokenizer, nor ids without an embedding, which an imported file
-        can contain. The reply's text is then encoded instead.
+        It draws no ids of another tokenizer and none without an embedding, and a reply ends before
+        its end token. An imported file can contain such ids. The reply's text is encoded instead.
         """
         if reply is None or reply.tokenizer_hash != self.tokenizer_hash:
             return ()
         token_ids = reply.token_ids
-        return token_ids if max(token_ids, default=0) < self._vocab_size else ()
+        is_known = max(token_ids, default=0) < self._vocab_size
+        return token_ids if is_known and self.markers.eos_ids.isdisjoint(token_ids) else ()
 
     def is_control(self, token_id: int) -> bool:
         return token_id in self._control_ids

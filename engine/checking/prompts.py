@@ -36,7 +36,7 @@ def prompt_fault(
     end with the ids of this reply.
     """
     if messages[-1].role is Role.ASSISTANT:
-        begun = messages[-1].reply.token_ids if messages[-1].reply else ()
+        begun = tokenizer.ids_of(messages[-1].reply)
         above = len(prompt_ids) - len(begun)
         if not begun or prompt_ids[above:] != begun:
             return "the prompt does not end with the ids of the continued reply"
@@ -181,10 +181,9 @@ def _ends_of(
 
 def _reply_parts(tokenizer: ChatTokenizer, message: Message) -> tuple[Ids, Ids]:
     """Return the ids of a reply's reasoning, without its markers, and the ids of its answer."""
-    reply = message.reply
-    if reply is None or reply.tokenizer_hash != tokenizer.tokenizer_hash:
+    reply, token_ids = message.reply, tokenizer.ids_of(message.reply)
+    if reply is None or not token_ids:
         return (), ()
-    token_ids = reply.token_ids
     thought, answer = token_ids[: reply.answer_start], token_ids[reply.answer_start :]
     start, end = tokenizer.markers.think_start, tokenizer.markers.think_end
     if start and thought[: len(start)] == start:

@@ -151,13 +151,18 @@ def controls(token_ids: tuple[int, ...]) -> list[int]:
     return [token_id for token_id in token_ids if TOKENIZER.is_control(token_id)]
 
 
-@pytest.mark.parametrize("token_id", [VOCAB_SIZE, 2**32 - 1])
-def test_reply_with_a_token_that_the_model_lacks_is_encoded_from_its_text(token_id: int) -> None:
+@pytest.mark.parametrize(
+    ("token_id", "text"),
+    [(VOCAB_SIZE, ""), (2**32 - 1, ""), (min(TOKENIZER.markers.eos_ids), "<|im_end|>")],
+)
+def test_reply_with_a_token_that_the_model_never_draws_is_encoded_from_its_text(
+    token_id: int, text: str
+) -> None:
     builder = BUILDERS[ALWAYS]
     foreign = ReplyTokens.of(
         [*spelled("So be it."), token_id], answer_start=0, tokenizer_hash=TOKENIZER.tokenizer_hash
     )
-    imported = Message(role=Role.ASSISTANT, content="So be it.", reply=foreign)
+    imported = Message(role=Role.ASSISTANT, content=f"So be it.{text}", reply=foreign)
     plain = replace(imported, reply=None)
 
     for following in ([NEXT], []):

@@ -93,7 +93,9 @@ def test_ids_without_text_at_both_ends_of_a_reply_are_no_fault(
     messages = [asked, reply_of(builder, prompt, drawn), Message(role=Role.USER, content="And?")]
     ids = builder.build(messages, thinking=thinking, keep_thinking=False).token_ids
 
-    assert prompt_fault(builder.template, TOKENIZER, ids, messages, Thoughts(thinking)) == ""
+    assert (
+        prompt_fault(builder.template, builder.tokenizer, ids, messages, Thoughts(thinking)) == ""
+    )
 
 
 # Drops the text before the last ### of a reply.
