@@ -191,14 +191,14 @@ class Splicer:
         Returns:
             None if no token's text lies inside the characters [start, end).
         """
-        if end <= start:
-            return None
         ends = self._tokenizer.text_ends(token_ids)
-        starts = [0, *ends[:-1]]
-        first = bisect_left(starts, start)
         # A token that ends inside a character has the same end position as the token before it.
         # Exclude such tokens.
-        reached = max((at for at in ends if at <= end), default=0)
+        reached = max((at for at in ends if start < at <= end), default=start)
+        if reached == start:
+            return None
+        starts = [0, *ends[:-1]]
+        first = bisect_left(starts, start)
         last = len(ends) if reached == ends[-1] else bisect_left(ends, reached) + 1
         inside = token_ids[first:last]
         if not inside:

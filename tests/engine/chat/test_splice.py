@@ -147,6 +147,25 @@ def test_template_text_around_a_reply_is_never_replaced(text: str) -> None:
     assert controls(later) == controls(wanted)
 
 
+# A template without control tokens, whose text before a reply ends with a blank.
+PLAIN = (
+    "{% for m in messages %}{{ m.role }}: {{ m.content | trim }}END{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
+
+def test_token_that_is_longer_than_the_shown_text_is_not_used() -> None:
+    builder = PromptBuilder(TOKENIZER, StringRenderer(PLAIN))
+    prompt = builder.build([USER], thinking=None, keep_thinking=False)
+    blanks = TOKENIZER.encode_text("  ")
+    assert len(blanks) == 1
+    messages = [USER, reply_of(builder, prompt, blanks), NEXT]
+    later = builder.build(messages, thinking=None, keep_thinking=False).token_ids
+
+    rendered = builder.template.render(messages, Thoughts(), reply_follows=True)
+    assert TOKENIZER.decode(later) == rendered
+
+
 def controls(token_ids: tuple[int, ...]) -> list[int]:
     return [token_id for token_id in token_ids if TOKENIZER.is_control(token_id)]
 
