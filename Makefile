@@ -46,6 +46,7 @@ coverage: setup
 # 5,000 answers in the window, fifty starts and ends, thirty kills. `python -m tests.soak` can run
 # some of them, or more rounds.
 soak: setup
+	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m soak
 	$(QT) $(PY) -m tests.soak
 
 bench: setup

@@ -30,12 +30,12 @@ from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 # Number of layers of each rank, rank 0 first, by model. In qwen3_5_moe, rank 1 has recurrent layers
 # only.
 SPLITS = {
-    "qwen3_5_moe": (1, 3),
-    "qwen3_5": (3, 2, 3),
-    "lfm2": (2, 2),
+    "qwen3_5_moe": (1, 1),
+    "qwen3_5": (1, 2, 1),
+    "lfm2": (1, 2),
     "falcon_h1": (1, 1),
-    "mamba2": (2, 2),
-    "gemma3": (1, 2, 1),
+    "mamba2": (1, 1),
+    "gemma3": (1, 1),
     "llama": (2, 1, 1),
 }
 CONFIG = EngineConfig(

@@ -20,12 +20,12 @@ from tests.fakes.engine_fixtures import OpenTiny
 
 # Key: model. Value: number of K/V caches, number of auxiliary caches.
 EXPECTED = {
-    "qwen3_5": (2, 6),
-    "qwen3_5_moe": (1, 3),
-    "lfm2": (1, 3),
+    "qwen3_5": (2, 2),
+    "qwen3_5_moe": (1, 1),
+    "lfm2": (1, 2),
     "falcon_h1": (2, 2),
-    "mamba2": (0, 4),
-    "gemma3": (2, 2),
+    "mamba2": (0, 2),
+    "gemma3": (1, 1),
     "llama": (4, 0),
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -14,18 +15,20 @@ from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.pipeline.plan import measure_model, needed_files
 from engine.pipeline.run import layers_of_rank, load_follower
-from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged_engine import StagedClient
-from tests.fakes.tiny_model import Template
+from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 
 CONFIG = EngineConfig(use_openblas=False, idle_work=False)
 
 
 @pytest.fixture
-def sharded(tiny_model: TinyModel, tmp_path: Path) -> Path:
-    """Return a folder of a MoE model with one weight file per layer, and one for all other weights."""
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_model("qwen3_5_moe", Template.KEEPING), folder)
+def sharded(tmp_path: Path) -> Path:
+    """Return a folder of a MoE model with one weight file per layer, and one for all other weights.
+
+    The model has four layers."""
+    config = copy.deepcopy(CONFIGS["qwen3_5_moe"])
+    config["text_config"]["num_hidden_layers"] = 4
+    folder = build_tiny("wide", tmp_path / "model", Template.KEEPING, {"wide": config})
     whole = folder / "model.safetensors"
     tensors = cast("dict[str, mx.array]", mx.load(str(whole)))
     places: dict[str, str] = {}
@@ -43,12 +46,12 @@ def sharded(tiny_model: TinyModel, tmp_path: Path) -> Path:
 
 def without(folder: Path, kept: list[str]) -> Path:
     """Return a copy of a folder that lacks all weight files but the kept ones."""
-    copy = folder.parent / f"copy-{len(list(folder.parent.iterdir()))}"
-    shutil.copytree(folder, copy)
-    for file in copy.glob("*.safetensors"):
+    partial = folder.parent / f"copy-{len(list(folder.parent.iterdir()))}"
+    shutil.copytree(folder, partial)
+    for file in partial.glob("*.safetensors"):
         if file.name not in kept:
             file.unlink()
-    return copy
+    return partial
 
 
 def load(folder: Path, rank: int = 1) -> Any:
