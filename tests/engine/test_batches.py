@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterable
+from itertools import product
 
 import mlx.core as mx
 import pytest
@@ -36,6 +37,7 @@ from engine.types import (
 from tests.fakes.asking import cache_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS
 from tests.oracle.verifying import hold_to_the_oracle
 
@@ -73,8 +75,12 @@ def finished_in(events: Iterable[Event]) -> dict[str, RequestFinished]:
     return {e.request_id: e for e in events if isinstance(e, RequestFinished)}
 
 
-@pytest.mark.parametrize("looks_ahead", [True, False])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("name", "looks_ahead"),
+    rest_in_soak(
+        product(CONFIGS, [True, False]), ("qwen3_5", True), ("gemma3", True), ("lfm2", False)
+    ),
+)
 def test_answers_given_together_equal_answers_given_alone(
     open_tiny: OpenTiny, name: str, looks_ahead: bool
 ) -> None:
@@ -132,7 +138,7 @@ def test_stopped_request_keeps_its_text_and_other_requests_continue(
 def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) -> None:
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
     running = request_of(1, num_words=5, max_tokens=200)
-    long = request_of(2, num_words=300)
+    long = request_of(2, num_words=150)
     send(client, [running])
     events = [client.next_event()]
     while not isinstance(events[-1], TextDelta):
@@ -151,7 +157,7 @@ def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) ->
 
 def test_prompt_of_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
     client = open_tiny(cell_len=64, stride_len=256)
-    requests = [request_of(number, num_words=200) for number in (2, 4, 6)]
+    requests = [request_of(number, num_words=100) for number in (2, 4, 6)]
     send(client, requests)
     assert isinstance(client.next_event(), RequestStarted)
     client.send(Show(ConversationId("6")))
@@ -206,7 +212,7 @@ def test_failing_row_beside_a_prompt_ends_only_one_request(
         evaluate(*trees)
 
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
-    requests = [request_of(number, max_tokens=200) for number in (2, 4)]
+    requests = [request_of(number, max_tokens=40) for number in (2, 4)]
     send(client, requests)
     written = set[str]()
     while written != {"r2", "r4"}:
@@ -214,7 +220,7 @@ def test_failing_row_beside_a_prompt_ends_only_one_request(
         if isinstance(event, TextDelta):
             written.add(event.request_id)
     monkeypatch.setattr(decoder, "evaluate", evaluate_but_once)
-    requests.append(request_of(6, num_words=300))
+    requests.append(request_of(6, num_words=100))
     send(client, requests[2:])
     events = client.run_until_idle()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -21,6 +22,7 @@ from engine.types import (
 from tests.fakes.asking import reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, Template
 from tests.oracle.verifying import hold_to_the_oracle
 
@@ -55,8 +57,12 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
     )
 
 
-@pytest.mark.parametrize("looks_ahead", [True, False])
-@pytest.mark.parametrize("name", CONFIGS)
+@pytest.mark.parametrize(
+    ("name", "looks_ahead"),
+    rest_in_soak(
+        product(CONFIGS, [True, False]), ("qwen3_5", True), ("gemma3", True), ("lfm2", False)
+    ),
+)
 def test_continued_reply_equals_uncut_reply_and_reads_nothing(
     open_tiny: OpenTiny, name: str, looks_ahead: bool
 ) -> None:

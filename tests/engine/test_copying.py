@@ -29,6 +29,7 @@ from engine.errors import DiskError, ModelFolderError
 from engine.new_folder import remove_leftovers
 from tests.fakes.asking import ask, user
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template, build_tiny
 
 
@@ -71,7 +72,7 @@ def left(models_dir: Path) -> list[str]:
     return [path.name for path in models_dir.iterdir() if not path.name.endswith(".lock")]
 
 
-@pytest.mark.parametrize("bits", [4, 6, 8])
+@pytest.mark.parametrize("bits", rest_in_soak([4, 6, 8], 4))
 def test_copy_loads_and_answers(card: ModelCard, models_dir: Path, bits: int) -> None:
     shares: list[float] = []
     folder = make_copy(card, bits, models_dir, shares.append)

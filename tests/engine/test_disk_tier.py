@@ -31,6 +31,7 @@ from engine.types import ConversationId, Message, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 LONG = "a long question about nothing in particular " * 4
@@ -54,7 +55,7 @@ def _answer(finished: RequestFinished) -> tuple[object, ...]:
     return finished.content, finished.reasoning, finished.reply
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", rest_in_soak(KINDS, "qwen3_5", "gemma3", "mamba2"))
 def test_a_conversation_goes_on_after_a_restart(
     open_tiny: OpenTiny, tmp_path: Path, kind: str
 ) -> None:

@@ -20,6 +20,7 @@ from engine.types import ReasonKind
 from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.oracle.scripts import promise_script
 
@@ -311,11 +312,15 @@ _BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED}
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "template", "cache_bytes"),
-    [
+    rest_in_soak(
+        [
+            ("qwen3_5", Template.THINKING, 1 << 30),
+            ("qwen3_5", Template.THINKING, 200_000),
+            ("llama", Template.KEEPING, 300_000),
+        ],
         ("qwen3_5", Template.THINKING, 1 << 30),
-        ("qwen3_5", Template.THINKING, 300_000),
         ("llama", Template.KEEPING, 300_000),
-    ],
+    ),
 )
 def test_every_fed_token_of_a_script_has_one_reason(
     open_tiny: OpenTiny, name: str, template: Template, cache_bytes: int

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from engine.models.adapter import ModelAdapter
 from engine.models.isolated import IsolatedRenderer
 from engine.types import ConversationId, SamplingParams
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.oracle.flight import How
 from tests.oracle.harness import Harness
@@ -117,9 +119,12 @@ def continue_with_fault(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(PLACES))
+@pytest.mark.parametrize(
+    ("name", "num_failures"),
+    rest_in_soak(product(PLACES, [2, 12]), *product(PLACES, [2])),
+)
 def test_failure_of_a_call_ends_at_most_one_request(
-    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str, num_failures: int
 ) -> None:
     place = PLACES[name]
     harness, never = continue_with_fault(tiny_model, monkeypatch, place, fails_at=-1)
@@ -127,7 +132,7 @@ def test_failure_of_a_call_ends_at_most_one_request(
     assert harness.problems == []
 
     # An odd distance: the calls of every layer are among those that fail.
-    for fails_at in range(0, never.calls, never.calls // 12 | 1):
+    for fails_at in range(0, never.calls, never.calls // num_failures | 1):
         harness, _ = continue_with_fault(tiny_model, monkeypatch, place, fails_at)
         assert harness.problems is not None
         assert len(harness.problems) <= 1
@@ -167,14 +172,20 @@ def lost_kv(harness: Harness, hot: HotCache) -> None:
 
 @pytest.mark.parametrize(
     ("name", "plant"),
-    [
+    rest_in_soak(
+        [
+            ("qwen3_5", wrong_snapshot),
+            ("gemma3", wrong_snapshot),
+            ("qwen3_5", short_kv),
+            ("llama", short_kv),
+            ("qwen3_5", lost_kv),
+            ("llama", lost_kv),
+        ],
         ("qwen3_5", wrong_snapshot),
         ("gemma3", wrong_snapshot),
         ("qwen3_5", short_kv),
-        ("llama", short_kv),
-        ("qwen3_5", lost_kv),
         ("llama", lost_kv),
-    ],
+    ),
 )
 def test_wrong_cached_state_is_dropped_and_read_again(
     tiny_model: TinyModel, name: str, plant: Callable[[Harness, HotCache], None]

@@ -34,6 +34,7 @@ from engine.types import (
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 GB = 10**9
@@ -197,7 +198,7 @@ def test_pin_and_unpin_reach_the_cache_of_a_model_loaded_later(tiny_model: TinyM
     assert cache_of(client).holdings().pinned == set()
 
 
-@pytest.mark.parametrize("budget", [0, 1, 200_000])
+@pytest.mark.parametrize("budget", rest_in_soak([0, 1, 200_000], 0, 200_000))
 def test_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None:
     roomy, tight = open_tiny(), open_tiny(cache_bytes=budget)
     turn = [user("one thing")]
@@ -209,7 +210,7 @@ def test_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None
     assert cache_of(tight).ledger().total_bytes <= budget
 
 
-@pytest.mark.parametrize("num_words", [100, 300, 700])
+@pytest.mark.parametrize("num_words", rest_in_soak([100, 300, 700], 300))
 def test_prompt_larger_than_parked_caches_stays_in_the_budget(
     open_tiny: OpenTiny, num_words: int
 ) -> None:

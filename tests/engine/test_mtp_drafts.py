@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import mlx.core as mx
@@ -29,6 +30,7 @@ from tests.fakes import heads
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.oracle.verifying import hold_to_the_oracle
 
 Build = Callable[..., Path]
@@ -61,9 +63,20 @@ REQUESTS = [request_of(number, max_tokens=32) for number in range(len(SAMPLINGS)
 
 
 @pytest.mark.parametrize(
-    ("share", "looks_ahead"), [(0.0, True), (0.1, True), (None, True), (0.1, False)]
+    ("name", "share", "looks_ahead"),
+    rest_in_soak(
+        [
+            (name, *how)
+            for name, how in product(
+                heads.TYPES, [(0.0, True), (0.1, True), (None, True), (0.1, False)]
+            )
+        ],
+        ("qwen3_5", None, True),
+        ("qwen3_5", 0.1, False),
+        ("qwen3_5_moe", 0.1, True),
+        ("qwen3_next", 0.0, True),
+    ),
 )
-@pytest.mark.parametrize("name", heads.TYPES)
 def test_replies_with_drafts_of_the_head_equal_replies_without(
     build: Build, name: str, share: float | None, looks_ahead: bool
 ) -> None:

@@ -53,6 +53,7 @@ from engine.types import (
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 PLENTY = 32_000
@@ -147,7 +148,9 @@ def step_until(client: InlineClient, kind: type[Event]) -> Event:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
+@pytest.mark.parametrize(
+    "name", rest_in_soak(["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"], "qwen3_5", "gemma3")
+)
 def test_turn_after_idle_work_reads_only_its_message(open_tiny: OpenTiny, name: str) -> None:
     player = ScriptPlayer(open_tiny(name, Template.THINKING), Path(), check=True)
 
@@ -333,7 +336,9 @@ def test_read_ahead_without_room_reads_and_evicts_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spare", [0, 1_000, 2_000, 4_000, 8_000, PLENTY])
+@pytest.mark.parametrize(
+    "spare", rest_in_soak([0, 1_000, 2_000, 4_000, 8_000, PLENTY], 0, 2_000, PLENTY)
+)
 def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: int) -> None:
     roomy = open_short(idle_work=False)
     ask(roomy, user("one"))

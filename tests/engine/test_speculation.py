@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import mlx.core as mx
@@ -24,6 +25,7 @@ from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.tables import rest_in_soak
 from tests.oracle.verifying import hold_to_the_oracle
 
 # Models whose passes of several tokens have the bits of passes of one token, with MLX's own BLAS.
@@ -48,9 +50,18 @@ def plant_learned(
 
 
 @pytest.mark.parametrize(
-    ("right", "looks_ahead"), [(0.0, True), (0.7, True), (1.0, True), (0.7, False)]
+    ("name", "right", "looks_ahead"),
+    rest_in_soak(
+        [
+            (name, *how)
+            for name, how in product(EXACT, [(0.0, True), (0.7, True), (1.0, True), (0.7, False)])
+        ],
+        ("qwen3_5", 0.7, True),
+        ("lfm2", 0.7, False),
+        ("lfm2", 1.0, True),
+        ("llama", 0.0, True),
+    ),
 )
-@pytest.mark.parametrize("name", EXACT)
 def test_replies_with_drafts_equal_replies_without(
     open_tiny: OpenTiny,
     monkeypatch: pytest.MonkeyPatch,
@@ -197,9 +208,12 @@ def test_replies_with_drafts_are_restored_after_a_restart(
     second.core.run()
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "gemma3"])
+@pytest.mark.parametrize(
+    ("name", "step"),
+    rest_in_soak(product(["qwen3_5", "gemma3"], [1, 4]), ("qwen3_5", 4), ("gemma3", 4)),
+)
 def test_reply_stopped_at_any_token_continues_with_drafts_as_if_it_was_not_stopped(
-    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str, step: int
 ) -> None:
     request = request_of(2)
     drafter = PlantedDrafts(right=0.8)
@@ -208,7 +222,7 @@ def test_reply_stopped_at_any_token_continues_with_drafts_as_if_it_was_not_stopp
     whole = plain.reply.token_ids
     drafter.is_learning = False
     client = open_tiny(name)
-    for stop in range(1, min(len(whole), 14)):
+    for stop in range(1, min(len(whole), 14), step):
         chat = ConversationId(f"chat {stop}")
         first = replace(request, conversation_id=chat, stop_after=stop)
         (begun,) = answer(client, [first]).values()

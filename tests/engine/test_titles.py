@@ -39,6 +39,7 @@ from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.staged_engine import StagedClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 A = ConversationId("A")
@@ -163,7 +164,10 @@ def next_turn(client: InlineClient, answer: RequestFinished) -> tuple[Event, ...
     return tuple(one for one in events if isinstance(one, RequestStarted | RequestFinished))
 
 
-@pytest.mark.parametrize(("name", "template"), MODELS)
+@pytest.mark.parametrize(
+    ("name", "template"),
+    rest_in_soak(MODELS, ("qwen3_5", Template.THINKING), ("gemma3", Template.KEEPING)),
+)
 def test_request_during_a_title_has_the_plan_and_the_answer_as_without_titles(
     open_tiny: OpenTiny, name: str, template: Template
 ) -> None:

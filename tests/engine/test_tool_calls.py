@@ -21,6 +21,7 @@ from engine.types import (
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.oracle.verifying import hold_to_the_oracle
 
@@ -42,7 +43,7 @@ def ask(client: InlineClient, request: Request) -> RequestFinished:
 @pytest.mark.parametrize(
     ("max_tokens", "reason"), [(2, FinishReason.LENGTH), (40, FinishReason.STOP)]
 )
-@pytest.mark.parametrize("name", ["lfm2", "gemma3", "llama"])
+@pytest.mark.parametrize("name", rest_in_soak(["lfm2", "gemma3", "llama"], "lfm2"))
 def test_message_after_tool_call_feeds_no_known_token(
     open_tiny: OpenTiny, name: str, max_tokens: int, reason: FinishReason, role: Role
 ) -> None:
@@ -111,7 +112,7 @@ class Agent:
 
 
 @pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", ["lfm2", "gemma3", "llama"])
+@pytest.mark.parametrize("name", rest_in_soak(["lfm2", "gemma3", "llama"], "lfm2"))
 def test_results_that_follow_one_another_feed_no_known_token(
     open_tiny: OpenTiny, name: str, template: Template
 ) -> None:
@@ -131,7 +132,7 @@ def test_results_that_follow_one_another_feed_no_known_token(
 
 @pytest.mark.parametrize("role", [Role.USER, Role.TOOL])
 @pytest.mark.parametrize("template", list(Template))
-@pytest.mark.parametrize("name", ["lfm2", "gemma3", "llama"])
+@pytest.mark.parametrize("name", rest_in_soak(["lfm2", "gemma3", "llama"], "lfm2"))
 def test_message_after_a_call_in_plain_text_feeds_no_known_token(
     open_tiny: OpenTiny, name: str, template: Template, role: Role
 ) -> None:

@@ -16,6 +16,7 @@ from tests.fakes.asking import user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.tables import rest_in_soak
 from tests.oracle.faults import VISIBLE
 
 Plant = Callable[[pytest.MonkeyPatch], None]
@@ -98,12 +99,22 @@ def results(client: InlineClient) -> list[CheckResult]:
 
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [
-        *(("qwen3_5", fault) for fault in (one_more, one_less, states_not_rewound, stale_window)),
-        *(("falcon_h1", fault) for fault in (one_more, states_not_rewound, stale_window)),
-        *((name, another_rows_count) for name in ("qwen3_5", "lfm2")),
-        *((name, states_not_rewound) for name in ("lfm2", "mamba2")),
-    ],
+    rest_in_soak(
+        [
+            *(
+                ("qwen3_5", fault)
+                for fault in (one_more, one_less, states_not_rewound, stale_window)
+            ),
+            *(("falcon_h1", fault) for fault in (one_more, states_not_rewound, stale_window)),
+            *((name, another_rows_count) for name in ("qwen3_5", "lfm2")),
+            *((name, states_not_rewound) for name in ("lfm2", "mamba2")),
+        ],
+        ("qwen3_5", one_less),
+        ("qwen3_5", stale_window),
+        ("falcon_h1", one_more),
+        ("lfm2", another_rows_count),
+        ("mamba2", states_not_rewound),
+    ),
 )
 def test_planted_fault_of_a_verify_pass_is_reported(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str, fault: Plant

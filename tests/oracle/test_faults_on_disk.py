@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,19 @@ from engine.config import EngineConfig
 from engine.events import Shutdown
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, Template
-from tests.oracle.faults import FIRST, OTHER, PLANTS, SECOND, VISIBLE, play
+from tests.oracle.faults import (
+    FIRST,
+    OTHER,
+    PLANTS,
+    SECOND,
+    VISIBLE,
+    plant_one_ahead,
+    plant_other_chat,
+    plant_zeros,
+    play,
+)
 
 MODELS = list(CONFIGS)
 
@@ -72,7 +84,7 @@ def _end(client: InlineClient) -> None:
     client.core.run()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", rest_in_soak(MODELS, "qwen3_5", "gemma3"))
 def test_right_state_from_disk_passes_check(
     tiny_model: TinyModel, tmp_path: Path, name: str
 ) -> None:
@@ -84,8 +96,16 @@ def test_right_state_from_disk_passes_check(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plant", PLANTS)
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "plant"),
+    rest_in_soak(
+        product(MODELS, PLANTS),
+        ("qwen3_5", plant_zeros),
+        ("gemma3", plant_one_ahead),
+        ("mamba2", plant_one_ahead),
+        ("llama", plant_other_chat),
+    ),
+)
 def test_wrong_state_in_valid_record_is_reported(
     tiny_model: TinyModel, tmp_path: Path, name: str, plant: Callable[[InlineClient], None]
 ) -> None:
@@ -117,8 +137,14 @@ def _of_another_position(path: Path) -> None:
     (path.parent / (other.address + SUFFIX)).rename(path)
 
 
-@pytest.mark.parametrize("change", [_of_another_model, _of_another_position])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "change"),
+    rest_in_soak(
+        product(MODELS, [_of_another_model, _of_another_position]),
+        ("qwen3_5", _of_another_position),
+        ("gemma3", _of_another_model),
+    ),
+)
 def test_record_of_another_model_or_position_is_fed_again(
     tiny_model: TinyModel, tmp_path: Path, name: str, change: Callable[[Path], None]
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import mlx.core as mx
@@ -11,12 +12,16 @@ import pytest
 from app.cli.player import ScriptPlayer
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, Template
 from tests.oracle.faults import (
     FIRST,
     PLANTS,
     VISIBLE,
     ForgetfulClient,
+    plant_one_ahead,
+    plant_other_chat,
+    plant_zeros,
     play,
     play_forgetfully,
     play_with_fault,
@@ -24,8 +29,16 @@ from tests.oracle.faults import (
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("plant", PLANTS)
-@pytest.mark.parametrize("name", list(CONFIGS))
+@pytest.mark.parametrize(
+    ("name", "plant"),
+    rest_in_soak(
+        product(CONFIGS, PLANTS),
+        ("qwen3_5", plant_one_ahead),
+        ("gemma3", plant_zeros),
+        ("falcon_h1", plant_other_chat),
+        ("llama", plant_other_chat),
+    ),
+)
 def test_planted_wrong_state_is_reported(
     open_tiny: OpenTiny, name: str, plant: Callable[[InlineClient], None]
 ) -> None:
@@ -38,7 +51,7 @@ def test_planted_wrong_state_is_reported(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(CONFIGS))
+@pytest.mark.parametrize("name", rest_in_soak(CONFIGS, "lfm2"))
 def test_turn_left_out_of_prompt_is_reported(open_tiny: OpenTiny, name: str) -> None:
     client = open_tiny(name, Template.KEEPING, client_type=ForgetfulClient)
     assert isinstance(client, ForgetfulClient)

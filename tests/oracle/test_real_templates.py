@@ -33,7 +33,7 @@ from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, 
 
 pytestmark = pytest.mark.slow
 
-LENGTHS = Lengths(thought=(50, 90), answer=(20, 60))
+LENGTHS = Lengths(thought=(20, 40), answer=(10, 30))
 DEFAULT, OFF, KEPT = Manner(), Manner(thinking=False), Manner(keep_thinking=True)
 
 OpenQwen = Callable[[Qwen], InlineClient]

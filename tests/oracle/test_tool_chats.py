@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.oracle.tool_chats import FAMILIES, ToolChats, open_with_template
 
 pytestmark = pytest.mark.slow
@@ -30,7 +31,13 @@ def redone(chats: ToolChats) -> list[object]:
 
 @pytest.mark.parametrize(
     ("name", "is_idle_on"),
-    [*((name, False) for name in FAMILIES), ("qwen3_5_think", True), ("gemma4_v5", True)],
+    rest_in_soak(
+        [*((name, False) for name in FAMILIES), ("qwen3_5_think", True), ("gemma4_v5", True)],
+        ("qwen3_5_think", True),
+        ("lfm2", False),
+        ("deepseekv3", False),
+        ("gemma4_v5", False),
+    ),
 )
 def test_agent_behind_a_real_template_has_no_redo(
     folder: Path, name: str, *, is_idle_on: bool
@@ -42,7 +49,7 @@ def test_agent_behind_a_real_template_has_no_redo(
     assert redone(chats) == []
 
 
-@pytest.mark.parametrize("name", ["qwen3_5_think", "lfm2"])
+@pytest.mark.parametrize("name", rest_in_soak(["qwen3_5_think", "lfm2"], "lfm2"))
 def test_agent_gets_the_answers_of_the_bare_model(folder: Path, name: str) -> None:
     chats = ToolChats(
         open_with_template(folder, name), FAMILIES[name], seed=7, is_idle_on=False, checks=True
