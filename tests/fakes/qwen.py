@@ -51,8 +51,9 @@ _WORDS = {"qwen": r"\p{L}", "qwen3_6": r"[\p{L}\p{M}]"}
 _PUNCTUATION = {"qwen": r"[^\s\p{L}\p{N}]", "qwen3_6": r"[^\s\p{L}\p{M}\p{N}]"}
 
 
-def qwen_tokenizer(qwen: Qwen) -> Tokenizer:
-    return _tokenizer("qwen" if qwen is Qwen.QWEN3 else "qwen3_6")
+def qwen_tokenizer(qwen: Qwen, num_tokens: int | None = None) -> Tokenizer:
+    """Return a tokenizer with Qwen's vocabulary, or with its most common tokens only."""
+    return _tokenizer("qwen" if qwen is Qwen.QWEN3 else "qwen3_6", num_tokens)
 
 
 def qwen_template(qwen: Qwen) -> str:
@@ -73,20 +74,26 @@ def qwen_chat_tokenizer(qwen: Qwen) -> ChatTokenizer:
     return ChatTokenizer(backend, markers, qwen)
 
 
-def build_qwen(qwen: Qwen, out: Path) -> Path:
-    """Write the folder of a tiny random qwen3_5 model with a real tokenizer and template."""
+def build_qwen(qwen: Qwen, out: Path, num_tokens: int | None = None) -> Path:
+    """Write the folder of a tiny random qwen3_5 model with a real tokenizer and template.
+
+    Logits for all 248,000 tokens take most of a pass. `num_tokens` limits the vocabulary.
+    """
     config: Config = CONFIGS["qwen3_5"]
     size = {"hidden_size": 16, "num_hidden_layers": 2, "full_attention_interval": 2}
     text = {**config["text_config"], **size}
     return write_model(
-        out, {**config, "text_config": text}, qwen_tokenizer(qwen), qwen_template(qwen)
+        out,
+        {**config, "text_config": text},
+        qwen_tokenizer(qwen, num_tokens),
+        qwen_template(qwen),
     )
 
 
 @cache
-def _tokenizer(vocabulary: str) -> Tokenizer:
+def _tokenizer(vocabulary: str, num_tokens: int | None) -> Tokenizer:
     file = _data("qwen-tokenizer", f"qwen_tokenizer/resources/{vocabulary}.tiktoken")
-    lines = (line.split() for line in file.read_bytes().splitlines())
+    lines = (line.split() for line in file.read_bytes().splitlines()[:num_tokens])
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     letters = _letters()
 

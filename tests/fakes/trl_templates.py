@@ -30,7 +30,7 @@ _CONTROL = re.compile(
     r"<\|[\w▁]+\|?>|<[\w▁]+\|>|<｜[^｜>]+｜>|\[gMASK\]|<(?:sop|bos|eos|s|SPECIAL_\d+)>"
     r"|</?(?:think|tool_call|tool_response|start_of_turn|end_of_turn)>"
 )
-# Number of tokens of the vocabulary. Logits for all 248,000 tokens would take most of a test's time.
+# Number of tokens of the vocabulary
 _VOCAB_SIZE = 8_000
 # Control tokens of every vocabulary: the ends of replies, and tool calls that LFM2 writes in its text.
 _EVERYWHERE = {"<|im_end|>", "<|endoftext|>", "<|tool_call_start|>", "<|tool_call_end|>"}
@@ -91,10 +91,5 @@ def build_with_template(name: str, out: Path, architecture: str = "lfm2") -> Pat
 @cache
 def _common_tokens() -> str:
     """Return Qwen3.6's tokenizer, without control tokens and rare tokens, as JSON."""
-    tokenizer = json.loads(qwen_tokenizer(Qwen.QWEN3_6).to_str())
-    model = tokenizer["model"]
-    model["vocab"] = {
-        t: token_id for t, token_id in model["vocab"].items() if token_id < _VOCAB_SIZE
-    }
-    model["merges"] = [pair for pair in model["merges"] if "".join(pair) in model["vocab"]]
+    tokenizer = json.loads(qwen_tokenizer(Qwen.QWEN3_6, _VOCAB_SIZE).to_str())
     return json.dumps({**tokenizer, "added_tokens": []})

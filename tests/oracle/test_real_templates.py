@@ -1,4 +1,4 @@
-"""Tiny models with real Qwen tokenizers and templates: the tokens that a turn reads and replays.
+"""Tiny models with Qwen's tokens and real templates: the tokens that a turn reads and replays.
 
 template_table.py plays all templates and options; these tests play the few that run quickly.
 """
@@ -33,6 +33,7 @@ from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, 
 
 pytestmark = pytest.mark.slow
 
+NUM_TOKENS = 8_000  # of Qwen's vocabulary, the most common ones
 LENGTHS = Lengths(thought=(20, 40), answer=(10, 30))
 DEFAULT, OFF, KEPT = Manner(), Manner(thinking=False), Manner(keep_thinking=True)
 
@@ -53,7 +54,7 @@ def open_qwen(tmp_path_factory: pytest.TempPathFactory) -> OpenQwen:
                 use_openblas=False, cache_budget_bytes=1 << 30, idle_work=False, saves_battery=False
             )
             opened[qwen] = InlineClient(config)
-            model = build_qwen(qwen, tmp_path_factory.mktemp(qwen))
+            model = build_qwen(qwen, tmp_path_factory.mktemp(qwen), NUM_TOKENS)
             load_model(opened[qwen], model, lambda _: None)
         return opened[qwen]
 
