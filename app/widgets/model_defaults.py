@@ -60,7 +60,7 @@ class ModelDefaultsSheet(QDialog):
         title = QLabel(plain(words.title(name)), self)
         title.setProperty("type", "title")
         title.setContentsMargins(Space.XXL, Space.L, Space.XXL, 0)
-        page.add_row(words.PRESET, self.preset)
+        page.add_row(settings.NEW_CHATS, self.preset)
         page.add_row(words.THINKING, self.thinking)
         page.add_note(words.NEW_CHATS_NOTE)
         page.add_row(words.CONTEXT, self.context)
@@ -121,7 +121,7 @@ class ModelDefaultsSheet(QDialog):
         defaults, presets = self._defaults, core.presets.value
         name = presets.by_model.get(self._path, "")
         self.preset.setText(plain(name) or settings.NO_PRESET)
-        self.preset.setAccessibleName(f"{words.PRESET}: {name or settings.NO_PRESET}")
+        self.preset.setAccessibleName(f"{settings.NEW_CHATS}: {name or settings.NO_PRESET}")
         self.preset.setEnabled(bool(presets.by_name))
         self.thinking.show_value(defaults.thinking)
         self.context.show_value(defaults.context_len or None, self._limit or _MOST_CONTEXT)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-PRESET: Final = "New chats start with"
 THINKING: Final = "Thinking"
 # Choices of thinking in new chats; None: the model's own default.
 THINKING_CHOICES: Final[Mapping[object, str]] = {None: "Auto", True: "On", False: "Off"}

@@ -62,7 +62,8 @@ def test_docstrings_and_comments_open_with_a_verb_or_noun(package: str) -> None:
     found = {str(file.relative_to(ROOT)): faults(file.read_text("utf-8")) for file in files}
 
     assert len(files) > 20
-    assert {name: texts for name, texts in found.items() if texts} == {}
+    wrong = {name: texts for name, texts in found.items() if texts}
+    assert not wrong, f"open these docstrings and comments with a verb or a noun: {wrong}"
 
 
 def test_faults_of_each_kind_are_found() -> None:

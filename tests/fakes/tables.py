@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -24,4 +24,5 @@ def rest_in_soak(rows: Iterable[Any], *here: Any) -> list[Any]:
 
 
 def _soak(row: Any) -> Any:
-    return pytest.param(*(row if isinstance(row, tuple) else (row,)), marks=pytest.mark.soak)
+    values = cast("tuple[Any, ...]", row) if isinstance(row, tuple) else (row,)
+    return pytest.param(*values, marks=pytest.mark.soak)
