@@ -286,7 +286,7 @@ def typewritten(tree: ast.Module) -> list[str]:
 
 def test_words_have_typographic_quotes_and_ellipses() -> None:
     found = [f"{module.name}:{at}" for module in modules() for at in typewritten(parsed(module))]
-    assert not found, f"write the quotes “ ” ‘ ’ and the ellipsis … in these texts: {found}"
+    assert not found, f"use typographic quotes and ellipses in these texts: {found}"
 
 
 @pytest.mark.parametrize(
