@@ -177,6 +177,25 @@ def bench_open(theme: Theme, num_messages: int) -> None:
     )
 
 
+def bench_huge(theme: Theme) -> None:
+    """Show answers of 20 kB and 2 MB, and look for gaps in the first 300 ms of the idle work."""
+    for name, unit in (("words", "word "), ("prose", PROSE), ("code", "```python\nx = 1\n```\n")):
+        for num_bytes in (20_000, 2_000_000):
+            view = new_view(theme)
+            answer = replace(conversation(2)[1], text=unit * (num_bytes // len(unit)))
+            started = perf_counter()
+            view.show_conversation([answer])
+            view.viewport().repaint()
+            spent = perf_counter() - started
+            gaps = Gaps()
+            wait_ms(300)
+            gaps.stop()
+            figures = {"text": name, "bytes": num_bytes, "show_ms": ms(spent)}
+            report("transcript.huge", **figures, **gaps.figures())
+            view.close()
+            view.deleteLater()
+
+
 def bench_settle(theme: Theme, num_messages: int) -> None:
     """Measure the layout of a long conversation in idle time, then the time to resize the view."""
     view = new_view(theme)
@@ -465,6 +484,7 @@ def main() -> None:
         return
     num_messages = 200 if quick else 2000
     bench_open(theme, num_messages)
+    bench_huge(theme)
     bench_scroll(theme, num_messages)
     bench_settle(theme, num_messages)
     bench_find(theme, num_messages)
