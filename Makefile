@@ -13,14 +13,24 @@ LLAMA_CPP := -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DGGML_OPENMP=OFF
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 2
+# Tests of all parts but the window, and the window's most telling ones.
+QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests/app/conversation tests/app/exchange \
+    tests/app/extraction tests/app/hub tests/app/store tests/app/theme tests/app/viewmodels \
+    tests/app/widgets/test_composer.py tests/app/widgets/test_transcript.py tests/app/widgets/test_conversation_list.py
 
-.PHONY: run test setup starter app lint types contracts unit coverage soak bench screenshots independent lock clean
+.PHONY: run test quick setup starter app lint types contracts unit coverage soak bench screenshots independent lock clean
 
 run: setup
 	@bash packaging/check_display.sh
 	@$(PY) -EP -m app $(ARGS)
 
-test: lint types contracts unit
+test: lint contracts types unit
+
+# For the time of changing code: types of changed files only, and tests that take less than half a second.
+quick: lint contracts
+	@changed=$$(git diff --name-only --diff-filter=d HEAD -- '*.py'; git ls-files -o --exclude-standard -- '*.py'); \
+	    [ -z "$$changed" ] || .venv/bin/basedpyright $$changed
+	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow and not soak" $(QUICK)
 
 lint: setup
 	$(PY) -m ruff check app engine packaging tests
@@ -31,9 +41,10 @@ types: setup
 
 contracts: setup
 	.venv/bin/lint-imports
+	$(QT) $(PY) -m pytest -q tests/contracts
 
 unit: setup
-	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal
+	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal --ignore=tests/contracts
 
 # Line and branch coverage of app and engine in the unit tests. The table has the worst files last.
 coverage: setup
@@ -42,9 +53,9 @@ coverage: setup
 	$(PY) -m coverage combine -q
 	$(PY) -m coverage report --skip-covered --sort=-cover
 
-# Long runs: the promise script on every model, every real template, the state machine, 2,000 turns,
-# 5,000 answers in the window, fifty starts and ends, thirty kills. `python -m tests.soak` can run
-# some of them, or more rounds.
+# All rows of the tests' tables, then long runs: the promise script on every model, every real
+# template, the state machine, 2,000 turns, 5,000 answers in the window, fifty starts and ends, thirty
+# kills. `python -m tests.soak` can run some of them, or more rounds.
 soak: setup
 	$(QT) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m soak
 	$(QT) $(PY) -m tests.soak
