@@ -13,6 +13,8 @@ LLAMA_CPP := -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DGGML_OPENMP=OFF
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 2
+# Let Python write bytecode. Otherwise each process of pytest compiles all tests again, in 7 s.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test setup starter app lint types contracts unit coverage soak bench screenshots independent lock clean
 

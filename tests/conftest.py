@@ -34,6 +34,13 @@ JOIN_S = 2.0
 FULL_COLLECTION_EVERY = 100  # tests; a full collection takes 0.3 s
 
 _num_tests = count(1)
+gc.disable()  # imports and collection leave no garbage worth a search
+
+
+def pytest_collection_finish() -> None:
+    """Exclude modules and tests, which live until the end, from the collections after each test."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
