@@ -18,6 +18,7 @@ from app.viewmodels.typeset import Formula, typeset
 from app.widgets.transcript.messages.body import FEED, FEED_MARKS
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
+from tests.fakes.tables import rest_in_soak
 from tests.hostile.contents import CONTENTS
 
 _SETTLED_MS = 60_000
@@ -61,9 +62,8 @@ def test_there_are_80_hostile_contents_of_the_stated_size() -> None:
         assert 1 / 5 < len(make(10_000)) / 10_000 < 5, kind
 
 
-@pytest.mark.parametrize("kind", CONTENTS)
-def test_each_step_of_parsing_is_bounded(kind: str) -> None:
-    text = CONTENTS[kind](12_000)
+def parse_in_steps(text: str) -> None:
+    """Parse a text slice by slice. Fail if one step, or all together, parse too many marks."""
     stream = MarkdownStream(make_parser())
     most = before = 0
     for step in steps(text):
@@ -81,17 +81,36 @@ def test_each_step_of_parsing_is_bounded(kind: str) -> None:
     assert stream.num_parsed_marks <= 12 * (num_marks(text) + FEED)
 
 
-def test_window_settles_on_each_hostile_content(view: TranscriptView, qtbot: QtBot) -> None:
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_each_step_of_parsing_is_bounded(kind: str) -> None:
+    parse_in_steps(CONTENTS[kind](6_000))
+
+
+@pytest.mark.soak
+def test_each_step_of_parsing_longer_texts_is_bounded() -> None:
+    for make in CONTENTS.values():
+        parse_in_steps(make(12_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", rest_in_soak((1_000, 3_000), 1_000))
+def test_window_settles_on_each_hostile_content(
+    view: TranscriptView, qtbot: QtBot, size: int
+) -> None:
     for kind, make in CONTENTS.items():
-        text = make(3_000)
+        text = make(size)
         view.show_conversation([answer(text)])
         view.grab()
         settle(view, qtbot, kind)
 
 
-def test_window_settles_on_each_streamed_content(view: TranscriptView, qtbot: QtBot) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("size", rest_in_soak((600, 1_500), 600))
+def test_window_settles_on_each_streamed_content(
+    view: TranscriptView, qtbot: QtBot, size: int
+) -> None:
     for kind, make in CONTENTS.items():
-        text = make(1_500)
+        text = make(size)
         view.show_conversation([answer("", ItemStatus.STREAMING)])
         for at in range(0, len(text), 150):
             view.append_delta("a", Channel.ANSWER, text[at : at + 150])
