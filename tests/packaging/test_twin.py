@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from appbundle.spec import ROOT, read_spec
+from tests.fakes.tables import rest_in_soak
 from tests.packaging.tree import contents
 
 NAME = "Rejoinder.app"
@@ -59,8 +60,9 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
 @pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
+@pytest.mark.parametrize("num_starts", rest_in_soak((1, 2), 1))
 def test_linux_bundle_answers_and_restores_without_changing_its_files(
-    tmp_path: Path,
+    tmp_path: Path, num_starts: int
 ) -> None:
     subprocess.run(
         [sys.executable, "packaging/build.py", "--twin", "--out", str(tmp_path)],
@@ -76,7 +78,7 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
     executable = app / "Contents" / "MacOS" / "Rejoinder"
 
     data, report = home / "data", home / "report.json"
-    for chats_found in (0, 2):
+    for chats_found in (0, 2)[:num_starts]:
         run(executable, home, "--data-dir", str(data), "--selftest-file", str(report))
         findings = json.loads(report.read_text(encoding="utf-8"))
         assert findings["problems"] == []
