@@ -12,7 +12,6 @@ which caches can store quantised K/V. loader.py calls these functions on the eng
 from __future__ import annotations
 
 import logging
-from copy import deepcopy
 from dataclasses import replace
 
 import mlx.core as mx
@@ -112,8 +111,7 @@ def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
 
 def can_merge(adapter: ModelAdapter) -> bool:
     """Return True if a forward pass for several rows gives the same logits as separate passes."""
-    together = _rows(adapter)
-    apart = deepcopy(together)
+    together, apart = (_rows(adapter), _rows(adapter))
     try:
         group = MergedRows(together)
         for token_id in _NEXT[:2]:
