@@ -30,7 +30,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> Iterator[TranscriptView]:
     theme = Theme(qapp, Appearance.LIGHT)
     view = TranscriptView(theme)
     qtbot.addWidget(view)
-    view.resize(800, 600)
+    view.resize(500, 300)
     view.show()
     yield view
     theme.deleteLater()

@@ -280,9 +280,9 @@ def test_imported_starter_model_names_the_capital_of_france(destination: Path):
     prompt = tokenizer.apply_chat_template(
         [{"role": "user", "content": "What is the capital of France?"}], add_generation_prompt=True
     )
-    answer = mlx_lm.generate(model, tokenizer, prompt, max_tokens=12)
+    answer = mlx_lm.generate(model, tokenizer, prompt, max_tokens=6)
 
-    assert answer == "The capital of France is Paris."
+    assert answer == "The capital of France is Paris"
     assert record.scale_error == record.requantised_error == 0
     assert (destination / "model.safetensors").stat().st_size == record.weights_bytes
 
