@@ -22,6 +22,16 @@ from tests.fakes.tables import rest_in_soak
 from tests.hostile.contents import CONTENTS
 
 _SETTLED_MS = 60_000
+# One kind for each kind of row, and for each rule of Markdown.
+_SHOWN = (
+    *("setext headings", "short lines", "hard breaks", "long line", "references", "bullets"),
+    *("fence of short lines", "fence of one line", "indented bullets", "quotes and bullets"),
+    *("lazy quotes", "long item of paragraphs", "nested emphasis", "backticks", "nested brackets"),
+    *("nested images", "links", "open tags", "html block", "unknown entities", "long table"),
+    *("wide table", "square table", "table of formulas", "open dollars", "formulas"),
+    *("deep matrices", "left chains", "one word", "one wide word", "combining", "bidi controls"),
+    *("zero width joiners", "emoji", "controls", "tabs", "code python", "code autohotkey"),
+)
 _STEP_MARKS = FEED_MARKS  # one step of the tests is not larger than a slice of the transcript
 
 
@@ -93,24 +103,32 @@ def test_each_step_of_parsing_longer_texts_is_bounded() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", rest_in_soak((1_000, 3_000), 1_000))
-def test_window_settles_on_each_hostile_content(
-    view: TranscriptView, qtbot: QtBot, size: int
+@pytest.mark.parametrize(
+    ("kinds", "size"),
+    rest_in_soak([(_SHOWN, 1_000), (tuple(CONTENTS), 3_000)], (_SHOWN, 1_000)),
+    ids=("few", "all"),
+)
+def test_window_settles_on_hostile_contents(
+    view: TranscriptView, qtbot: QtBot, kinds: tuple[str, ...], size: int
 ) -> None:
-    for kind, make in CONTENTS.items():
-        text = make(size)
+    for kind in kinds:
+        text = CONTENTS[kind](size)
         view.show_conversation([answer(text)])
         view.grab()
         settle(view, qtbot, kind)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", rest_in_soak((600, 1_500), 600))
-def test_window_settles_on_each_streamed_content(
-    view: TranscriptView, qtbot: QtBot, size: int
+@pytest.mark.parametrize(
+    ("kinds", "size"),
+    rest_in_soak([(_SHOWN, 600), (tuple(CONTENTS), 1_500)], (_SHOWN, 600)),
+    ids=("few", "all"),
+)
+def test_window_settles_on_streamed_contents(
+    view: TranscriptView, qtbot: QtBot, kinds: tuple[str, ...], size: int
 ) -> None:
-    for kind, make in CONTENTS.items():
-        text = make(size)
+    for kind in kinds:
+        text = CONTENTS[kind](size)
         view.show_conversation([answer("", ItemStatus.STREAMING)])
         for at in range(0, len(text), 150):
             view.append_delta("a", Channel.ANSWER, text[at : at + 150])
