@@ -17,6 +17,8 @@ WORKERS := 2
 QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests/app/conversation tests/app/exchange \
     tests/app/extraction tests/app/hub tests/app/store tests/app/theme tests/app/viewmodels \
     tests/app/widgets/test_composer.py tests/app/widgets/test_transcript.py tests/app/widgets/test_conversation_list.py
+# Let Python write bytecode. Otherwise each process of pytest compiles all tests again, in 7 s.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run test quick setup starter app lint types contracts unit coverage soak bench screenshots independent lock clean
 

@@ -3,7 +3,8 @@
 Speculative decoding feeds several tokens of a reply in one pass and removes those that the model
 does not confirm (rewinding.py). `find_rewinding` tests this with one conversation, and
 `can_merge_drafts` with several conversations in one pass. loader.py calls both on the engine
-thread. A model that fails a test answers without speculation.
+thread. A model that fails a test answers without speculation. The tests copy caches, and those of
+other stages cannot be copied, so neither test is made on a model in stages.
 
 Some models of mlx-lm let the tokens of a longer pass see more of a sliding window than a token of its
 own pass. Drafts would then change the reply. `_windows_are_fixed` finds these models.
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, TypeVar, cast
 
 import mlx.core as mx
@@ -57,7 +59,8 @@ def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
     if not _windows_are_fixed(adapter):
         log.info("no speculation: longer passes see more of a sliding window")
         return None
-    caches = _fed(adapter)
+    fed = _fed(adapter)
+    caches = deepcopy(fed)
     with recording() as recorded:
         evaluate(adapter.run(mx.array([_PASS]), caches))
     rewinding = Rewinding.find(recorded, caches, len(_PASS))
@@ -66,12 +69,13 @@ def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
         return None
     for num_kept in _KEPT:
         kept = _PASS[:num_kept]
-        ours = _after_removal(adapter, rewinding, _PASS, num_kept)
-        theirs = _after_removal(
-            adapter, rewinding, (*kept, *_FIRST[: len(_PASS) - num_kept]), num_kept
+        others = (*kept, *_FIRST[: len(_PASS) - num_kept])
+        ours, theirs = (
+            _after_removal(adapter, deepcopy(fed), rewinding, token_ids, num_kept)
+            for token_ids in (_PASS, others)
         )
         same_bits = all(mx.array_equal(a, b).item() for a, b in zip(ours, theirs, strict=True))
-        if not (same_bits and _agree(ours[0], _one_by_one(adapter, (*kept, _NEXT)))):
+        if not (same_bits and _agree(ours[0], _one_by_one(adapter, deepcopy(fed), (*kept, _NEXT)))):
             log.info("no speculation: rewound states give other logits")
             return None
     return rewinding
@@ -87,7 +91,8 @@ def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
 
 
 def _rows_agree(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
-    together, apart = ([_fed(adapter), _fed(adapter)] for _ in range(2))
+    fed = _fed(adapter)
+    together, apart = ([deepcopy(fed), deepcopy(fed)] for _ in range(2))
     passes = [mx.array(_PASS), mx.array(_PASS[:2])]
     kept = {0: 3, 1: 1}
     groups: tuple[RowGroup, RowGroup] = (MergedRows(together), RowByRow(apart))
@@ -174,23 +179,25 @@ def _fed(adapter: ModelAdapter) -> list[object]:
     return caches
 
 
-def _one_by_one(adapter: ModelAdapter, token_ids: Sequence[int]) -> mx.array:
+def _one_by_one(adapter: ModelAdapter, caches: list[object], token_ids: Sequence[int]) -> mx.array:
     """Feed one token per pass. Return the logits (V,) of the last token."""
-    caches = _fed(adapter)
     logits = [adapter.forward([token_id], caches) for token_id in token_ids]
     evaluate(logits)
     return logits[-1]
 
 
 def _after_removal(
-    adapter: ModelAdapter, rewinding: Rewinding, token_ids: tuple[int, ...], num_kept: int
+    adapter: ModelAdapter,
+    caches: list[object],
+    rewinding: Rewinding,
+    token_ids: tuple[int, ...],
+    num_kept: int,
 ) -> list[mx.array]:
     """Feed a pass, remove all but num_kept tokens, and feed _NEXT.
 
     Returns:
         The logits (V,) of _NEXT, and the recurrent states before it.
     """
-    caches = _fed(adapter)
     group = RowByRow([caches])
     evaluate(group.forward(adapter, [mx.array(token_ids)]))
     group.keep(rewinding, {0: num_kept})

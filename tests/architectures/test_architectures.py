@@ -16,6 +16,7 @@ from tests.architectures.outcome import TrialOutcome, Verdict
 from tests.architectures.stages import SAME_BITS, compare_two_stages
 from tests.architectures.table import ArchitectureRow, read_rows, render
 from tests.architectures.trial import run_trial
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template, build_tiny
 
 ROWS = list(read_rows(Path(__file__).with_name("README.md").read_text(encoding="utf-8")))
@@ -57,8 +58,12 @@ def test_type_over_two_stages_gives_the_result_of_the_table(name: str, tmp_path:
     )
 
 
+# The oracle tests play the same script on K/V alone, K/V and windows, states and K/V, and states
+# alone (tests/oracle/test_promise.py).
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(one_of_each_kind()))
+@pytest.mark.parametrize(
+    "name", rest_in_soak(one_of_each_kind(), "baichuan_m1", "llama4", "recurrent_gemma")
+)
 def test_first_type_of_each_cache_kind_is_exact(name: str, tmp_path: Path) -> None:
     outcome = run_trial(name, tmp_path)
 
@@ -66,8 +71,10 @@ def test_first_type_of_each_cache_kind_is_exact(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kv_bits", [4, 8])
-@pytest.mark.parametrize("name", ["llama", "qwen3_5"])
+@pytest.mark.parametrize(
+    ("name", "kv_bits"),
+    rest_in_soak([("llama", 4), ("llama", 8), ("qwen3_5", 4), ("qwen3_5", 8)], ("qwen3_5", 4)),
+)
 def test_type_with_quantised_kv_is_exact(name: str, kv_bits: int, tmp_path: Path) -> None:
     outcome = run_trial(name, tmp_path, kv_bits=kv_bits)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,7 @@ def is_module(module: str, name: str) -> bool:
     return not name or place.is_dir() or place.with_suffix(".py").is_file()
 
 
+@cache
 def engine_names() -> set[tuple[str, str]]:
     files = (ROOT / "app").rglob("*.py")
     found = {one for file in files for one in imports(ast.parse(file.read_text(encoding="utf-8")))}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 # A program that closes the engine in the state named by its first argument: right after the start,
@@ -65,7 +66,15 @@ assert not [t for t in threading.enumerate() if t.name == "engine"]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("state", ["starting", "loading", "answering", "finished", "reading ahead"])
+@pytest.mark.parametrize(
+    "state",
+    rest_in_soak(
+        ["starting", "loading", "answering", "finished", "reading ahead"],
+        "loading",
+        "answering",
+        "reading ahead",
+    ),
+)
 def test_process_that_closes_the_engine_ends_with_status_0(
     tiny_model: TinyModel, state: str
 ) -> None:

@@ -96,10 +96,12 @@ _config = partial(_set, "config.json")
 _tokenizer = partial(_set, "tokenizer.json")
 
 
-def _write(name: str, content: bytes | str) -> Damage:
-    raw = content.encode() if isinstance(content, str) else content
+def _write(name: str, content: bytes | str | Callable[[], str]) -> Damage:
+    """Replace a file. Large contents are functions: each run of the tests imports this module."""
 
     def damage(folder: Path) -> None:
+        text = content() if callable(content) else content
+        raw = text.encode() if isinstance(text, str) else text
         (folder / name).unlink(missing_ok=True)
         (folder / name).write_bytes(raw)
 
@@ -218,6 +220,10 @@ def _index(files: dict[str, str]) -> Damage:
     return _write("model.safetensors.index.json", json.dumps({"weight_map": files}))
 
 
+def _many_files() -> str:
+    return json.dumps({"weight_map": {f"t{n}": f"{n}.safetensors" for n in range(100_000)}})
+
+
 _PADDING = {
     "strategy": {"Fixed": _HUGE},
     "direction": "Right",
@@ -283,7 +289,7 @@ FOLDERS: dict[str, Damage] = {
     "config number": _write("config.json", "NaN"),
     "config nested": _write("config.json", '{"a":' * 100_000),
     "config nested less": _write("config.json", '{"a":' * 900 + "1" + "}" * 900),
-    "config large": _write("config.json", json.dumps({"a": [[]] * 3_000_000})),
+    "config large": _write("config.json", lambda: json.dumps({"a": [[]] * 3_000_000})),
     "config 1 GB": _sparse("config.json", 1 << 30),
     "config binary": _write("config.json", bytes(range(256)) * 100),
     "config with byte order mark": _prefixed("config.json", codecs.BOM_UTF8),
@@ -331,7 +337,7 @@ FOLDERS: dict[str, Damage] = {
     "tokenizer without a model": _tokenizer(model={}),
     "tokenizer 1 GB": _sparse("tokenizer.json", 1 << 30),
     "tokenizer nested": _write("tokenizer.json", '{"a":' * 100_000 + "}"),
-    "tokenizer 60 MB": _write("tokenizer.json", '{"a":[' + "1," * 29_000_000 + "1]}"),
+    "tokenizer 60 MB": _write("tokenizer.json", lambda: '{"a":[' + "1," * 29_000_000 + "1]}"),
     "100,000 added tokens": _added_tokens(100_000),
     "400,000 added tokens": _added_tokens(400_000),
     "added token without text": _added_token(content=""),
@@ -491,7 +497,7 @@ FOLDERS: dict[str, Damage] = {
     "weights large": _filled(struct.pack("<f", 1e38)),
     "index missing file": _index({"a": "model-00001-of-00002.safetensors"}),
     "index outside": _index({"a": "../../etc/passwd"}),
-    "index of 100,000 files": _index({f"t{n}": f"{n}.safetensors" for n in range(100_000)}),
+    "index of 100,000 files": _write("model.safetensors.index.json", _many_files),
     "index empty": _index({}),
     "index of words": _write("model.safetensors.index.json", '{"weight_map": {"a": 5}}'),
     "series of 99,999": _write("model-00001-of-99999.safetensors", b"x"),

@@ -18,9 +18,20 @@ from app.viewmodels.typeset import Formula, typeset
 from app.widgets.transcript.messages.body import FEED, FEED_MARKS
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
+from tests.fakes.tables import rest_in_soak
 from tests.hostile.contents import CONTENTS
 
 _SETTLED_MS = 60_000
+# One kind for each kind of row, and for each rule of Markdown.
+_SHOWN = (
+    *("setext headings", "short lines", "hard breaks", "long line", "references", "bullets"),
+    *("fence of short lines", "fence of one line", "indented bullets", "quotes and bullets"),
+    *("lazy quotes", "long item of paragraphs", "nested emphasis", "backticks", "nested brackets"),
+    *("nested images", "links", "open tags", "html block", "unknown entities", "long table"),
+    *("wide table", "square table", "table of formulas", "open dollars", "formulas"),
+    *("deep matrices", "left chains", "one word", "one wide word", "combining", "bidi controls"),
+    *("zero width joiners", "emoji", "controls", "tabs", "code python", "code autohotkey"),
+)
 _STEP_MARKS = FEED_MARKS  # one step of the tests is not larger than a slice of the transcript
 
 
@@ -29,7 +40,7 @@ def view(qapp: QApplication, qtbot: QtBot) -> Iterator[TranscriptView]:
     theme = Theme(qapp, Appearance.LIGHT)
     view = TranscriptView(theme)
     qtbot.addWidget(view)
-    view.resize(800, 600)
+    view.resize(500, 300)
     view.show()
     yield view
     theme.deleteLater()
@@ -61,9 +72,8 @@ def test_there_are_80_hostile_contents_of_the_stated_size() -> None:
         assert 1 / 5 < len(make(10_000)) / 10_000 < 5, kind
 
 
-@pytest.mark.parametrize("kind", CONTENTS)
-def test_each_step_of_parsing_is_bounded(kind: str) -> None:
-    text = CONTENTS[kind](12_000)
+def parse_in_steps(text: str) -> None:
+    """Parse a text slice by slice. Fail if one step, or all together, parse too many marks."""
     stream = MarkdownStream(make_parser())
     most = before = 0
     for step in steps(text):
@@ -81,17 +91,44 @@ def test_each_step_of_parsing_is_bounded(kind: str) -> None:
     assert stream.num_parsed_marks <= 12 * (num_marks(text) + FEED)
 
 
-def test_window_settles_on_each_hostile_content(view: TranscriptView, qtbot: QtBot) -> None:
-    for kind, make in CONTENTS.items():
-        text = make(3_000)
+@pytest.mark.parametrize("kind", CONTENTS)
+def test_each_step_of_parsing_is_bounded(kind: str) -> None:
+    parse_in_steps(CONTENTS[kind](6_000))
+
+
+@pytest.mark.soak
+def test_each_step_of_parsing_longer_texts_is_bounded() -> None:
+    for make in CONTENTS.values():
+        parse_in_steps(make(12_000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kinds", "size"),
+    rest_in_soak([(_SHOWN, 1_000), (tuple(CONTENTS), 3_000)], (_SHOWN, 1_000)),
+    ids=("few", "all"),
+)
+def test_window_settles_on_hostile_contents(
+    view: TranscriptView, qtbot: QtBot, kinds: tuple[str, ...], size: int
+) -> None:
+    for kind in kinds:
+        text = CONTENTS[kind](size)
         view.show_conversation([answer(text)])
         view.grab()
         settle(view, qtbot, kind)
 
 
-def test_window_settles_on_each_streamed_content(view: TranscriptView, qtbot: QtBot) -> None:
-    for kind, make in CONTENTS.items():
-        text = make(1_500)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kinds", "size"),
+    rest_in_soak([(_SHOWN, 600), (tuple(CONTENTS), 1_500)], (_SHOWN, 600)),
+    ids=("few", "all"),
+)
+def test_window_settles_on_streamed_contents(
+    view: TranscriptView, qtbot: QtBot, kinds: tuple[str, ...], size: int
+) -> None:
+    for kind in kinds:
+        text = CONTENTS[kind](size)
         view.show_conversation([answer("", ItemStatus.STREAMING)])
         for at in range(0, len(text), 150):
             view.append_delta("a", Channel.ANSWER, text[at : at + 150])

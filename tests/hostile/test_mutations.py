@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.hostile.folders import is_honest
 from tests.hostile.mutations import gguf_content, import_trial, mutated, weights_trial
 
 pytestmark = pytest.mark.slow
-SEEDS = range(30)
+SEEDS = rest_in_soak(range(30), *range(8))
 
 
 @pytest.mark.parametrize("seed", SEEDS)

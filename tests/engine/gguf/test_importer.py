@@ -275,14 +275,15 @@ def test_imported_starter_model_names_the_capital_of_france(destination: Path):
     record = import_once(source, destination, nothing)
     model, tokenizer = mlx_lm.load(str(destination))
     # Use float32, because half precision is too slow on a CPU.
-    model = mlx_lm.utils.dequantize_model(model)
     model.set_dtype(mx.float32)
-    prompt = tokenizer.apply_chat_template(
-        [{"role": "user", "content": "What is the capital of France?"}], add_generation_prompt=True
-    )
-    answer = mlx_lm.generate(model, tokenizer, prompt, max_tokens=12)
+    messages = [
+        {"role": "system", "content": "Be brief."},  # shorter than the template's own text
+        {"role": "user", "content": "What is the capital of France?"},
+    ]
+    prompt = tokenizer.apply_chat_template(messages, add_generation_prompt=True)
+    answer = mlx_lm.generate(model, tokenizer, prompt, max_tokens=6)
 
-    assert answer == "The capital of France is Paris."
+    assert answer == "The capital of France is Paris"
     assert record.scale_error == record.requantised_error == 0
     assert (destination / "model.safetensors").stat().st_size == record.weights_bytes
 

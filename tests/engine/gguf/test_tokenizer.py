@@ -16,6 +16,7 @@ from tests.fakes.gguf_writer import (
     tiny_metadata,
 )
 from tests.fakes.qwen import Qwen, qwen_tokenizer
+from tests.fakes.tables import rest_in_soak
 
 TEXTS = [
     "hello world",
@@ -229,7 +230,10 @@ def test_pre_tokenizer_divides_text_into_its_words(pre: str, words: str):
     assert [word for word, _ in divided] == words.split()
 
 
-@pytest.mark.parametrize(("qwen", "pre"), [(Qwen.QWEN3, "qwen2"), (Qwen.QWEN3_6, "qwen35")])
+@pytest.mark.parametrize(
+    ("qwen", "pre"),
+    rest_in_soak([(Qwen.QWEN3, "qwen2"), (Qwen.QWEN3_6, "qwen35")], (Qwen.QWEN3, "qwen2")),
+)
 def test_imported_qwen_vocabulary_gives_the_tokens_of_the_real_tokenizer(qwen: Qwen, pre: str):
     real = qwen_tokenizer(qwen)
     content = json.loads(real.to_str())

@@ -16,11 +16,17 @@ from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh
 from tests.fakes.staged import StagedRig, sentence_of
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 LIMITS = Limits(start_s=60.0, join_s=180.0)
+TRIALS = (
+    Trial(fault=Fault.KILL, moment=Moment.DECODE, rank=1),
+    Trial(fault=Fault.EXIT, moment=Moment.PREFILL, rank=0),
+    Trial(fault=Fault.MEMORY, moment=Moment.LOADING, rank=1),
+)
 
 
 def hosts_with(name: str, ip: str = "127.0.0.1") -> Hosts:
@@ -59,24 +65,23 @@ def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
     rig.close()
 
     assert [one.name for one in states] == ["localhost", "studio"]
-    assert sum(one.num_layers for one in states) == 8
+    assert sum(one.num_layers for one in states) == 4
     assert all(one.total_bytes > 0 for one in states)
     assert answered.content
     assert rig.processes == []
 
 
-def test_faults_of_the_follower_and_of_rank_0_name_the_stage(model: Path) -> None:
+@pytest.mark.parametrize(
+    "trial", rest_in_soak(TRIALS, TRIALS[0]), ids=("killed", "ended", "out of memory")
+)
+def test_fault_of_the_follower_or_of_rank_0_names_the_stage(model: Path, trial: Trial) -> None:
     run = FaultRun(model)
     try:
-        outcomes = [
-            run.play(Trial(fault=Fault.KILL, moment=Moment.DECODE, rank=1), 1),
-            run.play(Trial(fault=Fault.EXIT, moment=Moment.PREFILL, rank=0), 2),
-            run.play(Trial(fault=Fault.MEMORY, moment=Moment.LOADING, rank=1), 3),
-        ]
+        outcome = run.play(trial, 1)
     finally:
         run.close()
 
-    assert [outcome for outcome in outcomes if not outcome.holds] == []
+    assert outcome.holds, outcome
 
 
 def test_host_without_password_less_login_is_named(ssh: None, model: Path) -> None:
@@ -87,7 +92,7 @@ def test_host_without_password_less_login_is_named(ssh: None, model: Path) -> No
 
 
 def test_host_that_never_comes_is_named(ssh: None, model: Path) -> None:
-    problem = sentence_of(failed_load(hosts_with("asleep"), model, Limits(start_s=8.0)))
+    problem = sentence_of(failed_load(hosts_with("asleep"), model, Limits(start_s=4.0)))
 
     assert problem.title == "asleep didn’t start."
 

@@ -31,6 +31,7 @@ from engine.hosts.hostfile import local_stages
 from engine.types import FinishReason, RequestId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged import LONG, StagedRig, harm, sentence_of
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 pytestmark = pytest.mark.slow
@@ -73,7 +74,10 @@ def test_answer_of_a_stage_equals_the_answer_of_this_process(rig: StagedRig, mod
     assert again.usage.plan.restored > 0
 
 
-@pytest.mark.parametrize("harmful", [signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "harmful",
+    rest_in_soak([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM], signal.SIGKILL, signal.SIGSTOP),
+)
 def test_fault_of_a_stage_is_a_sentence_and_the_next_load_works(
     rig: StagedRig, model: Path, harmful: signal.Signals
 ) -> None:
@@ -184,7 +188,9 @@ def test_missing_model_fails_with_the_sentence_of_the_engine(
     assert failed.problem.title == "This model can’t be loaded."
 
 
-@pytest.mark.parametrize("harmful", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "harmful", rest_in_soak([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], signal.SIGKILL)
+)
 def test_end_of_the_starter_ends_its_stages(model: Path, harmful: signal.Signals) -> None:
     if harmful is signal.SIGINT and signal.getsignal(harmful) is signal.SIG_IGN:
         pytest.skip(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import mlx.core as mx
 import pytest
 
@@ -11,6 +13,7 @@ from engine.models import attention
 from engine.models.attention import watched
 from engine.models.loader import load_model
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 TOKENS = list(range(20))
@@ -35,8 +38,12 @@ def test_watched_pass_has_every_kv_layer_and_the_same_logits(
     assert set(attended) == {id(layer) for layer in layers}
 
 
-@pytest.mark.parametrize("name", ["qwen3_5", "llama", "gemma3"])
-@pytest.mark.parametrize("kv_bits", [None, 8])
+@pytest.mark.parametrize(
+    ("name", "kv_bits"),
+    rest_in_soak(
+        product(("qwen3_5", "llama", "gemma3"), (None, 8)), ("gemma3", None), ("llama", 8)
+    ),
+)
 def test_attention_in_blocks_gives_the_same_bits(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch, name: str, kv_bits: int | None
 ) -> None:

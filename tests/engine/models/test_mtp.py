@@ -25,11 +25,12 @@ from engine.models.mtp_files import build_model
 from engine.models.rows import MergedRows, RowByRow
 from tests.fakes import heads
 from tests.fakes.heads import Tensors
+from tests.fakes.tables import rest_in_soak
 
 IDS = tuple((7 * i * i + 3 * i + 1) % 400 for i in range(24))
 
 
-@pytest.fixture(scope="module", params=heads.TYPES)
+@pytest.fixture(scope="module", params=rest_in_soak(heads.TYPES, "qwen3_5"))
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of a tiny model without a head."""
     return heads.build(request.param, tmp_path_factory.mktemp("models") / "Tiny-4bit")

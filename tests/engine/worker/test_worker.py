@@ -16,6 +16,7 @@ from engine.models.isolated import IsolatedEncoder, IsolatedRenderer
 from engine.models.renderer import JinjaRenderer
 from engine.types import Message, Role
 from engine.worker.process import shared_worker
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import TEMPLATES, Template, train_tokenizer
 
 pytestmark = pytest.mark.slow
@@ -44,7 +45,7 @@ ENDLESS = {
 def limits(monkeypatch: pytest.MonkeyPatch) -> Generator[None]:
     """Lower the limits of the worker process, so that the tests are short."""
     with monkeypatch.context() as patch:
-        patch.setattr(isolated, "_CALL_S", 1.0)
+        patch.setattr(isolated, "_CALL_S", 0.5)
         patch.setattr("engine.worker.process.MAX_BYTES", 400 << 20)
         yield
 
@@ -86,7 +87,7 @@ def test_worker_encodes_the_same_ids_as_this_process() -> None:
         )
 
 
-@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("name", rest_in_soak(ENDLESS, "power", "doubled"))
 def test_endless_template_ends_with_a_sentence(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     with limits(monkeypatch), pytest.raises(TemplateError) as caught:
         rendered(ENDLESS[name])
