@@ -26,7 +26,7 @@ APP_MUTATIONS = (
         "app.store.checks:find_damage",
         each(ast.IfExp, lambda node: node.test),
         "False",
-        ("tests/app/store/test_database.py", "tests/app/store/test_rescue.py"),
+        ("tests/app/store/test_log_damage.py", "tests/app/store/test_rescue.py"),
     ),
     Mutation(
         "the store keeps every chat that was closed",

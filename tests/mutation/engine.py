@@ -137,7 +137,7 @@ ENGINE_MUTATIONS = (
         "engine.chat.tokenizer:ChatTokenizer.ids_of",
         comparison(ast.Lt),
         "True",
-        ("tests/engine/chat/test_tokenizer.py", "tests/engine/chat/test_reply_texts.py"),
+        ("tests/engine/chat/test_splice.py", "tests/engine/chat/test_reply_texts.py"),
     ),
     Mutation(
         "the answer of a reply begins at its first token",
