@@ -26,7 +26,7 @@ MUTATIONS = (*CACHE_MUTATIONS, *ENGINE_MUTATIONS, *APP_MUTATIONS)
 NOT_COPIED = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
 PYTEST = (
     *("-m", "pytest", "-q", "-x", "-p", "no:randomly", "-p", "no:cacheprovider"),
-    *("--show-capture=no", "--tb=no"),
+    *("--show-capture=no", "--tb=no", "--hypothesis-profile=unshrunk"),
 )
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 

@@ -26,7 +26,7 @@ APP_MUTATIONS = (
         "app.store.checks:find_damage",
         each(ast.IfExp, lambda node: node.test),
         "False",
-        ("tests/app/store/test_log_damage.py", "tests/app/store/test_rescue.py"),
+        ("tests/app/store/test_database.py", "tests/app/store/test_rescue.py"),
     ),
     Mutation(
         "the store keeps every chat that was closed",
@@ -51,7 +51,7 @@ APP_MUTATIONS = (
         "app.conversation.actions:_plan",
         call("_follows_new_text"),
         "False",
-        ("tests/app/conversation/test_actions.py", "tests/e2e/test_forking.py"),
+        ("tests/app/conversation/test_branching.py", "tests/e2e/test_forking.py"),
     ),
     Mutation(
         "a downloaded file is not compared with its hash",
@@ -100,7 +100,11 @@ APP_MUTATIONS = (
         "app.viewmodels.markdown_stream:MarkdownStream.start_finish",
         comparison(ast.LtE),
         "False",
-        ("tests/app/viewmodels/test_markdown_stream.py",),
+        (
+            "tests/app/viewmodels/test_markdown_stream.py",
+            "tests/app/widgets/test_transcript_stream.py",
+            "tests/conformance/test_markdown.py",
+        ),
     ),
     Mutation(
         "Shift+Return sends the message",

@@ -101,7 +101,11 @@ ENGINE_MUTATIONS = (
         "engine.chat.splice:Splicer._find_whole",
         call("_keeps"),
         "True",
-        ("tests/engine/chat/test_splice.py", "tests/oracle/test_tool_chats.py"),
+        (
+            "tests/engine/chat/test_splice.py",
+            "tests/engine/chat/test_reply_texts.py",
+            "tests/oracle/test_tool_chats.py",
+        ),
     ),
     Mutation(
         "a template may write the messages in another order",
@@ -152,6 +156,13 @@ ENGINE_MUTATIONS = (
         argument("Lookup", 0),
         "()",
         ("tests/engine/speculation", "tests/engine/test_speculation.py"),
+    ),
+    Mutation(
+        "an error of one reply fails those beside it",
+        "engine.runner.batch:Batch.forward",
+        each(ast.BoolOp, lambda node: node),
+        "True",
+        ("tests/engine/test_batches.py", "tests/engine/test_speculation.py"),
     ),
     Mutation(
         "padding of a shared pass stays in the K/V",
