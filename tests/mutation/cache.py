@@ -50,7 +50,7 @@ CACHE_MUTATIONS = (
         "engine.cache.snapshot:restore",
         each(ast.IfExp, lambda node: node.test),
         "False",
-        MACHINE,
+        ("tests/engine/test_continue.py", *MACHINE),
     ),
     Mutation(
         "a resume point in use may be evicted",
