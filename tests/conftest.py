@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import count
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer
 from PySide6.QtWidgets import QApplication
 
@@ -28,6 +28,10 @@ QLocale.setDefault(QLocale.c())
 
 # No time limit for a Hypothesis example: its time depends on the load of the machine.
 settings.register_profile("untimed", deadline=None)
+# Mutation tests need no small example of a failure. To find one takes minutes.
+settings.register_profile(
+    "unshrunk", deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate]
+)
 settings.load_profile("untimed")
 
 JOIN_S = 2.0

@@ -178,3 +178,17 @@ def rest_of_text(begun: Message) -> Request:
         max_tokens=CUT,
         record_logits=False,
     )
+
+
+def test_reply_that_is_continued_twice_is_the_same_both_times(open_tiny: OpenTiny) -> None:
+    # The sliding windows are full. Each token is then written over the oldest one.
+    client = open_tiny("gemma3")
+    asked = replace(QUESTION, messages=(user("What is a small boat? " * 8),))
+    rest = rest_of(asked, answer(client, replace(asked, stop_after=CUT)))
+    first, second = (
+        answer(client, replace(rest, request_id=RequestId(name))) for name in ("first", "second")
+    )
+
+    assert second.reply == first.reply
+    assert second.usage.plan.restored == second.usage.plan.prompt_tokens
+    hold_to_the_oracle(client, "gemma3", [replace(rest, request_id=RequestId("second"))])

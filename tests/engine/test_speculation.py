@@ -256,6 +256,20 @@ def test_answers_with_and_without_drafts_share_passes(open_tiny: OpenTiny) -> No
     hold_to_the_oracle(client, "llama", [with_drafts, without])
 
 
+def test_drafts_from_an_earlier_version_of_a_reply_end_before_its_end_token(
+    open_tiny: OpenTiny,
+) -> None:
+    # The template's text after the first reply begins with an end token.
+    cut = request_of(0, max_tokens=6)
+    again = replace(request_of(0, max_tokens=16), request_id=RequestId("again"))
+    client = open_tiny("llama")
+    first, second = (answer(client, [one])[one.request_id] for one in (cut, again))
+
+    assert second.reply.token_ids[:6] == first.reply.token_ids
+    assert second.usage.accepted_tokens > 2
+    hold_to_the_oracle(client, "llama", [again])
+
+
 def test_drafter_knows_the_time_of_a_prompt_that_is_read_beside(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:

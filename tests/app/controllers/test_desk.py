@@ -170,6 +170,21 @@ def test_only_pinned_and_recent_conversations_stay_in_memory(desk: Desk) -> None
     assert pinned.conversation_id not in desk
 
 
+def test_conversation_whose_save_failed_stays_in_memory(
+    desk: Desk, disk: FullDisk, qtbot: QtBot
+) -> None:
+    unsaved = conversation("a")
+    desk.add(unsaved)
+    disk.is_full = True
+    with qtbot.waitSignal(desk.failed):
+        desk.save(set_title(unsaved, "One"))
+    for number in range(KEPT + 1):
+        desk.add(conversation(f"c{number}"))
+
+    assert desk.get(unsaved.conversation_id).title == "One"
+    disk.is_full = False
+
+
 def unexpected(what: object) -> None:
     raise AssertionError(f"unexpected call with {what}")
 

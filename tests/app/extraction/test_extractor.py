@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from app.extraction import packages
 from app.extraction.extractor import Extractor
 from app.extraction.program import Reading
 from app.extraction.refusal import Refused, RefusedFileError
@@ -121,6 +123,22 @@ def test_hostile_files_are_refused_or_read_and_leave_nothing_behind(
         "missing": Refused.MISSING,
     }
     assert {name: refused[name] for name in expected} == expected
+
+
+def test_document_that_unpacks_to_too_many_bytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "MAX_UNPACKED", 1000)
+    path = tmp_path / "a.docx"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("first", "second"):
+            file.writestr(name, bytes(600))
+    package = packages.Package(path)
+
+    assert len(package.part("first")) == 600
+    with pytest.raises(RefusedFileError) as refused:
+        package.part("second")
+    assert refused.value.why is Refused.TOO_LARGE
 
 
 def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from app.store.conversations import ConversationStore
 from app.store.database import Database
 from app.store.errors import (
     DatabaseDamagedError,
@@ -18,6 +19,7 @@ from app.store.errors import (
 )
 from app.store.opening import migrate, open_database
 from app.store.schema import MIGRATIONS
+from tests.fakes.conversations import ConversationWriter
 
 LATEST = len(MIGRATIONS)
 NOT_LONG_S = 0.02
@@ -153,6 +155,24 @@ def test_damaged_pages_are_found_when_the_database_is_opened(
     assert opened.kept_aside.read_bytes() == damaged
     with closing(open_database(path).database) as fresh:
         assert _pragma(fresh, "user_version") == LATEST
+
+
+def test_changed_text_that_sqlite_accepts_is_found_when_the_database_is_opened(
+    path: Path,
+) -> None:
+    person = ConversationWriter()
+    person.send("a question", "a whole answer")
+    with closing(open_database(path).database) as database:
+        ConversationStore(database).create(person.conv)
+    content = path.read_bytes()
+    assert b"a whole answer" in content
+    path.write_bytes(content.replace(b"a whole answer", b"a whale answer"))
+
+    opened = open_database(path)
+
+    opened.database.close()
+    assert opened.rescued is not None
+    assert opened.rescued.num_changed == 1
 
 
 def test_write_ahead_log_of_a_damaged_database_is_renamed_with_it(path: Path) -> None:

@@ -237,6 +237,18 @@ def test_buffer_emits_the_due_signal_once_for_many_deltas(
     assert due == [50]
 
 
+def test_buffer_emits_the_due_signal_while_deltas_arrive(
+    qtbot: QtBot, transcript: TranscriptStage
+) -> None:
+    buffer = DeltaBuffer(transcript.view)
+    arriving = QTimer(buffer, interval=1)
+    arriving.timeout.connect(lambda: buffer.add(Delta("a", Channel.ANSWER, "x")))
+    buffer.due.connect(arriving.stop)
+    with qtbot.waitSignal(buffer.due, timeout=10 * Millis.FLUSH_INACTIVE):
+        arriving.start()
+    assert not buffer.is_empty
+
+
 def test_theme_change_while_streaming_repaints_in_the_new_colours(
     transcript: TranscriptStage, theme: Theme
 ) -> None:

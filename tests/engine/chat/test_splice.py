@@ -190,3 +190,20 @@ def test_reply_with_a_token_that_the_model_never_draws_is_encoded_from_its_text(
             for reply in (imported, plain)
         ]
         assert built[0] == built[1]
+
+
+def test_stored_ids_that_spell_a_control_token_do_not_replace_it() -> None:
+    builder = BUILDERS[ALWAYS]
+    foreign = ReplyTokens.of(
+        spelled("<think>\n\n</think>\n\nYes."),
+        answer_start=0,
+        tokenizer_hash=TOKENIZER.tokenizer_hash,
+    )
+    imported = Message(role=Role.ASSISTANT, content="Yes.", reply=foreign)
+    later, wanted = (
+        builder.build([USER, reply, NEXT], thinking=None, keep_thinking=False).token_ids
+        for reply in (imported, replace(imported, reply=None))
+    )
+
+    assert controls(later) == controls(wanted)
+    assert TOKENIZER.decode(later) == TOKENIZER.decode(wanted)

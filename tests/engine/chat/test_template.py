@@ -72,6 +72,17 @@ def test_template_that_leaves_a_message_out_is_refused(role: Role, name: str) ->
         dropping.segments(messages, Thoughts(), reply_follows=True)
 
 
+@pytest.mark.parametrize("places", [(1, 0), (0, 0, 1)])
+def test_template_that_reorders_or_repeats_messages_is_refused(places: tuple[int, ...]) -> None:
+    template = ChatTemplate(
+        FakeRenderer(lambda messages, _: "|".join(messages[place].content for place in places))
+    )
+    messages = [Message(role=Role.USER, content="x"), Message(role=Role.ASSISTANT, content="y")]
+
+    with pytest.raises(TemplateError, match="changes the text of a message"):
+        template.segments(messages, Thoughts(), reply_follows=True)
+
+
 def test_refusal_names_the_message_that_is_its_cause() -> None:
     def refuse(messages: Sequence[Message], _: bool) -> str:
         if any("refused" in m.content for m in messages):
