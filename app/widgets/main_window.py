@@ -91,6 +91,7 @@ class MainWindow(QMainWindow):
         self._was_painted = False
         self._settings: SettingsWindow | None = None  # created on first use
         self._models: ModelsWindow | None = None  # created on first use
+        self._dress()
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
@@ -121,7 +122,6 @@ class MainWindow(QMainWindow):
         self._connect()
         restore_frame(self, core.preferences.value.window_geometry)
         self._restore_position()
-        self._dress()
         self._apply_preferences()
         self._refresh()
 
@@ -157,7 +157,13 @@ class MainWindow(QMainWindow):
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
         below.addWidget(self.inspector)
-        right = QWidget(self)
+        # Outer widgets first: Qt styles a widget again, with all in it, when its parent changes.
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        self.setCentralWidget(splitter)
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        splitter.addWidget(self.sidebar)
+        right = QWidget(splitter)
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
@@ -165,15 +171,9 @@ class MainWindow(QMainWindow):
         column.addLayout(below, 1)
         if self._core.statistics is not None:
             column.addWidget(StatisticsBar(self._core.statistics, right))
-        splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        splitter.setHandleWidth(1)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self.sidebar)
-        splitter.addWidget(right)
         splitter.setStretchFactor(1, 1)
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
-        self.setCentralWidget(splitter)
         set_tab_order(self.sidebar, self.pane, self.inspector, self.toolbar)
         self.pane.composer.edit.setFocus()
 

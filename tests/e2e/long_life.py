@@ -22,7 +22,6 @@ from PySide6.QtTest import QTest
 from typing_extensions import override
 
 from app.controllers import read_ahead
-from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
@@ -94,16 +93,13 @@ class _Window(RealWindow):
     def open_with(self, model: Path, *, temperature: float | None) -> None:
         self.launch(model)
         self.wait_until(lambda: self.core.models.status.phase is ModelPhase.READY)
-        short = Setup(max_tokens=MAX_TOKENS, temperature=temperature)
-        self.core.presets.save_preset(Preset(name="short answers", setup=short))
-        self.core.presets.choose(str(model), "short answers")
-        self.settle()
+        self.limit_answers(model, Setup(max_tokens=MAX_TOKENS, temperature=temperature))
 
     def answer(self, num_answers: int, rng: random.Random) -> None:
         for number in range(num_answers):
             if number % NUM_TURNS == 0:
                 self.window.commands[CommandId.NEW_CHAT].trigger()
-            self.type(" ".join(rng.choices(WORDS, k=6)))
+            self.type(" ".join(rng.choices(WORDS, k=3)))
             QTest.keyClick(self.edit, Qt.Key.Key_Return)
             self.wait_until(lambda: not self.core.turns.live)
 

@@ -22,6 +22,7 @@ import psutil
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.conversation.tree import Setup
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.application import Application
@@ -47,11 +48,14 @@ def num_left(processes: list[psutil.Process]) -> int:
     return len(psutil.wait_procs(processes, timeout=LEFT_S)[1])
 
 
-def answer_in_window(folder: Path, model: Path, *, num_kills: int) -> None:
+def answer_in_window(
+    folder: Path, model: Path, *, num_kills: int, max_tokens: int | None = None
+) -> None:
     """Answer, stop an answer, kill a stage during answers and start again, then close the window."""
     with closing(StagesWindow(folder, hosts=local_stages(2))) as window:
         window.launch(model)
         window.await_ready()
+        window.limit_answers(model, Setup(max_tokens=max_tokens))
         stages = stages_below(os.getpid())
         assert len(stages) == 2
         window.require_answer("What is a small boat?")

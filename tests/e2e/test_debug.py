@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from app.conversation.tree import Setup
 from app.widgets.statistics_bar import StatisticsBar
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
@@ -16,13 +17,17 @@ from tests.fakes.tiny_model import Template
 
 PATIENCE_MS = 60_000
 
+pytestmark = pytest.mark.slow
+
 
 def test_debug_window_shows_checked_statistics_after_an_answer(
     tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, "app.controllers.statistics")
     with closing(RealWindow(tmp_path, debug=True)) as real:
-        real.launch(tiny_model("qwen3_5", Template.KEEPING))
+        model = tiny_model("qwen3_5", Template.KEEPING)
+        real.launch(model)
+        real.limit_answers(model, Setup(max_tokens=24))
         (bar,) = real.window.findChildren(StatisticsBar)
         qtbot.waitUntil(lambda: "nodes 0" in bar.text(), timeout=PATIENCE_MS)
         real.ask("What is a boat?")

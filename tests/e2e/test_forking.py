@@ -12,7 +12,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from app.conversation.tree import shown_path
+from app.conversation.tree import Setup, shown_path
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.row import RowAction
 from engine.types import PromptPlan
@@ -22,6 +22,8 @@ from tests.fakes.tiny_model import Template
 from tests.fakes.transcript_stage import targets
 
 PATIENCE_MS = 60_000
+
+pytestmark = pytest.mark.slow
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
@@ -34,6 +36,7 @@ def real(
         real.launch(tiny_model(request.param, Template.KEEPING))
         # Without reading ahead, the plan of a turn shows all that had to be fed for it.
         real.core.preferences.change(read_ahead=False)
+        real.core.chat.set_setup(real.current, Setup(max_tokens=24))
         for text in ("Tell me about radix trees", "And about rope?"):
             ask(real, qtbot, text)
         yield real

@@ -85,7 +85,7 @@ def test_two_kills_while_streaming_lose_at_most_a_second_of_text(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     model = tiny_model("lfm2", Template.KEEPING)
-    for seconds in (1.3, 1.9):
+    for seconds in (0.3, 1.4):
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
         assert max(one.length for one in shown) > 0
         check_survivors(tmp_path, shown, killed_at)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from app.conversation.tree import Setup
 from engine.types import ConversationId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
@@ -17,12 +19,16 @@ from tests.fakes.tiny_model import Template
 
 PATIENCE_MS = 60_000
 
+pytestmark = pytest.mark.slow
+
 
 def test_several_conversations_answer_at_once(
     tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot
 ) -> None:
     with closing(RealWindow(tmp_path)) as real:
-        real.launch(tiny_model("qwen3_5", Template.KEEPING))
+        model = tiny_model("qwen3_5", Template.KEEPING)
+        real.launch(model)
+        real.limit_answers(model, Setup(max_tokens=100))
         turns, library = real.core.turns, real.core.library
         (until_hidden,) = real.window.toast.findChildren(QTimer)
         # Keep the toast visible until all answers have ended.

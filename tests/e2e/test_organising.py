@@ -18,12 +18,15 @@ from app.widgets.commands import CommandId
 from engine.types import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 PATIENCE_MS = 60_000
 
+pytestmark = pytest.mark.slow
 
-@pytest.fixture(params=["llama", "qwen3_5"])
+
+@pytest.fixture(params=rest_in_soak(["llama", "qwen3_5"], "qwen3_5"))
 def real(
     request: pytest.FixtureRequest, tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot
 ) -> Iterator[RealWindow]:

@@ -22,13 +22,17 @@ from app.widgets.settings_window import SettingsWindow
 from engine.types import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 PATIENCE_MS = 60_000
 LEFT = Qt.MouseButton.LeftButton
 
 # The offscreen platform logs this message for every sheet.
-pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.qt_log_ignore("does not support raise", extend=True),
+]
 
 
 @pytest.fixture(params=["llama", "qwen3_5"])
@@ -46,6 +50,12 @@ def real(model: Path, tmp_path: Path, qtbot: QtBot) -> Iterator[RealWindow]:
             ask(real, qtbot, text)
         relaunch(real, model, qtbot)
         yield real
+
+
+# The files of a chat are deleted in the same way for every model.
+on_llama = pytest.mark.parametrize(
+    "model", rest_in_soak(["llama", "qwen3_5"], "llama"), indirect=True
+)
 
 
 def relaunch(real: RealWindow, model: Path, qtbot: QtBot) -> None:
@@ -85,6 +95,7 @@ def test_chat_goes_on_after_a_restart_without_being_read_again(
     assert "from disk" in line.text
 
 
+@on_llama
 def test_clear_deletes_the_files_and_no_chat(
     real: RealWindow, model: Path, qtbot: QtBot, tmp_path: Path
 ) -> None:
@@ -109,6 +120,7 @@ def test_clear_deletes_the_files_and_no_chat(
     assert not records(tmp_path), "the setting is off"
 
 
+@on_llama
 def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
     real: RealWindow, tmp_path: Path
 ) -> None:
@@ -126,6 +138,7 @@ def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
     real.wait_until(lambda: not records(tmp_path))
 
 
+@on_llama
 def test_files_of_a_chat_go_when_its_time_in_recently_deleted_is_over(
     real: RealWindow, model: Path, tmp_path: Path
 ) -> None:

@@ -17,4 +17,5 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 def test_window_on_two_stages_answers_stops_and_leaves_no_process(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
-    answer_in_window(tmp_path, tiny_model("qwen3_5", Template.KEEPING), num_kills=0)
+    model = tiny_model("qwen3_5", Template.KEEPING)
+    answer_in_window(tmp_path, model, num_kills=0, max_tokens=24)

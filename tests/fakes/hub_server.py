@@ -67,7 +67,9 @@ class FakeHub:
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         # Like the real Hub, send large files from another host.
         self.cdn = f"http://localhost:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
 
     def add_folder(self, repo_id: str, folder: Path, **fields: object) -> Repository:
         """Offer the files of a folder as a repository."""

@@ -12,8 +12,9 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from itertools import product
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
+import numpy as np
 from PySide6.QtCore import QLine, QLineF, QPoint, QPointF, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import (
     QColor,
@@ -33,6 +34,7 @@ from typing_extensions import override
 
 from app.theme.contrast import EXEMPT, SURFACES, PaintKind, Pair
 from app.theme.tokens import LIGHT, Colors, FolderInks, StateInk, SyntaxColors
+from tests.fakes.pixels import pixels_of
 
 TRANSLUCENT = ("inline_code",)
 NEAR = 3  # tolerance of each colour channel (0 to 255), for rounding
@@ -96,10 +98,10 @@ class PaintRecorder:
 
     def __init__(self, by_name: Mapping[str, QColor]) -> None:
         opaque = {name: color for name, color in by_name.items() if name not in TRANSLUCENT}
-        self._inks = opaque
-        self._backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
+        backgrounds: dict[Names, QColor] = {(name, ""): opaque[name] for name in opaque}
         for veil, name in product(TRANSLUCENT, opaque):
-            self._backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
+            backgrounds[veil, name] = _mixed(by_name[veil], opaque[name])
+        self._inks, self._backgrounds = _ColorNames(opaque), _ColorNames(backgrounds)
         # Key: pair of ink and background; value: place where it was found first.
         self.pairs: dict[Pair, str] = {}
         self._place = ""
@@ -113,7 +115,7 @@ class PaintRecorder:
     def note(self, kind: PaintKind, ink: QColor, background: QColor, what: str) -> None:
         if ink.alpha() < OPAQUE:
             ink = _mixed(ink, background)
-        name, below = _named(self._inks, ink), _named(self._backgrounds, background)
+        name, below = self._inks.find(ink), self._backgrounds.find(background)
         if name is None and kind is PaintKind.MARK:
             return  # the colour comes from Qt's own style, not from the theme
         on, over = below or (background.name(), "")
@@ -123,16 +125,27 @@ class PaintRecorder:
             self.pairs.setdefault(pair, f"{what} in {self._place}")
 
     def is_surface(self, color: QColor) -> bool:
-        return _named(self._inks, color) in SURFACES
+        return self._inks.find(color) in SURFACES
 
 
 Key = TypeVar("Key")
 
 
-def _named(known: Mapping[Key, QColor], color: QColor) -> Key | None:
-    """Return the key of the nearest colour, or None if no colour is near enough."""
-    best = min(known, key=lambda name: _distance(known[name], color))
-    return best if _distance(known[best], color) <= NEAR else None
+class _ColorNames(Generic[Key]):
+    """The known colours. The key found for a colour is kept: most colours are painted often."""
+
+    def __init__(self, known: Mapping[Key, QColor]) -> None:
+        self._known = known
+        self._found: dict[int, Key | None] = {}  # by the RGB value
+
+    def find(self, color: QColor) -> Key | None:
+        """Return the key of the nearest colour, or None if no colour is near enough."""
+        value = color.rgb()
+        if value not in self._found:
+            best = min(self._known, key=lambda name: _distance(self._known[name], color))
+            is_near = _distance(self._known[best], color) <= NEAR
+            self._found[value] = best if is_near else None
+        return self._found[value]
 
 
 def _distance(one: QColor, other: QColor) -> int:
@@ -242,13 +255,14 @@ class _RecordingPaintEngine(QPaintEngine):
         height = textItem.ascent() + textItem.descent()
         box = QRectF(start.x(), start.y() - textItem.ascent(), textItem.width(), height)
         rect = painter.transform().mapRect(box).toAlignedRect() & self._image.rect()
+        if rect.isEmpty():
+            return
         before = self._image.copy(rect)
         painter.setFont(textItem.font())
         painter.drawText(start, textItem.text())
         after = self._image.copy(rect)
-        pixels = product(range(rect.width()), range(0, rect.height(), LINES))
-        seen = {before.pixel(x, y) for x, y in pixels if before.pixel(x, y) != after.pixel(x, y)}
-        for background in seen:
+        earlier, later = pixels_of(before)[::LINES], pixels_of(after)[::LINES]
+        for background in np.unique(earlier[earlier != later]).tolist():
             self._recorder.note(PaintKind.TEXT, ink, QColor(background), repr(textItem.text()))
         painter.save()
         painter.resetTransform()
@@ -302,9 +316,8 @@ class _RecordingPaintEngine(QPaintEngine):
     def drawPixmap(self, r: QRectF | QRect, pm: QPixmap | QImage, sr: QRectF | QRect) -> None:
         whole = pm if isinstance(pm, QImage) else pm.toImage()
         image = whole.copy(QRectF(sr).toRect())
-        pixels = product(range(image.width()), range(image.height()))
-        inks = {image.pixel(x, y) for x, y in pixels if image.pixelColor(x, y).alpha() >= OPAQUE}
-        for ink in inks:
+        pixels = pixels_of(image)
+        for ink in np.unique(pixels[pixels >> 24 >= OPAQUE]).tolist():
             self._note(PaintKind.MARK, QColor(ink), QRectF(r).center(), "an icon")
         self._painter.drawImage(QRectF(r), image)
 

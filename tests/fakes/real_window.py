@@ -21,6 +21,8 @@ from app.bridge.garbage import GarbageSearch
 from app.controllers.core import Core
 from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
+from app.conversation.preset import Preset
+from app.conversation.tree import Setup
 from app.paths import make_paths
 from app.settings import Settings, load_settings
 from app.widgets.commands import CommandId
@@ -94,6 +96,13 @@ class RealWindow(WindowDriver):
         if self.is_open:
             super().close()
             self._garbage.close()
+
+    def limit_answers(self, model: Path, setup: Setup) -> None:
+        """Use a setup, for example with few tokens, in all new conversations with a model."""
+        limited = Preset(name="short answers", setup=setup)
+        self.core.presets.save_preset(limited)
+        self.core.presets.choose(str(model), limited.name)
+        self.settle()
 
     def ask(self, text: str) -> ConversationId:
         """Send a message in a new conversation and return its id. Do not wait for the answer."""

@@ -17,7 +17,7 @@ from app.widgets.transcript.view import TranscriptView
 
 WIDTH, HEIGHT = 800, 600
 LEFT = Qt.MouseButton.LeftButton
-GRID = 8  # distance in pixels of the points that targets() tries; every click target is larger
+GRID = 12  # distance in pixels of the points that targets() tries; every click target is larger
 SETTLE_MS = 20_000
 
 

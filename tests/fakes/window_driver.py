@@ -60,6 +60,8 @@ class WindowDriver:
         """Show a main window for these controllers and start them."""
         app = QApplication.instance()
         assert isinstance(app, QApplication)
+        # Delete an earlier window first: a new Theme would style it too, which takes 0.2 s.
+        self.wait(0)
         self.core = core
         self.theme = Theme(app, appearance)
         self.window = MainWindow(self.theme, core, origin)

@@ -213,8 +213,8 @@ def older_chats(stage: Stage) -> None:
         ("Recipe: sourdough", 1),
     ):
         origin.time_s = now - days * DAY
-        say(stage, title)
-        answer(stage, "Of course.")
+        stage.core.chat.send(stage.current, title)
+        stage.answer("Of course.")
         stage.core.library.new_chat()
     origin.time_s = now
 

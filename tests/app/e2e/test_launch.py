@@ -96,9 +96,13 @@ def test_second_start_hands_its_files_over(
 @pytest.mark.slow
 def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
-    # Simulate a first app that listens but never accepts a connection.
-    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data"):
+    # Simulate a first app that ends a connection without an answer. test_hand_over.py has one that
+    # never accepts a connection.
+    with InstanceLock(tmp_path / "data"), listening(tmp_path / "data") as listener:
+        assert listener is not None
+        listener.settimeout(30)
         process = run_app(tmp_path)
+        listener.accept()[0].close()
         _out, errors = process.communicate(timeout=30)
     assert process.returncode == 1
     assert "already running" in errors

@@ -1,7 +1,8 @@
 """Tests that each text colour and its background are a pair listed in app/theme/contrast.py.
 
-The test paints the window in every scene of tests/screenshots, and paints each control with the
-keyboard focus and with the mouse pointer over it.
+The test paints the window in scenes of tests/screenshots, and paints each control with the
+keyboard focus and with the mouse pointer over it. `make test` paints SCENES_HERE, which have all
+pairs painted today; `make soak` paints every scene.
 """
 
 from __future__ import annotations
@@ -32,18 +33,29 @@ pytestmark = [
     pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
 ]
 TOUCHED = ("two-turns", "failed", "stopped", "queued", "finding", "editing", "inspector", "empty")
+SCENES_HERE = (
+    *("loading", "crashed", "no-model", "empty", "failed", "deleted", "editing", "finding"),
+    *("thinking", "reading", "wrapped-code", "readme", "inspector", "recently-deleted"),
+    *("folder-sheet", "settings-chat", "settings-checked", "settings-several", "preset-name"),
+    *("model-defaults", "models-search", "picker", "switcher", "thinking-menu"),
+)
 GRID = 12  # distance in pixels of the points tried; every click target is larger
 
 
-@pytest.fixture(scope="module")
-def recorder(qapp: QApplication) -> Iterator[PaintRecorder]:
-    """Return a recorder that has recorded the window in every scene."""
+@pytest.fixture(
+    scope="module",
+    params=[SCENES_HERE, pytest.param(tuple(SCENES), marks=pytest.mark.soak)],
+    ids=["here", "every"],
+)
+def recorder(request: pytest.FixtureRequest, qapp: QApplication) -> Iterator[PaintRecorder]:
+    """Return a recorder that has recorded the window in several scenes."""
     colors, by_name = telling_colors()
     recorder = PaintRecorder(by_name)
     with pytest.MonkeyPatch.context() as patched:
         for name in ("LIGHT", "LIGHT_SHARP"):
             patched.setattr(palette, name, colors)
-        for name, scene in SCENES.items():
+        for name in request.param:
+            scene = SCENES[name]
             with staged(scene, View(scene.sizes[0])) as stage:
                 look(recorder, stage, name)
         yield recorder

@@ -6,6 +6,7 @@ from hypothesis import given, strategies as st
 from app.viewmodels.blocks import LINE_BREAK, Block, CodeBlock, FormulaBlock, SourceRange, TextBlock
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.transcript_samples import ANSWERS, GUIDE, PITFALLS
 
 PARSER = make_parser()
@@ -48,7 +49,18 @@ def streamed(text: str, sizes: list[int]) -> MarkdownStream:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "step"), [("guide", 1), ("pitfalls", 1), ("open fence", 1), ("crlf", 11)]
+    ("name", "step"),
+    rest_in_soak(
+        [
+            ("guide", 1),
+            ("pitfalls", 1),
+            ("guide", 7),
+            ("pitfalls", 3),
+            ("open fence", 1),
+            ("crlf", 11),
+        ],
+        *[("guide", 7), ("pitfalls", 3), ("open fence", 1), ("crlf", 11)],
+    ),
 )
 def test_every_prefix_of_a_stream_equals_parse_markdown(name: str, step: int) -> None:
     text = ANSWERS[name]

@@ -191,8 +191,16 @@ def said(node: QAccessibleInterface) -> str:
 
 
 @every_state
-def test_every_control_of_the_window_has_an_accessible_name(stage: Stage, state: State) -> None:
+def test_every_control_has_a_name_and_every_icon_button_a_tooltip(
+    stage: Stage, state: State
+) -> None:
     state(stage)
+    check_names(stage)
+    check_icon_buttons(stage)
+
+
+def check_names(stage: Stage) -> None:
+    """Assert that every control of the window has an accessible name."""
     controls = [node for node in nodes(stage) if node.role() in CONTROLS and is_there(node)]
     nameless = [said(node) for node in controls if not node.text(NAME).strip()]
     num_controls = len(controls)
@@ -203,17 +211,8 @@ def test_every_control_of_the_window_has_an_accessible_name(stage: Stage, state:
     assert nameless == []
 
 
-def test_loading_progress_bar_has_an_accessible_name(make_stage: MakeStage) -> None:
-    stage = make_stage(hold_load=True)
-    stage.engine.load_progress(0.62)
-    stage.settle()
-    bars = [node for node in nodes(stage) if node.role() is Role.ProgressBar and is_there(node)]
-    assert [bar.text(NAME) for bar in bars] == ["Loading"]
-
-
-@every_state
-def test_icon_button_has_name_tooltip_and_shortcut(stage: Stage, state: State) -> None:
-    state(stage)
+def check_icon_buttons(stage: Stage) -> None:
+    """Assert that every button without text has a name, and a tooltip with its shortcut."""
     found = [node.object() for node in nodes(stage)]
     buttons = {
         one
@@ -235,6 +234,14 @@ def test_icon_button_has_name_tooltip_and_shortcut(stage: Stage, state: State) -
             one for one in buttons if isinstance(one, IconButton) and one.accessibleName() == words
         ]
         assert all(key in one.toolTip() for one in same), words
+
+
+def test_loading_progress_bar_has_an_accessible_name(make_stage: MakeStage) -> None:
+    stage = make_stage(hold_load=True)
+    stage.engine.load_progress(0.62)
+    stage.settle()
+    bars = [node for node in nodes(stage) if node.role() is Role.ProgressBar and is_there(node)]
+    assert [bar.text(NAME) for bar in bars] == ["Loading"]
 
 
 def messages(stage: Stage) -> list[QAccessibleInterface]:

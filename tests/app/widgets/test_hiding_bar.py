@@ -11,6 +11,13 @@ from pytestqt.qtbot import QtBot
 from app.widgets import hiding_bar
 from app.widgets.hiding_bar import HidingBar
 
+REST_MS = 50
+
+
+@pytest.fixture(autouse=True)
+def short_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hiding_bar, "REST_MS", REST_MS)
+
 
 def _field(qtbot: QtBot) -> tuple[QPlainTextEdit, HidingBar]:
     """Return a field with more text than fits, and its scroll bar."""
@@ -57,5 +64,5 @@ def test_bar_stays_where_the_system_shows_bars_always(qtbot: QtBot) -> None:
     _, bar = _field(qtbot)
     if hiding_bar.hides_bars():
         pytest.skip("this Mac is set to hide scroll bars")
-    qtbot.wait(2 * hiding_bar.REST_MS)
+    qtbot.wait(2 * REST_MS)
     assert bar.shows_handle

@@ -23,6 +23,7 @@ from app.widgets.transcript.rows.code_header import CodeHeading
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel
+from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import CODE, answer, conversation, question
 from tests.fakes.transcript_stage import GRID, LEFT, TranscriptStage
 
@@ -57,12 +58,8 @@ def push_sideways(stage: TranscriptStage, point: QPoint) -> None:
 
 def ys_of(picture: QImage, color: str) -> list[int]:
     """Return the y of each pixel row that contains a pixel of this colour."""
-    ink = QColor(color).rgb()
-    return [
-        y
-        for y in range(picture.height())
-        if any(picture.pixelColor(x, y).rgb() == ink for x in range(picture.width()))
-    ]
+    has_ink = (pixels_of(picture) == QColor(color).rgb()).any(axis=1)
+    return has_ink.nonzero()[0].tolist()
 
 
 def test_wrap_button_is_shown_only_if_a_line_is_too_long(transcript: TranscriptStage) -> None:

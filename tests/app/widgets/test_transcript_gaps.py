@@ -14,6 +14,7 @@ from app.viewmodels.state_line import Phase
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.rows.row import RowAction
+from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import READING, answer, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
@@ -34,8 +35,8 @@ def turns(phase: Phase | None) -> list[TranscriptItem]:
 def painted(stage: TranscriptStage, left: int, right: int) -> list[tuple[int, int]]:
     """Return the vertical ranges [top, bottom) that contain ink between x = left and x = right."""
     image = stage.view.viewport().grab().toImage()
-    blank = image.pixelColor(2, 2)
-    rows = [any(image.pixelColor(x, y) != blank for x in range(left, right)) for y in range(HEIGHT)]
+    pixels = pixels_of(image)
+    rows = (pixels[:HEIGHT, left:right] != pixels[2, 2]).any(axis=1).tolist()
     edges = [y for y in range(1, HEIGHT) if rows[y] != rows[y - 1]]
     return list(zip(edges[::2], edges[1::2], strict=True))
 

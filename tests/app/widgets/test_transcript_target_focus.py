@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QPushButton, QVBoxLayout, QWidget
 from app.theme.palette import Theme
 from app.theme.tokens import LIGHT
 from app.widgets.transcript.accessibility.canvas import install_accessibility
+from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 
@@ -150,14 +151,9 @@ def test_focused_button_has_a_ring_in_the_accent_colour(window: Window, theme: T
     def ring() -> tuple[int, int]:
         """Return the number of accent pixels inside and outside the code block's header."""
         picture = stage.view.viewport().grab().toImage()
-        accent = QColor(theme.colors.accent)
-        ys = [
-            y
-            for y in range(picture.height())
-            for x in range(picture.width())
-            if picture.pixelColor(x, y) == accent
-        ]
-        return sum(20 < y < 58 for y in ys), sum(not 20 < y < 58 for y in ys)
+        per_row = (pixels_of(picture) == QColor(theme.colors.accent).rgb()).sum(axis=1)
+        inside = int(per_row[21:58].sum())
+        return inside, int(per_row.sum()) - inside
 
     stage.show([answer(0, CODE)])
     assert theme.colors.accent == LIGHT.accent
