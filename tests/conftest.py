@@ -11,13 +11,16 @@ import locale
 import os
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
 from hypothesis import Phase, settings
-from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QLocale, QTimer, SignalInstance
 from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+from pytestqt.wait_signal import SignalBlocker
+from typing_extensions import override
 
 from app.widgets.application import Application
 
@@ -34,7 +37,10 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
-JOIN_S = 2.0
+# Time limits of waits that end as soon as their condition is true. On a busy machine a process may wait
+# for seconds until it gets a processor.
+JOIN_S = 60.0
+PATIENCE_MS = 60_000
 FULL_COLLECTION_EVERY = 100  # tests; a full collection takes longer, up to 0.2 s
 
 _num_tests = count(1)
@@ -45,6 +51,32 @@ def pytest_collection_finish() -> None:
     """Exclude modules and tests, which live until the end, from the collections after each test."""
     gc.collect()
     gc.freeze()
+
+
+class PatientQtBot(QtBot):
+    """A QtBot that waits for a minute, and not for five seconds, until a condition is true."""
+
+    @override
+    def waitUntil(self, callback: Callable[[], bool | None], *, timeout: int = PATIENCE_MS) -> None:
+        super().waitUntil(callback, timeout=timeout)
+
+    @override
+    def waitSignal(
+        self,
+        signal: SignalInstance,
+        *,
+        timeout: int = PATIENCE_MS,
+        raising: bool | None = None,
+        check_params_cb: Callable[..., bool] | None = None,
+    ) -> SignalBlocker:
+        return super().waitSignal(
+            signal, timeout=timeout, raising=raising, check_params_cb=check_params_cb
+        )
+
+
+@pytest.fixture
+def qtbot(qapp: QApplication, request: pytest.FixtureRequest) -> QtBot:
+    return PatientQtBot(request)
 
 
 @pytest.fixture(scope="session")

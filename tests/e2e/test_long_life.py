@@ -25,7 +25,6 @@ OF_FIXTURES = ("builtins.tuple", "weakref.ReferenceType")
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.usefixtures("qapp")
 def test_deleted_conversations_leave_no_objects(tiny_model: TinyModel, tmp_path: Path) -> None:
     samples = run_rounds(

@@ -12,7 +12,6 @@ from tests.person.run import run_person
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("num_actions", "num_missing"),  # some kinds of action are rarely possible
     [(200, 10), pytest.param(500, 6, marks=pytest.mark.soak)],

@@ -10,7 +10,7 @@ from tests.e2e.stages_window import answer_in_window
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.usefixtures("qtbot")

@@ -10,7 +10,6 @@ The seeded random user (tests/person) is a subclass. streaming_app.py needs no w
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -31,7 +30,6 @@ from engine.hosts.hostfile import Hosts
 from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
 from engine.types import ConversationId
-from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.rig import make_core
 from tests.fakes.window_driver import WindowDriver
 
@@ -64,8 +62,6 @@ def real_core(
 
 class RealWindow(WindowDriver):
     """A main window with the settings and conversations that are stored in `data_dir`."""
-
-    patience_s: ClassVar[float] = PATIENCE_S
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ from app.widgets.commands import CommandId
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.main_window import MainWindow
 from engine.types import ConversationId
-from tests.fakes.ask_store import ask_store
+from tests.fakes.ask_store import PATIENCE_S, ask_store
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ LOOK_MS = 2  # pause between two checks in wait_until
 class WindowDriver:
     """A main window with a real or fake engine, and methods for user actions on the window."""
 
-    patience_s: ClassVar[float] = 5.0  # default time limit of wait_until
+    patience_s: ClassVar[float] = PATIENCE_S  # default time limit of wait_until
 
     core: Core
     theme: Theme

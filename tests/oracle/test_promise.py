@@ -40,7 +40,7 @@ CASES = [
     ("qwen3_5", Template.THINKING, True),
 ]
 HERE = [
-    ("qwen3_5", Template.THINKING, False),
+    ("lfm2", Template.THINKING, False),
     ("falcon_h1", Template.KEEPING, False),
     ("gemma3", Template.KEEPING, False),
     ("lfm2", Template.KEEPING, True),

@@ -58,7 +58,6 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
 @pytest.mark.parametrize("model", rest_in_soak(("tiny", "starter"), "tiny"))

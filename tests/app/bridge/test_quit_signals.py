@@ -11,7 +11,7 @@ from app.bridge.quit_signals import QuitSignals
 def test_sigterm_wakes_the_event_loop(qtbot: QtBot) -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     signals = QuitSignals()
-    with qtbot.waitSignal(signals.received, timeout=2000):
+    with qtbot.waitSignal(signals.received):
         os.kill(os.getpid(), signal.SIGTERM)
     signals.close()
     assert signal.set_wakeup_fd(-1) == -1

@@ -303,7 +303,6 @@ def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None
             [node.content for node in rig.stored_path(conversation_id)]
             == ["Hello", "So far so good"]
         ),
-        timeout=1000,
     )
     assert rig.engine.running is not None
     rig.engine.finish()
@@ -322,7 +321,7 @@ def test_failed_save_of_streamed_text_is_not_reported_and_the_ended_answer_is_st
     monkeypatch.setattr(ConversationStore, "save_text", fail)
     send(rig, qtbot, "Hello")
     rig.engine.write("So far")
-    qtbot.waitUntil(tried.is_set, timeout=1000)
+    qtbot.waitUntil(tried.is_set)
     rig.engine.finish()
     settle(rig, qtbot)
     assert [node.content for node in rig.stored_path(rig.library.current)] == ["Hello", "So far"]

@@ -28,7 +28,6 @@ from tests.screenshots.make import SCENES, View, staged
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(600),
     # The offscreen platform logs these messages for every popup.
     pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True),
 ]

@@ -33,7 +33,7 @@ def test_copy_button_shows_confirmation_for_a_moment(transcript: TranscriptStage
     before = transcript.picture()
     transcript.click(RowAction.COPY_MESSAGE)
     assert transcript.picture() != before
-    transcript.qtbot.waitUntil(lambda: transcript.picture() == before, timeout=10_000)
+    transcript.qtbot.waitUntil(lambda: transcript.picture() == before)
 
 
 def test_copy_code_button_copies_only_the_code(transcript: TranscriptStage) -> None:

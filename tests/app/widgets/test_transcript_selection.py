@@ -104,7 +104,7 @@ def test_drag_below_the_view_scrolls_until_release(transcript: TranscriptStage) 
     QTest.mousePress(viewport, LEFT, pos=QPoint(300, 300))
     QTest.mouseMove(viewport, QPoint(300, 500))
     QTest.mouseMove(viewport, QPoint(300, 700))
-    transcript.qtbot.waitUntil(lambda: transcript.top > 100, timeout=2000)
+    transcript.qtbot.waitUntil(lambda: transcript.top > 100)
     QTest.mouseRelease(viewport, LEFT, pos=QPoint(300, 500))
     stopped = transcript.top
     transcript.qtbot.wait(100)

@@ -56,7 +56,7 @@ def test_delta_is_shown_with_the_next_flush(transcript: TranscriptStage) -> None
     view.append_delta("a0", Channel.ANSWER, "Some ")
     view.append_delta("a0", Channel.ANSWER, "text")
     assert view.text_of("a0") == ""
-    transcript.qtbot.waitUntil(lambda: view.text_of("a0") == "Some text", timeout=1000)
+    transcript.qtbot.waitUntil(lambda: view.text_of("a0") == "Some text")
 
 
 def test_finish_shows_pending_text_at_once(transcript: TranscriptStage) -> None:
@@ -124,7 +124,7 @@ def test_begin_answer_adds_a_message(transcript: TranscriptStage) -> None:
     transcript.show([question(0)])
     transcript.view.begin_answer(STREAMING)
     transcript.view.append_delta("a0", Channel.ANSWER, "text")
-    transcript.qtbot.waitUntil(lambda: transcript.view.text_of("a0") == "text", timeout=1000)
+    transcript.qtbot.waitUntil(lambda: transcript.view.text_of("a0") == "text")
     assert transcript.view.statistics().num_messages == 2
 
 
@@ -234,7 +234,7 @@ def test_buffer_emits_the_due_signal_once_for_many_deltas(
     buffer.due.connect(lambda: due.append(len(buffer.take_deltas())))
     for number in range(50):
         buffer.add(Delta("a", Channel.ANSWER, str(number)))
-    qtbot.waitUntil(lambda: len(due) > 0, timeout=10 * Millis.FLUSH_INACTIVE)
+    qtbot.waitUntil(lambda: len(due) > 0)
     assert due == [50]
 
 

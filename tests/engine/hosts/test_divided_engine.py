@@ -19,7 +19,7 @@ from tests.fakes.staged import StagedRig, sentence_of
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 LIMITS = Limits(start_s=60.0, join_s=180.0)
 TRIALS = (

@@ -207,8 +207,8 @@ def test_end_of_the_starter_ends_its_stages(model: Path, harmful: signal.Signals
     starter.stdout.readline()
     stages = psutil.Process(starter.pid).children(recursive=True)
     os.kill(starter.pid, harmful)
-    starter.wait(10)
-    _, alive = psutil.wait_procs(stages, timeout=3)
+    starter.wait(60)
+    _, alive = psutil.wait_procs(stages, timeout=60)
     starter.stdin.close()
     starter.stdout.close()
 
