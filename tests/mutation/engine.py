@@ -31,7 +31,7 @@ ENGINE_MUTATIONS = (
         "engine.chat.prompt:PromptBuilder._turn_ends",
         call("_passing_len"),
         "0",
-        MACHINE,
+        (*MACHINE, "tests/oracle/test_promise.py"),
     ),
     Mutation(
         "no point before another tool result",
@@ -59,7 +59,7 @@ ENGINE_MUTATIONS = (
         "engine.runner.runner:Runner.publish_turn",
         call("cut"),
         "{object}.chunks.clear()",
-        MACHINE,
+        (*MACHINE, "tests/engine/pipeline/test_staged_engine.py"),
     ),
     Mutation(
         "the place where a prompt forked is not kept",
