@@ -66,7 +66,7 @@ ENGINE_MUTATIONS = (
         "engine.runner.runner:Runner._chunks",
         argument("ResumePoint", 0),
         "len({parameters[0]}.token_ids)",
-        MACHINE,
+        ("tests/engine/cache/test_prefix_cache.py",),
     ),
     Mutation(
         "side requests are published",

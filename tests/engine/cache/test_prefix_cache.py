@@ -27,6 +27,7 @@ from engine.events import (
 from engine.models.adapter import ModelAdapter
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
+from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, RequestId, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.cache_feeder import CacheFeeder
@@ -57,6 +58,19 @@ def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     assert cache_of(client).counters.copied_bytes == before
     assert again.usage.plan.replayed == 0
     assert again.usage.plan.restored > again.usage.plan.read
+
+
+def test_third_version_of_a_message_resumes_where_the_first_two_differ(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    one, two, three = (
+        ask(client, user(f"A list of the small boats, please: {end}"))
+        for end in ("first", "word", "Thank you")
+    )
+    forked = common_prefix_len(one.prompt_ids, two.prompt_ids)
+
+    assert forked == common_prefix_len(two.prompt_ids, three.prompt_ids)
+    assert two.usage.plan.restored < forked
+    assert three.usage.plan.restored == forked
 
 
 def test_prompt_that_forks_off_copies_only_the_abandoned_kv(open_tiny: OpenTiny) -> None:
