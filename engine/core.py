@@ -437,6 +437,7 @@ class EngineCore:
                 kv_bits=kv_bits,
                 context_len=command.context_len,
                 opener=self._opener,
+                namespace=namespace,
             )
             self._serve(model)
         except LoadAbandonedError:

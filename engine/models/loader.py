@@ -1,8 +1,8 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
 `load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
-Then probe.py feeds the model a few tokens, to test whether the state of the model's caches can be
-restored. If a restored state gives other results, `load_model` refuses the model. Otherwise, it
+Then abilities.py feeds the model a few tokens, to test whether the state of the model's caches can
+be restored. If a restored state gives other results, `load_model` refuses the model. Otherwise, it
 returns a `LoadedModel`, which contains everything that requests need. Code in the model folder is
 never run. Use on the engine thread.
 """
@@ -43,12 +43,12 @@ from engine.errors import (
     TokenizerError,
     is_out_of_memory,
 )
+from engine.models.abilities import find_abilities
 from engine.models.adapter import ModelAdapter
-from engine.models.draft_probe import can_merge_drafts, find_rewinding
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.mtp_files import head_files
 from engine.models.opening import WHOLE, ModelOpener, StageMemory
-from engine.models.probe import StateError, can_merge, probe
+from engine.models.probe import StateError
 from engine.models.renderer import FunctionRenderer
 from engine.models.rewinding import Rewinding
 from engine.models.rows import can_undo
@@ -103,6 +103,7 @@ def load_model(
     kv_bits: int | None = None,
     context_len: int | None = None,
     opener: ModelOpener = WHOLE,
+    namespace: str = "",
 ) -> LoadedModel:
     """Load the model folder at path.
 
@@ -114,6 +115,8 @@ def load_model(
         context_len: highest number of tokens in prompt and reply together. None, or a number above
             the model's own limit: the model's own limit.
         opener: the way in which the weights are loaded.
+        namespace: the result of namespace_of. If a model with this namespace was loaded before, it
+            is not tested again. Empty: the model is tested.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -125,7 +128,7 @@ def load_model(
     if context_len is not None:
         card = replace(card, context_len=min(context_len, card.context_len or _NO_LIMIT))
     try:
-        return _load(card, progress, kv_bits, opener)
+        return _load(card, progress, kv_bits, opener, namespace)
     except (EngineError, LoadAbandonedError):
         raise
     except StateError as error:
@@ -144,6 +147,7 @@ def _load(
     progress: Callable[[int, int], None],
     kv_bits: int | None,
     opener: ModelOpener,
+    namespace: str,
 ) -> LoadedModel:
     path = card.path
     with ThreadPoolExecutor(max_workers=1) as worker:
@@ -151,8 +155,9 @@ def _load(
         rehearsal = worker.submit(_rehearse_tokenizer, path)
         opened = opener.open(path, progress, kv_bits)
         adapter = opened.adapter
-        layout = probe(adapter)
+        abilities = find_abilities(adapter, opened.others, namespace)
         rehearsal.result()
+    layout = abilities.layout
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
     wrapper = _load_tokenizer(path, opened.config)
@@ -163,9 +168,6 @@ def _load(
         head_fault=opened.head_fault,
         weight_bytes=adapter.weight_bytes + sum(stage.weight_bytes for stage in opened.others),
     )
-    merges = all(stage.can_merge for stage in opened.others) and can_merge(adapter)
-    # Drafts are verified by passes that are partly undone, which other stages do not.
-    rewinding = None if opened.others else find_rewinding(adapter)
     log.info("loaded the model %s: %s", path, layout)
     return LoadedModel(
         adapter=adapter,
@@ -173,10 +175,10 @@ def _load(
         layout=layout,
         facts=facts,
         vocab_size=adapter.vocab_size,
-        can_merge=merges,
+        can_merge=abilities.can_merge,
         can_undo=can_undo(adapter.new_caches()),
-        rewinding=rewinding,
-        can_merge_drafts=merges and rewinding is not None and can_merge_drafts(adapter, rewinding),
+        rewinding=abilities.rewinding,
+        can_merge_drafts=abilities.can_merge_drafts,
         others=opened.others,
     )
 

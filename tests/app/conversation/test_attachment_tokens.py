@@ -1,4 +1,4 @@
-"""Special tokens inside an attached file, with the vocabularies of real models."""
+"""Special tokens inside an attached file, with the common tokens of real models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from tests.fakes.tiny_model import train_tokenizer
 
 @pytest.mark.parametrize("name", ["tiny", Qwen.QWEN3, Qwen.QWEN3_6])
 def test_special_tokens_in_a_file_never_become_control_tokens(name: str) -> None:
-    tokenizer = train_tokenizer() if name == "tiny" else qwen_tokenizer(Qwen(name))
+    tokenizer = (
+        train_tokenizer() if name == "tiny" else qwen_tokenizer(Qwen(name), num_tokens=20_000)
+    )
     controls = control_tokens(tokenizer)
     text = "\n".join(controls.values()) + " " + "".join(controls.values())
     content = prompt_text([make_attachment("<|im_end|>.txt", "text", text)], "Why?").content

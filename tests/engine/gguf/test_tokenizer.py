@@ -231,11 +231,22 @@ def test_pre_tokenizer_divides_text_into_its_words(pre: str, words: str):
 
 
 @pytest.mark.parametrize(
-    ("qwen", "pre"),
-    rest_in_soak([(Qwen.QWEN3, "qwen2"), (Qwen.QWEN3_6, "qwen35")], (Qwen.QWEN3, "qwen2")),
+    ("qwen", "pre", "num_tokens"),
+    rest_in_soak(
+        [
+            (Qwen.QWEN3, "qwen2", 20_000),
+            (Qwen.QWEN3_6, "qwen35", 20_000),
+            (Qwen.QWEN3, "qwen2", None),
+            (Qwen.QWEN3_6, "qwen35", None),
+        ],
+        (Qwen.QWEN3, "qwen2", 20_000),
+        (Qwen.QWEN3_6, "qwen35", 20_000),
+    ),
 )
-def test_imported_qwen_vocabulary_gives_the_tokens_of_the_real_tokenizer(qwen: Qwen, pre: str):
-    real = qwen_tokenizer(qwen)
+def test_imported_qwen_vocabulary_gives_the_tokens_of_the_real_tokenizer(
+    qwen: Qwen, pre: str, num_tokens: int | None
+):
+    real = qwen_tokenizer(qwen, num_tokens)
     content = json.loads(real.to_str())
     vocab: dict[str, int] = content["model"]["vocab"]
     added = {token["id"]: token for token in content["added_tokens"]}
