@@ -12,7 +12,8 @@ LLAMA_CPP := -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA
     -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF \
     -DLLAMA_BUILD_TESTS=OFF -DLLAMA_USE_PREBUILT_UI=OFF -DLLAMA_OPENSSL=OFF -DGGML_OPENMP=OFF
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
-WORKERS := 2
+# One more than two cores, because some tests wait for processes.
+WORKERS := 3
 # Tests of all parts but the window, and the window's most telling ones.
 QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests/app/conversation tests/app/exchange \
     tests/app/extraction tests/app/hub tests/app/store tests/app/theme tests/app/viewmodels \

@@ -27,6 +27,7 @@ def theme(qapp: QApplication) -> Iterator[Theme]:
     theme.deleteLater()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCENES)
 def test_scene_looks_like_its_approved_picture(theme: Theme, tmp_path: Path, name: str) -> None:
     approved_with = PAINTED_WITH.read_text(encoding="utf-8").strip()

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "huggingface_hub")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["app.main", "app.store.conversations", "engine.engine"])
 def test_import_loads_no_heavy_library(module: str) -> None:
     program = f"import sys, {module}; print([m for m in {HEAVY!r} if m in sys.modules])"

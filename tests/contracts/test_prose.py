@@ -63,6 +63,7 @@ def faults(source: str) -> list[str]:
     return [text[:80] for text in texts if OPENING.match(text) or PERSONIFIED.search(text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", PACKAGES)
 def test_docstrings_and_comments_open_with_a_verb_or_noun(package: str) -> None:
     files = [file for file in sorted((ROOT / package).rglob("*.py")) if file != Path(__file__)]

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
@@ -57,6 +59,7 @@ def engine_names() -> set[tuple[str, str]]:
     }
 
 
+@pytest.mark.slow
 def test_the_app_imports_few_names_of_the_engine() -> None:
     names = engine_names()
 

@@ -157,6 +157,7 @@ def found_in(file: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.slow
 def test_user_visible_texts_are_only_in_app_words() -> None:
     found: list[str] = []
     files = list(window_files())

@@ -30,9 +30,9 @@ from tests.fakes.real_window import RealWindow
 
 NUM_TURNS = 5  # answers per conversation
 MAX_TOKENS = 12  # tokens per answer
-# Work that is not finished yet, such as a write to disk, holds objects for a moment. Of some samples
-# the one with the fewest objects counts: objects that leak are in all of them.
-NUM_LOOKS, LOOK_MS = 4, 50
+# Work that is not finished yet, such as a write to disk, holds objects for a moment. So samples are
+# taken until their number no longer falls: objects that leak are in all of them.
+MAX_LOOKS, LOOK_MS = 10, 50
 WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
 
 
@@ -80,8 +80,7 @@ def run_rounds(
             window.answer(num_answers, random.Random(0) if seed is None else rng)
             cached_bytes = window.report().statistics.total_bytes
             window.delete_all()
-            looks = [window.sample(number * num_answers, cached_bytes) for _ in range(NUM_LOOKS)]
-            sample = min(looks, key=lambda look: look.objects.total())
+            sample = window.sample_at_rest(number * num_answers, cached_bytes)
             samples.append(sample)
             progress(sample)
     return samples
@@ -111,6 +110,14 @@ class _Window(RealWindow):
             library.remove_all([summary.conversation_id])
         self.wait_until(self._is_empty)
         self.settle()
+
+    def sample_at_rest(self, num_answers: int, cached_bytes: int) -> RoundSample:
+        sample = self.sample(num_answers, cached_bytes)
+        for _ in range(MAX_LOOKS):
+            last, sample = sample, self.sample(num_answers, cached_bytes)
+            if sample.objects.total() >= last.objects.total():
+                return last
+        return sample
 
     def sample(self, num_answers: int, cached_bytes: int) -> RoundSample:
         QTest.qWait(LOOK_MS)

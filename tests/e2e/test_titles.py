@@ -49,6 +49,7 @@ def ask(real: RealWindow, text: str) -> PromptPlan:
     return generation.usage.plan
 
 
+@pytest.mark.slow
 def test_chat_is_named_by_the_model_and_its_next_turn_restores_everything(
     real: RealWindow,
 ) -> None:

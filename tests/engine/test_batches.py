@@ -75,6 +75,7 @@ def finished_in(events: Iterable[Event]) -> dict[str, RequestFinished]:
     return {e.request_id: e for e in events if isinstance(e, RequestFinished)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "looks_ahead"),
     rest_in_soak(
@@ -111,6 +112,7 @@ def test_tokens_of_concurrent_answers_are_interleaved(open_tiny: OpenTiny) -> No
     assert {*between} == {"r1", "r3", "r5"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("looks_ahead", [True, False])
 def test_stopped_request_keeps_its_text_and_other_requests_continue(
     open_tiny: OpenTiny, looks_ahead: bool
@@ -135,6 +137,7 @@ def test_stopped_request_keeps_its_text_and_other_requests_continue(
     assert finished_in(client.run_until_idle())["r2"].usage.plan.read == 0
 
 
+@pytest.mark.slow
 def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) -> None:
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
     running = request_of(1, num_words=5, max_tokens=200)
@@ -155,6 +158,7 @@ def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) ->
     hold_to_the_oracle(client, "qwen3_5", [running, long])
 
 
+@pytest.mark.slow
 def test_prompt_of_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None:
     client = open_tiny(cell_len=64, stride_len=256)
     requests = [request_of(number, num_words=100) for number in (2, 4, 6)]
@@ -178,6 +182,7 @@ def assert_only_the_first_fails(client: InlineClient, requests: list[Request]) -
     assert set(finished_in(events)) == set(others)
 
 
+@pytest.mark.slow
 def test_failing_row_of_a_batch_ends_only_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +205,7 @@ def test_failing_row_of_a_batch_ends_only_one_request(
     hold_to_the_oracle(client, "qwen3_5", [requests[1], requests[2]])
 
 
+@pytest.mark.slow
 def test_failing_row_beside_a_prompt_ends_only_one_request(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,6 +255,7 @@ def test_failure_to_decode_text_ends_only_one_request(
     assert len(streams) == len(requests)
 
 
+@pytest.mark.slow
 def test_fifty_requests_with_random_stops_all_end(open_tiny: OpenTiny) -> None:
     client, choose = open_tiny(max_running=4), random.Random(3)
     requests = [request_of(number, num_words=5, max_tokens=6) for number in range(50)]

@@ -57,6 +57,7 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "looks_ahead"),
     rest_in_soak(
@@ -101,6 +102,7 @@ def test_reply_cut_off_after_every_token_equals_uncut_reply(
     assert (finished.content, finished.reasoning) == (whole.content, whole.reasoning)
 
 
+@pytest.mark.slow
 def test_turn_after_continued_reply_replays_nothing(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     stopped = answer(client, replace(QUESTION, stop_after=CUT))

@@ -72,6 +72,7 @@ def left(models_dir: Path) -> list[str]:
     return [path.name for path in models_dir.iterdir() if not path.name.endswith(".lock")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bits", rest_in_soak([4, 6, 8], 4))
 def test_copy_loads_and_answers(card: ModelCard, models_dir: Path, bits: int) -> None:
     shares: list[float] = []
@@ -90,6 +91,7 @@ def test_copy_loads_and_answers(card: ModelCard, models_dir: Path, bits: int) ->
     assert ask(client, user("Hello there")).usage.output_tokens > 0
 
 
+@pytest.mark.slow
 def test_copy_equals_the_conversion_of_mlx_lm(card: ModelCard, models_dir: Path) -> None:
     folder = make_copy(card, 4, models_dir, no_progress)
     model, config = load_with_mlx_lm(card.path)
@@ -101,6 +103,7 @@ def test_copy_equals_the_conversion_of_mlx_lm(card: ModelCard, models_dir: Path)
     assert all((mine[name] == theirs[name]).all().item() for name in mine)
 
 
+@pytest.mark.slow
 def test_model_that_is_quantised_is_refused(card: ModelCard, models_dir: Path) -> None:
     copy = read_card(make_copy(card, 8, models_dir, no_progress), ModelSource.FOLDER)
     with pytest.raises(CopyError) as caught:
@@ -110,12 +113,14 @@ def test_model_that_is_quantised_is_refused(card: ModelCard, models_dir: Path) -
     assert left(models_dir) == ["Tiny-8bit"]
 
 
+@pytest.mark.slow
 def test_second_copy_gets_a_number(card: ModelCard, models_dir: Path) -> None:
     make_copy(card, 4, models_dir, no_progress)
 
     assert make_copy(card, 4, models_dir, no_progress).name == "Tiny-4bit-2"
 
 
+@pytest.mark.slow
 def test_cancelled_copy_leaves_nothing(card: ModelCard, models_dir: Path) -> None:
     with pytest.raises(EndedError):
         make_copy(card, 4, models_dir, end)
@@ -123,6 +128,7 @@ def test_cancelled_copy_leaves_nothing(card: ModelCard, models_dir: Path) -> Non
     assert left(models_dir) == []
 
 
+@pytest.mark.slow
 def test_killed_process_of_a_copy_leaves_nothing(card: ModelCard, models_dir: Path) -> None:
     others = set(psutil.Process().children())
 
@@ -136,6 +142,7 @@ def test_killed_process_of_a_copy_leaves_nothing(card: ModelCard, models_dir: Pa
     assert left(models_dir) == []
 
 
+@pytest.mark.slow
 def test_copy_of_a_killed_program_is_never_listed_and_is_removed(
     card: ModelCard, models_dir: Path
 ) -> None:
@@ -163,6 +170,7 @@ def test_copy_of_a_killed_program_is_never_listed_and_is_removed(
     assert left(models_dir) == []
 
 
+@pytest.mark.slow
 def test_copy_needs_room_on_the_disk(
     card: ModelCard, models_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,6 +181,7 @@ def test_copy_needs_room_on_the_disk(
     assert left(models_dir) == []
 
 
+@pytest.mark.slow
 def test_model_with_code_is_refused(card: ModelCard, models_dir: Path) -> None:
     config = json.loads((card.path / "config.json").read_text())
     (card.path / "config.json").write_text(json.dumps({**config, "model_file": "own.py"}))

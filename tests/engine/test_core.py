@@ -145,6 +145,7 @@ def test_cancel_stops_within_one_step_and_keeps_the_text(open_tiny: OpenTiny) ->
     assert "boat".startswith(finished.content)
 
 
+@pytest.mark.slow
 def test_prompt_stopped_while_it_is_read_is_restored_next_time(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     text = "quick brown fox " * 400

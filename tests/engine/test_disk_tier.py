@@ -55,6 +55,7 @@ def _answer(finished: RequestFinished) -> tuple[object, ...]:
     return finished.content, finished.reasoning, finished.reply
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", rest_in_soak(KINDS, "qwen3_5", "gemma3", "mamba2"))
 def test_a_conversation_goes_on_after_a_restart(
     open_tiny: OpenTiny, tmp_path: Path, kind: str
@@ -91,6 +92,7 @@ def _files(folder: Path) -> list[Path]:
     return sorted(folder.glob("*/*.safetensors"))
 
 
+@pytest.mark.slow
 def test_branches_and_new_versions_resume_after_a_restart(
     open_tiny: OpenTiny, tmp_path: Path
 ) -> None:
@@ -113,6 +115,7 @@ def test_branches_and_new_versions_resume_after_a_restart(
     _close(second)
 
 
+@pytest.mark.slow
 def test_a_template_that_strips_thoughts_resumes_after_a_restart(
     open_tiny: OpenTiny, tmp_path: Path
 ) -> None:
@@ -196,6 +199,7 @@ def test_damaged_records_are_fed_again(open_tiny: OpenTiny, tmp_path: Path) -> N
     _close(second)
 
 
+@pytest.mark.slow
 def test_another_quantisation_of_the_cache_is_a_miss(open_tiny: OpenTiny, tmp_path: Path) -> None:
     messages = _two_runs(open_tiny, tmp_path, "llama")
     second = open_tiny("llama", disk_folder=tmp_path, kv_bits=8)
@@ -214,6 +218,7 @@ def test_a_second_engine_on_the_same_folder_goes_on_without_it(
     _close(first)
 
 
+@pytest.mark.slow
 def test_a_full_disk_switches_the_tier_off_with_one_sentence(
     open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +236,7 @@ def test_a_full_disk_switches_the_tier_off_with_one_sentence(
     _close(client)
 
 
+@pytest.mark.slow
 def test_the_folder_keeps_to_its_budget(open_tiny: OpenTiny, tmp_path: Path) -> None:
     client = open_tiny("llama", disk_folder=tmp_path, disk_budget_bytes=200_000)
     for chat in "ABCDEFGH":
@@ -241,6 +247,7 @@ def test_the_folder_keeps_to_its_budget(open_tiny: OpenTiny, tmp_path: Path) -> 
     assert 100_000 < used <= 200_000
 
 
+@pytest.mark.slow
 def test_the_daily_limit_ends_writing(open_tiny: OpenTiny, tmp_path: Path) -> None:
     client = open_tiny("llama", disk_folder=tmp_path, disk_daily_bytes=150_000)
     for chat in "ABCDEFGH":
@@ -285,6 +292,7 @@ def test_disk_is_switched_off_and_on_while_the_model_is_loaded(
     assert len(_files(tmp_path)) > len(written)
 
 
+@pytest.mark.slow
 def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: Path) -> None:
     _two_runs(open_tiny, tmp_path, "llama")
     other = open_tiny("llama", disk_folder=tmp_path, kv_bits=8)
@@ -315,6 +323,7 @@ def test_statistics_have_the_reason_why_the_tier_is_off(
     assert report.statistics.disk_problem.startswith(reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
 def test_evicted_state_is_written_before_it_is_removed(
     open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
@@ -334,6 +343,7 @@ def test_evicted_state_is_written_before_it_is_removed(
     _close(client)
 
 
+@pytest.mark.slow
 def test_small_disk_and_memory_budgets_give_the_same_answers(
     open_tiny: OpenTiny, tmp_path: Path
 ) -> None:
@@ -350,6 +360,7 @@ def test_small_disk_and_memory_budgets_give_the_same_answers(
     assert sum(path.stat().st_size for path in _files(tmp_path)) <= total // 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
 def test_state_is_fetched_ahead_into_free_memory(
     open_tiny: OpenTiny, tmp_path: Path, kind: str
@@ -406,6 +417,7 @@ def test_a_state_that_saves_more_than_its_size_does_not_wait(
     _close(client)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "removal", [Forget(ConversationId("A")), Evict(EvictWhat.ALL)], ids=["forget", "evict"]
 )

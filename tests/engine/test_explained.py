@@ -257,6 +257,7 @@ def test_message_stopped_while_it_was_read_reports_new_message(chats: Chats) -> 
     assert kinds(again) == [ReasonKind.NEW_MESSAGE]
 
 
+@pytest.mark.slow
 def test_turn_after_idle_work_reports_only_the_new_message(thinkers: Chats) -> None:
     thinkers.send("one", reply=THOUGHT)
     thinkers.do("idle")

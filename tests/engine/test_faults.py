@@ -170,6 +170,7 @@ def lost_kv(harness: Harness, hot: HotCache) -> None:
     hot.leaves.kv[0].keys = hot.leaves.kv[0].values = None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "plant"),
     rest_in_soak(

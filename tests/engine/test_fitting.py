@@ -32,6 +32,7 @@ def meter() -> Iterator[FitMeter]:
     meter.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["llama", "qwen3_5_moe", "gemma3", "mamba2", "falcon_h1", "llama4", "deepseek_v41"]
 )
@@ -78,6 +79,7 @@ def test_a_huge_configuration_is_too_large_and_takes_no_memory(meter: FitMeter):
     assert meter.fit_config(config, GB).verdict is FitVerdict.TOO_LARGE
 
 
+@pytest.mark.slow
 def test_meter_measures_again_after_close(meter: FitMeter):
     config = json.dumps(CONFIG)
     before = meter.fit_config(config, 0)

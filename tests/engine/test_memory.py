@@ -170,6 +170,7 @@ def test_prompt_beyond_device_memory_is_refused_before_it_starts(tiny_model: Tin
     assert ask(client, user("ok")).usage.plan.restored == 0
 
 
+@pytest.mark.slow
 def test_answer_ends_when_device_memory_is_used_up(tiny_model: TinyModel) -> None:
     probe = open_with(tiny_model, EngineConfig(use_openblas=False), "llama").core.model
     assert probe is not None
@@ -210,6 +211,7 @@ def test_tiny_budget_changes_no_answer(open_tiny: OpenTiny, budget: int) -> None
     assert cache_of(tight).ledger().total_bytes <= budget
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_words", rest_in_soak([100, 300, 700], 300))
 def test_prompt_larger_than_parked_caches_stays_in_the_budget(
     open_tiny: OpenTiny, num_words: int

@@ -59,9 +59,10 @@ def opened(folder: Path, **options: object) -> InlineClient:
     return client
 
 
-REQUESTS = [request_of(number, max_tokens=32) for number in range(len(SAMPLINGS))]
+REQUESTS = [request_of(number, max_tokens=20) for number in range(len(SAMPLINGS))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "share", "looks_ahead"),
     rest_in_soak(
@@ -91,8 +92,8 @@ def test_replies_with_drafts_of_the_head_equal_replies_without(
             finished |= answer(client, batch)
 
         assert ids_of(finished) == wanted
-        assert sum(one.usage.drafted_tokens for one in finished.values()) > 40
-        assert share is None or sum(one.usage.accepted_tokens for one in finished.values()) > 7
+        assert sum(one.usage.drafted_tokens for one in finished.values()) > 20
+        assert share is None or sum(one.usage.accepted_tokens for one in finished.values()) > 4
         hold_to_the_oracle(client, "qwen3_5", requests)
         cache_of(client).check_invariants()
 
@@ -112,6 +113,7 @@ def test_a_head_that_is_always_right_gives_all_drafts(build: Build) -> None:
     assert one.usage.accepted_tokens == one.usage.drafted_tokens > 10
 
 
+@pytest.mark.slow
 def test_restored_conversation_drafts_at_once_as_if_it_was_not_restored(
     build: Build, tmp_path: Path
 ) -> None:
@@ -139,6 +141,7 @@ def test_restored_conversation_drafts_at_once_as_if_it_was_not_restored(
     second.core.run()
 
 
+@pytest.mark.slow
 def test_regenerated_reply_drafts_as_the_first_one_did(build: Build) -> None:
     client = opened(build("qwen3_next", share=0.1))
     (first,) = answer(client, [chat(1, max_drafts=3)]).values()
@@ -155,6 +158,7 @@ def test_regenerated_reply_drafts_as_the_first_one_did(build: Build) -> None:
     hold_to_the_oracle(client, "qwen3_5", [chat(1, max_drafts=3), again])
 
 
+@pytest.mark.slow
 def test_head_that_is_never_right_is_switched_off(build: Build) -> None:
     client = opened(build("qwen3_5", share=None))
     request = replace(chat(0, max_drafts=None), max_tokens=200, sampling=SamplingParams(seed=4))
@@ -164,6 +168,7 @@ def test_head_that_is_never_right_is_switched_off(build: Build) -> None:
     assert one.usage.drafted_tokens < one.usage.output_tokens / 8
 
 
+@pytest.mark.slow
 def test_head_that_is_right_is_used_without_being_asked_for(build: Build) -> None:
     client = opened(build("qwen3_5", share=0.0))
     request = replace(chat(0, max_drafts=None), max_tokens=120, sampling=SAMPLINGS[1])
@@ -189,6 +194,7 @@ def spoil_kv(cache: PrefixCache) -> None:
         leaf.values = map_arrays(mx.zeros_like, leaf.values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("together", "spoil"),
     rest_in_soak(
@@ -214,6 +220,7 @@ def test_audit_repeats_the_state_of_the_head_after_verified_drafts(
     assert (cache.counters.audit_faults > 0) == (spoil is not None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kv_bits", rest_in_soak([4, 8], 4))
 def test_head_with_quantised_kv_drafts_as_well(build: Build, kv_bits: int) -> None:
     client = opened(build("qwen3_5", share=0.0), kv_bits=kv_bits)
@@ -226,6 +233,7 @@ def test_head_with_quantised_kv_drafts_as_well(build: Build, kv_bits: int) -> No
     assert cache_of(client).counters.audit_faults == 0
 
 
+@pytest.mark.slow
 def test_memory_of_a_model_with_head_is_predicted(build: Build) -> None:
     folder = build("qwen3_next", share=None)
     facts = load_model_folder(folder, lambda _done, _total: None).facts
@@ -253,6 +261,7 @@ def test_memory_of_a_head_is_freed_with_the_model(build: Build) -> None:
     assert mx.get_active_memory() - before < 4096
 
 
+@pytest.mark.slow
 def test_head_that_raises_an_error_is_switched_off_and_the_reply_is_the_same(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +284,7 @@ def test_head_that_raises_an_error_is_switched_off_and_the_reply_is_the_same(
     cache_of(client).check_invariants()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("num_replies", rest_in_soak([1, 2], 2))
 def test_full_memory_before_drafts_fails_one_reply_and_leaves_the_head_on(
     build: Build, monkeypatch: pytest.MonkeyPatch, num_replies: int
@@ -307,6 +317,7 @@ def test_full_memory_before_drafts_fails_one_reply_and_leaves_the_head_on(
     assert after.usage.accepted_tokens == after.usage.drafted_tokens > 10
 
 
+@pytest.mark.slow
 def test_reply_without_drafts_keeps_no_hidden_states_in_memory(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -194,6 +194,7 @@ def test_stopped_reply_is_read_ahead(open_short: OpenShort) -> None:
     assert again.usage.plan.replayed == 0
 
 
+@pytest.mark.slow
 def test_opened_conversation_is_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
@@ -225,6 +226,7 @@ def test_counted_tokens_are_cached_after_the_read_ahead(open_short: OpenShort) -
     assert after == replace(before, num_cached=before.num_tokens)
 
 
+@pytest.mark.slow
 def test_draft_is_read_ahead_while_it_is_typed(open_short: OpenShort) -> None:
     client = open_short()
     first = ask(client, user("one"))
@@ -269,6 +271,7 @@ def test_request_waits_only_for_the_chunk_in_progress(open_short: OpenShort) -> 
     answer_to(client, *history, user("more"))
 
 
+@pytest.mark.slow
 def test_interrupted_read_ahead_continues_after_the_request(open_short: OpenShort) -> None:
     client = open_short()
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
@@ -319,6 +322,7 @@ def test_idle_work_on_battery_reads_only_the_shown_conversation(
 # Limits: no eviction, no broken cache
 
 
+@pytest.mark.slow
 def test_read_ahead_without_room_reads_and_evicts_nothing(
     open_short: OpenShort, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -390,6 +394,7 @@ def test_eviction_during_read_ahead_leaves_a_sound_cache(
 # Errors
 
 
+@pytest.mark.slow
 def test_template_error_in_read_ahead_costs_nothing(open_short: OpenShort, tmp_path: Path) -> None:
     client = open_short()
     source = client.core.model
@@ -411,6 +416,7 @@ def test_template_error_in_read_ahead_costs_nothing(open_short: OpenShort, tmp_p
     assert ask(client, user("one"), reply_of(first), user("two")).usage.plan.replayed == 0
 
 
+@pytest.mark.slow
 def test_model_error_in_read_ahead_is_only_logged(
     open_short: OpenShort, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -432,6 +438,7 @@ def test_model_error_in_read_ahead_is_only_logged(
     assert ask(client, *messages).usage.plan.replayed == 0
 
 
+@pytest.mark.slow
 def test_pending_read_ahead_survives_reload_of_the_same_model_only(
     open_short: OpenShort, tiny_model: TinyModel
 ) -> None:

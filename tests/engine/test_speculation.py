@@ -49,6 +49,7 @@ def plant_learned(
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "right", "looks_ahead"),
     rest_in_soak(
@@ -69,7 +70,7 @@ def test_replies_with_drafts_equal_replies_without(
     right: float,
     looks_ahead: bool,
 ) -> None:
-    requests = [request_of(number) for number in range(len(SAMPLINGS))]
+    requests = [request_of(number, max_tokens=24) for number in range(len(SAMPLINGS))]
     drafter = PlantedDrafts(right)
     plant(monkeypatch, drafter)
     plain = ids_of(answer(open_tiny(name, looks_ahead=looks_ahead), requests))
@@ -82,12 +83,13 @@ def test_replies_with_drafts_equal_replies_without(
         usages = [one.usage for one in finished.values()]
 
         assert ids_of(finished) == plain
-        assert sum(usage.drafted_tokens for usage in usages) > 60
-        assert (sum(usage.accepted_tokens for usage in usages) > 40) == (right > 0)
+        assert sum(usage.drafted_tokens for usage in usages) > 30
+        assert (sum(usage.accepted_tokens for usage in usages) > 20) == (right > 0)
         hold_to_the_oracle(client, name, requests)
         cache_of(client).check_invariants()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDED)
 def test_rounding_of_drafts_is_within_the_tolerance_and_replays_exactly(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, name: str
@@ -104,6 +106,7 @@ def test_rounding_of_drafts_is_within_the_tolerance_and_replays_exactly(
     hold_to_the_oracle(client, name, requests)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [RowByRow, MergedRows])
 def test_verify_passes_are_recorded_at_their_full_length(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, kind: type[RowByRow | MergedRows]
@@ -133,6 +136,7 @@ def test_verify_passes_are_recorded_at_their_full_length(
         assert any(recorded[i:][: len(verified)] == verified for i in range(at + 1))
 
 
+@pytest.mark.slow
 def test_verify_pass_that_raises_for_two_replies_is_made_for_each_alone(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +163,7 @@ def test_verify_pass_that_raises_for_two_replies_is_made_for_each_alone(
     hold_to_the_oracle(client, "qwen3_5", requests)
 
 
+@pytest.mark.slow
 def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +187,7 @@ def test_draw_that_raises_after_a_verify_pass_fails_only_its_reply(
     hold_to_the_oracle(client, "qwen3_5", requests[:1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5", "gemma3"])
 def test_replies_with_drafts_are_restored_after_a_restart(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
@@ -208,6 +214,7 @@ def test_replies_with_drafts_are_restored_after_a_restart(
     second.core.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "step"),
     rest_in_soak(product(["qwen3_5", "gemma3"], [1, 4]), ("qwen3_5", 4), ("gemma3", 4)),
@@ -242,6 +249,7 @@ def test_reply_stopped_at_any_token_continues_with_drafts_as_if_it_was_not_stopp
         hold_to_the_oracle(client, name, [first])
 
 
+@pytest.mark.slow
 def test_answers_with_and_without_drafts_share_passes(open_tiny: OpenTiny) -> None:
     # A greedy reply of a small random model repeats itself, so its own tokens give drafts.
     with_drafts, without = (

@@ -164,6 +164,7 @@ def next_turn(client: InlineClient, answer: RequestFinished) -> tuple[Event, ...
     return tuple(one for one in events if isinstance(one, RequestStarted | RequestFinished))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "template"),
     rest_in_soak(MODELS, ("qwen3_5", Template.THINKING), ("gemma3", Template.KEEPING)),

@@ -111,6 +111,7 @@ class Agent:
         return reply_of(finished)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", list(Template))
 @pytest.mark.parametrize("name", rest_in_soak(["lfm2", "gemma3", "llama"], "lfm2"))
 def test_results_that_follow_one_another_feed_no_known_token(

@@ -97,6 +97,7 @@ def results(client: InlineClient) -> list[CheckResult]:
     return [event.result for event in events if isinstance(event, Verified)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "fault"),
     rest_in_soak(

@@ -84,6 +84,7 @@ def _end(client: InlineClient) -> None:
     client.core.run()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_soak(MODELS, "qwen3_5", "gemma3"))
 def test_right_state_from_disk_passes_check(
     tiny_model: TinyModel, tmp_path: Path, name: str
@@ -137,6 +138,7 @@ def _of_another_position(path: Path) -> None:
     (path.parent / (other.address + SUFFIX)).rename(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "change"),
     rest_in_soak(

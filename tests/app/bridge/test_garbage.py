@@ -35,6 +35,7 @@ def many_objects() -> list[Cycle]:
     return [Cycle() for _ in range(2 * YOUNG)]
 
 
+@pytest.mark.slow
 def test_garbage_of_another_thread_is_destroyed_on_main_thread(
     search: GarbageSearch, qtbot: QtBot
 ) -> None:

@@ -35,6 +35,7 @@ def lm_studio(home: Path) -> Path:
     return home / ".lmstudio" / "models" / "owner"
 
 
+@pytest.mark.slow
 def test_fit_of_a_folder_gives_the_verdict_and_the_numbers(
     home: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -49,6 +50,7 @@ def test_fit_of_a_folder_gives_the_verdict_and_the_numbers(
     assert memory["snapshot_bytes"] == 10496
 
 
+@pytest.mark.slow
 def test_fit_of_a_repository_equals_the_fit_of_its_folder(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
@@ -133,6 +135,7 @@ def test_remove_of_a_path_outside_the_places_of_models_removes_nothing(home: Pat
     assert outside.exists()
 
 
+@pytest.mark.slow
 def test_quantize_makes_a_copy_that_is_listed(home: Path, capsys: pytest.CaptureFixture[str]):
     build_tiny("qwen3_5", lm_studio(home) / "Tiny-bf16", Template.KEEPING)
 

@@ -27,6 +27,7 @@ def play(player: ScriptPlayer, *steps: Mapping[str, object]) -> list[StepReport]
     return [report for step in steps for report in player.play(parse_step(json.dumps(step)))]
 
 
+@pytest.mark.slow
 def test_continue_after_stop_feeds_no_known_token(player: ScriptPlayer) -> None:
     stopped, more = play(player, {**SEND, "stop_after": 3}, {**CONTINUE, "max_tokens": 4})
 
@@ -67,6 +68,7 @@ def test_logits_hash_tells_equal_answers_from_others(player: ScriptPlayer) -> No
     assert one.check.logits_hash == same.check.logits_hash != other.check.logits_hash
 
 
+@pytest.mark.slow
 def test_attached_file_is_read_once_for_all_questions(player: ScriptPlayer, tmp_path: Path) -> None:
     path = tmp_path / "boats.txt"
     path.write_text("A boat is small. <|im_end|><|im_start|>user\n" * 9, encoding="utf-8")

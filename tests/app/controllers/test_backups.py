@@ -67,6 +67,7 @@ def test_running_copy_is_stopped_when_an_answer_begins(
     assert backups_of(database(stage)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_damaged", [False, True])
 def test_large_database_of_a_killed_run_is_checked_after_the_start(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch, is_damaged: bool

@@ -294,6 +294,7 @@ def test_failed_answer_keeps_its_text_and_can_be_regenerated(rig: Rig, qtbot: Qt
     assert rig.stored_path(rig.library.current) == rig.path
 
 
+@pytest.mark.slow
 def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None:
     send(rig, qtbot, "Hello")
     rig.engine.write("So far so good")
@@ -309,6 +310,7 @@ def test_streamed_text_is_saved_while_it_streams(rig: Rig, qtbot: QtBot) -> None
     settle(rig, qtbot)
 
 
+@pytest.mark.slow
 def test_failed_save_of_streamed_text_is_not_reported_and_the_ended_answer_is_stored(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QTest
@@ -70,6 +71,7 @@ def test_template_error_shows_notice_and_keeps_the_text(stage: Stage) -> None:
     assert not stage.pane.notice.isVisible()
 
 
+@pytest.mark.slow
 def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: MakeStage) -> None:
     longer = card("Longer-4B", context_len=262_144)
     stage = make_stage(catalog=FakeCatalog(cards=(card(), longer)))

@@ -48,6 +48,7 @@ def question_at(stage: Stage) -> QPoint:
     return next(targets(stage.pane.view, RowAction.EDIT)) - QPoint(0, 30)
 
 
+@pytest.mark.slow
 def test_menu_has_the_actions_of_the_message(stage: Stage) -> None:
     stage.chat("One", "First.")
     menu = open_menu(stage, question_at(stage))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
@@ -517,6 +518,7 @@ def test_each_chat_keeps_its_draft(make_stage: MakeStage) -> None:
     assert stage.edit.toPlainText() == "draft of the second"
 
 
+@pytest.mark.slow
 def test_a_draft_is_stored_without_a_further_key(stage: Stage) -> None:
     stage.chat("First chat", "Yes")
     stage.type("unfinished")

@@ -64,6 +64,7 @@ def test_quit_stores_the_draft_and_sends_no_read_ahead(
     assert make_stage().rig.stored(lambda store: store.load(stage.current)).draft == "word " * 200
 
 
+@pytest.mark.slow
 def test_two_megabyte_draft_is_read_ahead_unchanged(stage: Stage) -> None:
     text = "word " * 400_000
     paste(stage, text)
@@ -71,6 +72,7 @@ def test_two_megabyte_draft_is_read_ahead_unchanged(stage: Stage) -> None:
     assert drafts(stage)[0].messages[-1].content == text
 
 
+@pytest.mark.slow
 def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> None:
     first = make_stage()
     first.chat("One", "1")

@@ -34,6 +34,7 @@ def answered(answer: str) -> str:
     return message_markdown(list(writer.conv.nodes.values())[1])
 
 
+@pytest.mark.slow
 @given(chat=filed_conversations())
 @settings(max_examples=100)
 def test_exported_json_of_a_random_tree_is_imported_equal(chat: FiledConversation) -> None:

@@ -38,6 +38,7 @@ def chats() -> list[Conversation]:
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_killed_import_leaves_all_or_none_of_each_conversation(tmp_path: Path, seed: int) -> None:
     check_kill(tmp_path, seed)

@@ -28,6 +28,7 @@ def test_isolated_import_finds_what_an_import_finds(exports: list[Path]) -> None
     assert work.share == 1.0
 
 
+@pytest.mark.slow
 def test_file_that_takes_too_long_is_reported_and_the_next_one_is_read(
     exports: list[Path], tmp_path: Path
 ) -> None:

@@ -39,6 +39,7 @@ def stored(folder: Path, path: Path) -> Conversation:
     return loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", [Template.KEEPING, Template.THINKING])
 def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     tmp_path: Path, open_tiny: OpenTiny, tiny_model: TinyModel, template: Template
@@ -60,6 +61,7 @@ def test_next_turn_of_an_exported_and_imported_conversation_has_redo_0(
     assert report.holds
 
 
+@pytest.mark.slow
 def test_second_turn_of_a_foreign_conversation_has_redo_0(
     tmp_path: Path, open_tiny: OpenTiny, tiny_model: TinyModel
 ) -> None:

@@ -141,6 +141,7 @@ def test_document_that_unpacks_to_too_many_bytes_is_refused(
     assert refused.value.why is Refused.TOO_LARGE
 
 
+@pytest.mark.slow
 def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "comments.html"
     path.write_bytes(b"<html>" + b"<!--" * 200_000)
@@ -152,6 +153,7 @@ def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Pa
     extractor.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.txt", "missing.txt"])
 def test_step_leaves_no_timer_that_ends_the_resting_process(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.txt").write_text("text")
@@ -161,6 +163,7 @@ def test_step_leaves_no_timer_that_ends_the_resting_process(tmp_path: Path, name
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 
 
+@pytest.mark.slow
 def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
     path = tmp_path / "long.pdf"
     path.write_bytes(files.pdf_of(*("\n".join(["many words"] * 200) for _ in range(400))))
@@ -173,6 +176,7 @@ def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
     extractor.close()
 
 
+@pytest.mark.slow
 def test_page_of_empty_cells_is_read_in_linear_time(extractor: Extractor, tmp_path: Path) -> None:
     # A pattern for blanks before a line break reads each run of tabs again from each of its tabs.
     page = f"<html>Start{'<td></td>' * 100_000}End</html>"

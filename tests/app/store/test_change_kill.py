@@ -94,6 +94,7 @@ def _change_until_killed(home: Path, run: str) -> list[str]:
     return [line for line in lines if line.endswith("\n")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["a", "b", "c"])
 def test_killed_changes_are_there_wholly_or_not_at_all(tmp_path: Path, run: str) -> None:
     expected: dict[str, str] = {}

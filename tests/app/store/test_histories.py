@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
+import pytest
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -275,6 +276,7 @@ def _ended(turn: Turn, answer: str, end: str) -> Conversation:
     return finish_reply(turn.conversation, turn.reply_id, event)
 
 
+@pytest.mark.slow
 def test_random_histories_match_the_model_in_memory_and_store() -> None:
     run_state_machine_as_test(
         Histories, settings=settings(max_examples=25, stateful_step_count=25, deadline=None)

@@ -53,6 +53,7 @@ def test_growing_code_ends_with_the_exact_pieces(shelf: LexerShelf) -> None:
     assert any(shown)
 
 
+@pytest.mark.slow
 def test_growing_code_is_lexed_again_after_the_process_has_ended(shelf: LexerShelf) -> None:
     growing = shelf.growing("python")
     growing.update("return 1\n")
@@ -65,6 +66,7 @@ def test_growing_code_is_lexed_again_after_the_process_has_ended(shelf: LexerShe
     assert growing.colors.pieces(0, "return 1") == growing.colors.pieces(1, "return 2") != ()
 
 
+@pytest.mark.slow
 def test_lexer_without_end_is_ended_and_its_language_stays_plain(shelf: LexerShelf) -> None:
     name, code = ENDLESS
     assert shelf.exact(name, code).result() is None
@@ -72,6 +74,7 @@ def test_lexer_without_end_is_ended_and_its_language_stays_plain(shelf: LexerShe
     assert shelf.exact("python", CODE).result()
 
 
+@pytest.mark.slow
 def test_growing_code_of_a_lexer_without_end_stays_plain(shelf: LexerShelf) -> None:
     name, code = ENDLESS
     growing = shelf.growing(name)
@@ -83,6 +86,7 @@ def test_growing_code_of_a_lexer_without_end_stays_plain(shelf: LexerShelf) -> N
     assert growing.colors.pieces(1, "a := 1") == ()
 
 
+@pytest.mark.slow
 def test_close_ends_a_lexer_without_end() -> None:
     shelf = LexerShelf()
     lexing = shelf.exact(*ENDLESS)

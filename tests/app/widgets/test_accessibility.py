@@ -375,6 +375,7 @@ def picture(window: QWidget) -> QImage:
     return window.grab().toImage()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "state",
     [long_answer, queued, finding, inspecting, notice, crashed],

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import pytest
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog, QLabel, QMenu
@@ -92,6 +93,7 @@ def test_appearance_command_applies_at_once_and_is_saved(make_stage: MakeStage) 
     assert stage.theme.colors is LIGHT
 
 
+@pytest.mark.slow
 def test_contrast_command_works_in_light_and_dark_appearance(make_stage: MakeStage) -> None:
     stage = make_stage(settings=Settings(appearance=Appearance.LIGHT))
     stage.run(CommandId.CONTRAST)
@@ -104,6 +106,7 @@ def test_contrast_command_works_in_light_and_dark_appearance(make_stage: MakeSta
     assert not stage.rig.core.preferences.value.more_contrast
 
 
+@pytest.mark.slow
 def test_text_size_stays_between_80_and_200_percent(stage: Stage) -> None:
     for _ in range(20):
         stage.window.commands[CommandId.ZOOM_IN].trigger()

@@ -115,6 +115,7 @@ def test_composer_grows_with_wrapped_lines(composer: Composer) -> None:
     assert composer.edit.height() > 2 * before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

@@ -35,6 +35,7 @@ def choose(stage: Stage, page: StoragePage, folder: Path) -> None:
     stage.wait_until(lambda: not stage.core.data_folder.is_moving)
 
 
+@pytest.mark.slow
 def test_moved_chats_are_used_at_once_and_by_the_next_start(
     make_stage: MakeStage, tmp_path: Path
 ) -> None:

@@ -62,6 +62,7 @@ def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> Non
     assert not button.isVisible()
 
 
+@pytest.mark.slow
 def test_deleted_chat_is_restored_after_a_restart(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_chats(stage, "One", "Two")
@@ -78,6 +79,7 @@ def test_deleted_chat_is_restored_after_a_restart(make_stage: MakeStage) -> None
     assert stage.rows == ["PREVIOUS 7 DAYS", "One"]
 
 
+@pytest.mark.slow
 def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_chats(stage, "One")
@@ -88,6 +90,7 @@ def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeS
     assert not stage.window.sidebar.deleted_button.isVisible()
 
 
+@pytest.mark.slow
 def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_chats(stage, "One", "Two", "Three")
@@ -151,6 +154,7 @@ def delete_folder(stage: Stage, name: str, chat: str) -> FolderId:
     return made.folder_id
 
 
+@pytest.mark.slow
 def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_folder(stage, "Work", "One")
@@ -172,6 +176,7 @@ def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: M
     assert sorted(stage.rows) == ["FOLDERS", "One", "TODAY", "Two", "Work"]
 
 
+@pytest.mark.slow
 def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStage) -> None:
     stage = make_stage()
     folder_id = delete_folder(stage, "Work", "One")

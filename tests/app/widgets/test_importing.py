@@ -43,6 +43,7 @@ def file_of(folder: Path, *chats: Conversation) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     stage.chat("Here already", "Yes")
     chats = [written(f"chat-{number}", f"Question {number}") for number in range(45)]
@@ -55,6 +56,7 @@ def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     assert stage.window.toast.text == "0 chats imported, 45 already here."
 
 
+@pytest.mark.slow
 def test_new_messages_are_shown_in_the_open_chat(stage: Stage, tmp_path: Path) -> None:
     import_files(stage, file_of(tmp_path, written("A", "One")))
     stage.click_row("One")
@@ -65,6 +67,7 @@ def test_new_messages_are_shown_in_the_open_chat(stage: Stage, tmp_path: Path) -
     assert stage.texts[-2:] == ["Three", "Noted."]
 
 
+@pytest.mark.slow
 def test_import_restores_a_deleted_chat(stage: Stage, tmp_path: Path) -> None:
     file = file_of(tmp_path, written("A", "One"))
     import_files(stage, file)
@@ -112,6 +115,7 @@ def test_box_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
     box.close()
 
 
+@pytest.mark.slow
 def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -> None:
     chats = [written(f"chat-{number}", f"Question {number}") for number in range(100)]
     file = file_of(tmp_path, *chats)

@@ -226,6 +226,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
 @pytest.mark.usefixtures("qapp")
 def test_shortcut_has_the_effect_of_its_command(command: MenuCommand, tmp_path: Path) -> None:

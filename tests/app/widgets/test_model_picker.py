@@ -201,6 +201,7 @@ def test_added_model_folder_is_remembered_and_searched(stage: Stage) -> None:
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
 
 
+@pytest.mark.slow
 def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(card(), OTHER)))
     stage.chat("Hello there, model", "Hi. " * 100)

@@ -60,6 +60,7 @@ def test_disk_settings_are_sent_at_the_start_and_after_a_change(stage: Stage) ->
     assert isinstance(stage.engine.commands[-1], ClearDisk)
 
 
+@pytest.mark.slow
 def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     page = opened(stage)
     assert any(isinstance(one, ReportStatistics) for one in stage.engine.commands)

@@ -39,6 +39,7 @@ def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
     )
 
 
+@pytest.mark.slow
 def test_larger_text_scales_what_is_read_and_typed(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.type("A message")
@@ -81,6 +82,7 @@ def test_close_window_closes_settings_before_the_main_window(stage: Stage) -> No
     assert stage.window.isVisible()
 
 
+@pytest.mark.slow
 def test_appearance_contrast_and_text_size_apply_at_once(stage: Stage) -> None:
     page = opened(stage).appearance
     QTest.mouseClick(page.appearance.buttons[Appearance.DARK], LEFT)
@@ -214,6 +216,7 @@ def test_controls_of_all_settings_pages_are_aligned_left(stage: Stage) -> None:
     assert len(left) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
 def test_settings_pages_paint_different_pictures(stage: Stage, appearance: Appearance) -> None:
     theme: Theme = stage.theme

@@ -29,6 +29,7 @@ def test_long_conversation_lays_out_only_visible_messages(transcript: Transcript
     assert statistics.num_layouts < 100
 
 
+@pytest.mark.slow
 def test_scrolling_keeps_a_limited_number_of_layouts(transcript: TranscriptStage) -> None:
     transcript.show(conversation(30))
     for value in range(0, transcript.end, HEIGHT):

@@ -194,6 +194,7 @@ def test_wrapped_line_keeps_its_syntax_colours(transcript: TranscriptStage) -> N
     assert max(wrapped) - min(wrapped) > 60
 
 
+@pytest.mark.slow
 def test_block_stays_wrapped_after_theme_zoom_and_scrolling(
     transcript: TranscriptStage, theme: Theme
 ) -> None:

@@ -116,6 +116,7 @@ def test_caret_of_right_to_left_text_is_left_of_the_last_letter(
     assert without[0] - 14 < with_caret[0] < without[0] - 9
 
 
+@pytest.mark.slow
 def test_formula_in_right_to_left_text_is_painted_at_its_place(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{HEBREW} $xxxxxxxxxx$ {HEBREW}")])
     transcript.view.find_controller.look_for("xxxxxxxxxx")

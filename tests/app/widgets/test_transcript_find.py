@@ -121,6 +121,7 @@ def test_count_is_updated_while_an_answer_streams(transcript: TranscriptStage) -
     assert counted == [FindPosition(1, 3)]
 
 
+@pytest.mark.slow
 def test_find_scrolls_to_a_match_far_away(transcript: TranscriptStage) -> None:
     items = conversation(60)
     items[7] = answer(70, f"{GUIDE}\n\nA needle.\n\n{GUIDE}")

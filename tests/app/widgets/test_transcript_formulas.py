@@ -140,6 +140,7 @@ def test_latex_that_cannot_be_typeset_is_shown_as_source(transcript: TranscriptS
     assert transcript.copied() == r"so $\frac{$ x"
 
 
+@pytest.mark.slow
 def test_visible_text_does_not_move_when_formulas_above_arrive(transcript: TranscriptStage) -> None:
     above = "".join(f"$$\n\\frac{{a_{number}}}{{b}}\n$$\n\n" for number in range(30))
     view = transcript.view
@@ -164,6 +165,7 @@ def test_selection_keeps_its_words_when_formulas_arrive(transcript: TranscriptSt
     assert transcript.copied() == "the fox"
 
 
+@pytest.mark.slow
 def test_formulas_far_from_the_view_have_exact_heights(transcript: TranscriptStage) -> None:
     items = [answer(number, f"so $\\frac{{x_{{{number}}}}}{{y}}$ is") for number in range(90)]
     view = transcript.view

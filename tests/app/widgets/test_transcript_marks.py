@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pytest
 from PySide6.QtGui import QColor
 
 from app.theme.tokens import LIGHT
@@ -25,6 +26,7 @@ def bar_of(stage: TranscriptStage) -> MarkedBar:
     return bar
 
 
+@pytest.mark.slow
 def test_scroll_bar_mark_is_at_the_place_of_its_occurrence(transcript: TranscriptStage) -> None:
     transcript.show(ITEMS)
     bar, find_controller = bar_of(transcript), transcript.view.find_controller
@@ -65,6 +67,7 @@ def test_marks_are_painted_and_disappear_when_finding_ends(transcript: Transcrip
     assert bar.grab().toImage() == plain
 
 
+@pytest.mark.slow
 def test_marks_move_when_message_heights_change(transcript: TranscriptStage) -> None:
     transcript.view.show_conversation(ITEMS)
     bar = bar_of(transcript)

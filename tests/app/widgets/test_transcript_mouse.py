@@ -26,6 +26,7 @@ def test_copy_button_copies_the_markdown_of_the_message(transcript: TranscriptSt
     assert transcript.clipboard() == question(0).text
 
 
+@pytest.mark.slow
 def test_copy_button_shows_confirmation_for_a_moment(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     point = transcript.find(RowAction.COPY_MESSAGE)

@@ -136,6 +136,7 @@ def test_tab_after_escape_leaves_the_transcript(window: Window) -> None:
     assert window.where() == "after"
 
 
+@pytest.mark.slow
 def test_tab_skips_targets_outside_the_view(window: Window) -> None:
     window.stage.show(conversation(30, CODE))
     num_stops = len(window.walk())

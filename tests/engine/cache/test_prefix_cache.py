@@ -158,6 +158,7 @@ def test_forget_drops_only_the_named_conversation(open_tiny: OpenTiny) -> None:
     assert plan.restored < plan.prompt_tokens
 
 
+@pytest.mark.slow
 def test_small_budget_is_kept_and_changes_no_answer(open_tiny: OpenTiny) -> None:
     roomy, tight = open_tiny(), open_tiny(cache_bytes=900_000, max_hot=2)
     for client_turn in range(4):
@@ -217,6 +218,7 @@ def test_old_weights_are_freed_before_the_next_model_loads(
     assert ask(client, user("one")).usage.plan.read == 0
 
 
+@pytest.mark.slow
 def test_memory_held_does_not_exceed_the_ledger(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     cache = cache_of(client)

@@ -246,6 +246,7 @@ turns = st.tuples(
 budgets = st.sampled_from([0, 20_000, 60_000, 1 << 40])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=60)
 @given(
     st.lists(turns, min_size=1, max_size=12),

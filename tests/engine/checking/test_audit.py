@@ -57,6 +57,7 @@ def chat_a_while(client: InlineClient) -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_soak(MODELS, "qwen3_5", "gemma3"))
 def test_audit_of_correct_points_finds_no_fault(open_tiny: OpenTiny, name: str) -> None:
     client = open_tiny(name)

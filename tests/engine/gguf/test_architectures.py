@@ -121,6 +121,7 @@ def load(folder: Path) -> dict[str, NDArray[Any]]:
     return safetensors.numpy.load((folder / "model.safetensors").read_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_hostile_numbers_give_a_sentence_or_a_plan(tmp_path: Path, architecture: str):
     """Replace each number of the metadata. Nothing but GgufError may be raised."""

@@ -38,6 +38,7 @@ def sparse(content: bytes, place: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*CONFIGS, *SCALED])
 def test_fit_of_a_header_equals_that_of_the_imported_model(
     tmp_path: Path, meter: FitMeter, name: str

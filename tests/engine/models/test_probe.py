@@ -162,6 +162,7 @@ def test_snapshot_bytes_count_every_window_as_full() -> None:
     assert wide.snapshot_bytes == 10 * narrow.snapshot_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "group_sizes"),
     [

@@ -53,6 +53,7 @@ def assert_same(ours: list[mx.array], theirs: list[mx.array]) -> None:
         assert mx.array_equal(one, other).item()
 
 
+@pytest.mark.slow
 def test_rows_of_a_batch_give_the_same_bits_as_rows_alone(adapter: ModelAdapter) -> None:
     together, apart = rows_of(adapter), rows_of(adapter)
     group = MergedRows(together)
@@ -139,6 +140,7 @@ def built_for_lengths(
     return count[0]
 
 
+@pytest.mark.slow
 def test_rows_of_different_lengths_need_one_array_of_positions(
     tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -110,6 +110,7 @@ def put_kv_of_other_chat(client: StagedClient, rank: int) -> None:
     kv.append_slices(own, [one.range(0, one.num_tokens) for one in parts], ends[0], ends[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rank", [1, 2])
 @pytest.mark.parametrize("change", [put_zero_keys, put_keys_one_ahead, put_kv_of_other_chat])
 def test_faulty_kv_of_a_follower_are_reported_by_the_check(
@@ -124,6 +125,7 @@ def test_faulty_kv_of_a_follower_are_reported_by_the_check(
     assert min(report.check.max_difference, report.check.replay_difference) > VISIBLE
 
 
+@pytest.mark.slow
 def test_kv_of_a_follower_without_a_fault_pass_the_check(tiny_model: TinyModel) -> None:
     client = StagedClient(tiny_model("llama", Template.KEEPING), SPLITS["llama"], CONFIG)
 

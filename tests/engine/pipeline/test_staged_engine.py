@@ -90,6 +90,7 @@ def plain(folder: Path) -> InlineClient:
     return client
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", rest_in_soak(SPLITS, "qwen3_5_moe", "gemma3"))
 def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
     tiny_model: TinyModel, drawn_from: Bits, name: str
@@ -172,6 +173,7 @@ def random_actions(client: StagedClient, num_actions: int, seed: int) -> None:
         cache_of(client).check_invariants()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5_moe", "gemma3"])
 def test_bytes_held_by_followers_equal_the_ledger_after_random_actions(
     tiny_model: TinyModel, name: str
@@ -181,6 +183,7 @@ def test_bytes_held_by_followers_equal_the_ledger_after_random_actions(
     random_actions(client, 30, seed=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["qwen3_5_moe", "gemma3", "llama"])
 def test_bytes_held_by_followers_equal_the_ledger_after_random_commands(
     tiny_model: TinyModel, name: str
@@ -202,6 +205,7 @@ def test_followers_hold_nothing_after_a_load_whose_log_records_are_kept(
     assert client.num_held() == [0]
 
 
+@pytest.mark.slow
 def test_followers_hold_no_more_objects_after_many_turns(tiny_model: TinyModel) -> None:
     client = StagedClient(tiny_model("qwen3_5_moe", Template.KEEPING), (1, 1), CONFIG)
     at_start = client.num_held()
@@ -214,6 +218,7 @@ def test_followers_hold_no_more_objects_after_many_turns(tiny_model: TinyModel) 
     assert client.num_held() == at_start
 
 
+@pytest.mark.slow
 def test_small_budget_of_a_follower_evicts_until_its_stage_fits(tiny_model: TinyModel) -> None:
     folder = tiny_model("qwen3_5_moe", Template.KEEPING)
     client = StagedClient(folder, (1, 1), EngineConfig(**TIGHT))

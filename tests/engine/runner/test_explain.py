@@ -408,6 +408,7 @@ def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_history_forgets_the_oldest_conversations() -> None:
     history = History()
     for number in range(300):
@@ -463,6 +464,7 @@ def askeds(draw: st.DrawFn) -> PromptedRequest:
     )
 
 
+@pytest.mark.slow
 @given(data=st.data())
 def test_every_fed_token_has_one_reason(data: st.DataObject) -> None:
     history = History()

@@ -52,6 +52,7 @@ def test_any_sequence_of_outcomes_loses_at_most_the_share_and_the_first_trials(
     assert time <= tokens + 0.02 * len(script) + len(MATCH_LENS) * (max(curve) - 1) + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURVES)
 def test_wrong_drafts_cost_at_most_the_share_of_a_long_reply(name: str) -> None:
     time, tokens = time_of(CURVES[name], [(2, 7, 0)] * 5000)
@@ -67,6 +68,7 @@ def test_right_drafts_of_long_matches_are_verified_at_full_length(name: str) -> 
     assert tokens / time > 0.98 * MAX_PASS_LEN / min(curve[-1], MAX_PASS_LEN)
 
 
+@pytest.mark.slow
 def test_drafts_are_verified_again_soon_after_the_text_gets_predictable() -> None:
     bad, good = [(4, 7, 0)] * 3000, [(4, 7, 7)] * 300
     bad_time, bad_tokens = time_of(CURVES["M4 Pro"], bad)
@@ -115,6 +117,7 @@ def test_more_drafts_are_worth_it_if_a_step_takes_time_beside_its_pass() -> None
 head_steps = st.tuples(steps, st.integers(0, MAX_PASS_LEN - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(
     st.lists(head_steps, min_size=1, max_size=300),

@@ -77,6 +77,7 @@ def test_each_part_of_the_identity_changes_the_address() -> None:
     assert len({key.address for key in [KEY, *others]}) == 7
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_is_refused(tmp_path: Path) -> None:
     path = _written(tmp_path)
     whole = path.read_bytes()
