@@ -16,7 +16,7 @@ QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 WORKERS := 3
 # Tests of all parts but the window, and the window's most telling ones.
 QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests/app/conversation tests/app/exchange \
-    tests/app/extraction tests/app/hub tests/app/store tests/app/theme tests/app/viewmodels \
+    tests/app/extraction tests/app/store tests/app/theme tests/app/viewmodels \
     tests/app/widgets/test_composer.py tests/app/widgets/test_transcript.py tests/app/widgets/test_conversation_list.py
 # Let Python write bytecode. Otherwise each process of pytest compiles all tests again, in 7 s.
 export PYTHONDONTWRITEBYTECODE :=
