@@ -2,7 +2,7 @@
 
 Speculative decoding feeds several tokens of a reply in one pass and removes those that the model
 does not confirm (rewinding.py). `find_rewinding` tests this with one conversation, and
-`can_merge_drafts` with several conversations in one pass. loader.py calls both on the engine
+`can_merge_drafts` with several conversations in one pass. abilities.py calls both on the engine
 thread. A model that fails a test answers without speculation. The tests copy caches, and those of
 other stages cannot be copied, so neither test is made on a model in stages.
 

@@ -6,7 +6,8 @@ each operation once with a few tokens, and compares the logits before and after.
 differ, the model is refused.
 
 `can_merge` tests whether several conversations can share a forward pass. `find_quantisation` tests
-which caches can store quantised K/V. loader.py calls these functions on the engine thread.
+which caches can store quantised K/V. abilities.py and opening.py call these functions on the engine
+thread.
 """
 
 from __future__ import annotations
