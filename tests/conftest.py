@@ -41,7 +41,7 @@ settings.load_profile("untimed")
 # for seconds until it gets a processor.
 JOIN_S = 60.0
 PATIENCE_MS = 60_000
-FULL_COLLECTION_EVERY = 100  # tests; a full collection takes longer, up to 0.2 s
+FULL_COLLECTION_EVERY = 400  # tests; a full collection takes longer, up to 0.2 s
 
 _num_tests = count(1)
 gc.disable()  # imports and collection leave no garbage worth a search

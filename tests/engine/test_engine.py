@@ -70,7 +70,6 @@ assert not [t for t in threading.enumerate() if t.name == "engine"]
     "state",
     rest_in_soak(
         ["starting", "loading", "answering", "finished", "reading ahead"],
-        "loading",
         "answering",
         "reading ahead",
     ),

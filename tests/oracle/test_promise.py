@@ -41,7 +41,6 @@ CASES = [
 ]
 HERE = [
     ("lfm2", Template.THINKING, False),
-    ("falcon_h1", Template.KEEPING, False),
     ("gemma3", Template.KEEPING, False),
     ("lfm2", Template.KEEPING, True),
     ("qwen3_5", Template.THINKING, True),
