@@ -64,7 +64,7 @@ CACHE_MUTATIONS = (
         "engine.cache.eviction:Eviction.forget",
         call("discard"),
         "{object}.clear()",
-        MACHINE,
+        ("tests/engine/cache/test_prefix_cache.py",),
     ),
     Mutation(
         "a conversation does not say what it uses",

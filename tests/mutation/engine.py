@@ -73,7 +73,7 @@ ENGINE_MUTATIONS = (
         "engine.runner.runner:Runner.publish_turn",
         condition_of("abandon"),
         "setattr({object}, 'side', False)",
-        MACHINE,
+        ("tests/engine/cache/test_prefix_cache.py",),
     ),
     Mutation(
         "a reply's next turn begins somewhere else",

@@ -60,6 +60,31 @@ def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     assert again.usage.plan.restored > again.usage.plan.read
 
 
+def test_forgotten_chat_leaves_the_state_that_it_shared_with_another(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    system = Message(role=Role.SYSTEM, content="You are brief. " * 4)
+    ask(client, system, user("one"), chat="A")
+    other = ask(client, system, user("two"), chat="B")
+    client.send(Forget(ConversationId("A")))
+    client.send(Evict(EvictWhat.HOT))
+
+    again = ask(client, system, user("two"), reply_of(other), user("more"), chat="B")
+
+    assert again.usage.plan.replayed == 0
+    assert again.usage.plan.restored >= len(other.prompt_ids)
+
+
+def test_side_request_leaves_the_cache_as_it_was(open_tiny: OpenTiny) -> None:
+    client = open_tiny("lfm2")
+    ask(client, user("one"))
+    cache = cache_of(client)
+    before = [(node.token_ids, node.snapshot) for node in cache.nodes()], cache.ledger()
+
+    ask(client, user("A title, please."), side=True)
+
+    assert ([(node.token_ids, node.snapshot) for node in cache.nodes()], cache.ledger()) == before
+
+
 def test_third_version_of_a_message_resumes_where_the_first_two_differ(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     one, two, three = (
