@@ -178,7 +178,7 @@ CONFIGS: dict[str, Config] = {
         "hidden_size": 64,
         "intermediate_size": 128,
         "state_size": 16,
-        "num_hidden_layers": 2,
+        "num_hidden_layers": 4,
         "layer_norm_epsilon": 1e-5,
         "conv_kernel": 4,
         "n_groups": 1,

@@ -24,7 +24,7 @@ EXPECTED = {
     "qwen3_5_moe": (1, 1),
     "lfm2": (1, 2),
     "falcon_h1": (2, 2),
-    "mamba2": (0, 2),
+    "mamba2": (0, 4),
     "gemma3": (1, 1),
     "llama": (4, 0),
 }
