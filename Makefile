@@ -14,7 +14,7 @@ LLAMA_CPP := -DLLAVA_BUILD=OFF -DMTMD_BUILD=OFF -DLLAMA_BUILD_COMMON=OFF -DLLAMA
 QT := QT_QPA_PLATFORM=$${QT_QPA_PLATFORM:-offscreen}
 # One more than two cores, because some tests wait for processes.
 WORKERS := 3
-# Tests of all parts but the window, and the window's most telling ones.
+# Tests of all parts but the Hub and the window, and three files of the window.
 QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests/app/conversation tests/app/exchange \
     tests/app/extraction tests/app/store tests/app/theme tests/app/viewmodels \
     tests/app/widgets/test_composer.py tests/app/widgets/test_transcript.py tests/app/widgets/test_conversation_list.py
@@ -56,7 +56,7 @@ coverage: setup
 	$(PY) -m coverage combine -q
 	$(PY) -m coverage report --skip-covered --sort=-cover
 
-# All rows of the tests' tables, then long runs: the promise script on every model, every real
+# The rows of the tests' tables that `make test` leaves out, then long runs: the promise script on every model, every real
 # template, the state machine, 2,000 turns, 5,000 answers in the window, fifty starts and ends, thirty
 # kills. `python -m tests.soak` can run some of them, or more rounds.
 soak: setup

@@ -23,6 +23,7 @@ from pytestqt.wait_signal import SignalBlocker
 from typing_extensions import override
 
 from app.widgets.application import Application
+from tests.fakes.ask_store import PATIENCE_S
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["LC_ALL"] = "C.UTF-8"
@@ -37,10 +38,9 @@ settings.register_profile(
 )
 settings.load_profile("untimed")
 
-# Time limits of waits that end as soon as their condition is true. On a busy machine a process may wait
-# for seconds until it gets a processor.
-JOIN_S = 60.0
-PATIENCE_MS = 60_000
+# A wait ends as soon as its condition is true. On a busy machine a process may wait for seconds until it
+# gets a processor.
+PATIENCE_MS = round(1000 * PATIENCE_S)
 FULL_COLLECTION_EVERY = 400  # tests; a full collection takes longer, up to 0.2 s
 
 _num_tests = count(1)
@@ -104,7 +104,7 @@ def no_leaked_threads() -> Iterator[None]:
     yield
     left = [thread for thread in threading.enumerate() if thread not in before]
     for thread in left:
-        thread.join(timeout=JOIN_S)
+        thread.join(timeout=PATIENCE_S)
     still = [thread.name for thread in left if thread.is_alive()]
     assert not still, f"threads left running: {still}"
 

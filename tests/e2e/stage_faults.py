@@ -34,11 +34,12 @@ from engine.hosts.hostfile import Host, local_stages
 from engine.hosts.process import stage_command
 from engine.types import Problem, StagePhase
 from engine.worker.interpreter import own_program
+from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.short_stage import raised_at
 from tests.fakes.staged import LONG, LONG_TEXT, StagedRig
 from tests.fakes.tiny_model import Template, build_tiny
 
-DEATH_S, SILENCE_S, LEFT_S = 2.0, 12.0, 60.0
+DEATH_S, SILENCE_S, LEFT_S = 2.0, 12.0, 3.0
 
 
 class Fault(StrEnum):
@@ -83,15 +84,17 @@ class Outcome:
     trial: Trial
     problem: Problem
     seconds: float  # from the fault to the sentence
-    num_left: int  # processes of the stages that still ran LEFT_S after the sentence
+    num_left: int  # processes of the stages that did not end
+    left_s: float  # from the sentence to the end of these processes
     is_right: bool  # the next answer is the same as before
 
     @property
     def is_in_time(self) -> bool:
-        """True if the sentence came within the time that a machine without other work takes."""
+        """True if the sentence and the end of the stages came as soon as on an idle machine."""
         limit_s = SILENCE_S if self.trial.fault is Fault.STOP else DEATH_S
         # A stage without address space may raise an error or end at once, some passes later.
-        return self.seconds <= limit_s or self.trial.fault is Fault.LIMIT
+        is_told = self.seconds <= limit_s or self.trial.fault is Fault.LIMIT
+        return is_told and self.left_s <= LEFT_S
 
     @property
     def holds(self) -> bool:
@@ -149,7 +152,8 @@ class FaultRun:
         if trial.fault is Fault.MEMORY:
             # Until then the stage joined the others, or waited for its pass.
             harmed_at = float(raised_at(self._shortage).read_text(encoding="utf-8"))
-        _, left = psutil.wait_procs(stages, timeout=LEFT_S)
+        _, left = psutil.wait_procs(stages, timeout=PATIENCE_S)
+        left_s = time.monotonic() - ended_at
         self._shortage.unlink(missing_ok=True)
         loaded = self.rig.load(self._model)
         assert isinstance(loaded, ModelLoaded), loaded
@@ -158,6 +162,7 @@ class FaultRun:
             problem=problem,
             seconds=ended_at - harmed_at,
             num_left=len(left),
+            left_s=left_s,
             is_right=self._answer(f"again {number}") == self._right,
         )
 

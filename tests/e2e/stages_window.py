@@ -30,11 +30,12 @@ from app.widgets.commands import CommandId
 from app.words import several as words
 from engine.hosts.hostfile import local_stages
 from tests.fakes.app_process import environment
+from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template, build_tiny
 
 START_S = 180.0  # a start may be slow on a busy machine
-LEFT_S = 60.0  # time in which all processes must have ended
+LEFT_S = 3.0  # time in which all processes must have ended
 
 
 def stages_below(pid: int) -> list[psutil.Process]:
@@ -43,9 +44,9 @@ def stages_below(pid: int) -> list[psutil.Process]:
     return [one for one in found if one.cmdline()[-1:] == ["stage"]]
 
 
-def num_left(processes: list[psutil.Process]) -> int:
-    """Return the number of processes that do not end in time."""
-    return len(psutil.wait_procs(processes, timeout=LEFT_S)[1])
+def num_left(processes: list[psutil.Process], within_s: float) -> int:
+    """Return the number of processes that do not end within some seconds."""
+    return len(psutil.wait_procs(processes, timeout=within_s)[1])
 
 
 def answer_in_window(
@@ -67,7 +68,7 @@ def answer_in_window(
         for number in range(num_kills):
             stages += window.lose_a_stage(rank=number % 2)
         assert window.core.models.status.num_machines == 1
-    assert num_left(stages) == 0
+    assert num_left(stages, PATIENCE_S) == 0
 
 
 class StagesWindow(RealWindow):
@@ -164,7 +165,7 @@ def _ends_with(arguments: list[str], folder: Path, signal_number: signal.Signals
         threading.Event().wait(1.0)
         starter.send_signal(signal_number)
         starter.wait(30)
-        left = num_left(stages)
+        left = num_left(stages, LEFT_S)
     held = len(stages) == 2 and not left
     title = arguments[0] if arguments[0] == "bench" else "the app"
     print(

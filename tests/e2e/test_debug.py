@@ -15,8 +15,6 @@ from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
 
-PATIENCE_MS = 60_000
-
 pytestmark = pytest.mark.slow
 
 
@@ -29,11 +27,9 @@ def test_debug_window_shows_checked_statistics_after_an_answer(
         real.launch(model)
         real.limit_answers(model, Setup(max_tokens=24))
         (bar,) = real.window.findChildren(StatisticsBar)
-        qtbot.waitUntil(lambda: "nodes 0" in bar.text(), timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: "nodes 0" in bar.text())
         real.ask("What is a boat?")
-        qtbot.waitUntil(
-            lambda: bool(bar.text()) and "nodes 0" not in bar.text(), timeout=PATIENCE_MS
-        )
+        qtbot.waitUntil(lambda: bool(bar.text()) and "nodes 0" not in bar.text())
         assert bar.isVisible()
         assert bar.text().endswith("faults 0 · audits 0 · invariants hold")
         assert bar.text() in caplog.text
@@ -44,5 +40,5 @@ def test_window_without_debug_has_no_statistics(
 ) -> None:
     with closing(RealWindow(tmp_path)) as real:
         real.launch(tiny_model("qwen3_5", Template.KEEPING))
-        qtbot.waitUntil(lambda: real.core.models.status.facts is not None, timeout=PATIENCE_MS)
+        qtbot.waitUntil(lambda: real.core.models.status.facts is not None)
         assert real.window.findChildren(StatisticsBar) == []

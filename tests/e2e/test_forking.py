@@ -21,8 +21,6 @@ from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
 from tests.fakes.transcript_stage import targets
 
-PATIENCE_MS = 60_000
-
 pytestmark = pytest.mark.slow
 CTRL = Qt.KeyboardModifier.ControlModifier
 
@@ -46,7 +44,7 @@ def ask(real: RealWindow, qtbot: QtBot, text: str) -> PromptPlan:
     """Send a message in the shown chat; return where the prompt of its answer came from."""
     real.type(text)
     QTest.keyClick(real.edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not real.core.turns.live, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not real.core.turns.live)
     generation = shown_path(real.core.desk.get(real.current))[-1].generation
     assert generation is not None
     assert generation.usage is not None

@@ -22,7 +22,8 @@ from tests.fakes.tiny_model import Template
 
 ROOT = Path(__file__).parents[2]
 DRIVER = Path(__file__).with_name("streaming_app.py")
-SAVED_WITHIN_S = 3.0  # 1 s on a machine without other work
+SAVED_WITHIN_S = 1.0
+SAVED_WITHIN_BUSY_S = 3.0  # beside other work, as in `make test`
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,16 @@ def stream_and_kill(data_dir: Path, model: Path, seconds: float) -> tuple[list[S
     return [Streamed(float(a), c, r, int(n)) for a, c, r, n in whole], killed_at
 
 
-def check_survivors(data_dir: Path, shown: list[Streamed], killed_at: float) -> None:
-    """Assert that all text printed SAVED_WITHIN_S before the kill is stored.
+def check_survivors(
+    data_dir: Path, shown: list[Streamed], killed_at: float, within_s: float
+) -> None:
+    """Assert that all text printed `within_s` seconds before the kill is stored.
 
     No stored reply may have the status STREAMING."""
     opened = open_store(make_paths(data_dir).database, now=time.time())
     try:
         assert opened.problem is None
-        due = {one.reply: one for one in shown if one.at <= killed_at - SAVED_WITHIN_S}
+        due = {one.reply: one for one in shown if one.at <= killed_at - within_s}
         for one in due.values():
             saved = opened.store.load(ConversationId(one.conversation)).nodes[NodeId(one.reply)]
             assert len(saved.content) + len(saved.reasoning) >= one.length
@@ -88,7 +91,7 @@ def test_two_kills_while_streaming_lose_at_most_the_newest_text(
     for seconds in (0.3, 4.0):
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
         assert max(one.length for one in shown) > 0
-        check_survivors(tmp_path, shown, killed_at)
+        check_survivors(tmp_path, shown, killed_at, SAVED_WITHIN_BUSY_S)
 
 
 def kill_often(data_dir: Path, model: Path, rounds: int) -> int:
@@ -99,7 +102,7 @@ def kill_often(data_dir: Path, model: Path, rounds: int) -> int:
 
 def _survives(data_dir: Path, model: Path, seconds: float) -> bool:
     try:
-        check_survivors(data_dir, *stream_and_kill(data_dir, model, seconds))
+        check_survivors(data_dir, *stream_and_kill(data_dir, model, seconds), SAVED_WITHIN_S)
     except AssertionError:
         traceback.print_exc()
         return False

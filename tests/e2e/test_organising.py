@@ -21,8 +21,6 @@ from tests.fakes.real_window import RealWindow
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
-PATIENCE_MS = 60_000
-
 pytestmark = pytest.mark.slow
 
 
@@ -45,7 +43,7 @@ def real(
 
 
 def wait(real: RealWindow, qtbot: QtBot) -> None:
-    qtbot.waitUntil(lambda: not real.core.turns.live, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not real.core.turns.live)
 
 
 def ask(real: RealWindow, qtbot: QtBot, text: str) -> PromptPlan:

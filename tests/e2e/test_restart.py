@@ -25,7 +25,6 @@ from tests.fakes.real_window import RealWindow
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
-PATIENCE_MS = 60_000
 LEFT = Qt.MouseButton.LeftButton
 
 # The offscreen platform logs this message for every sheet.
@@ -61,7 +60,7 @@ on_llama = pytest.mark.parametrize(
 def relaunch(real: RealWindow, model: Path, qtbot: QtBot) -> None:
     real.close()
     real.launch(model)
-    qtbot.waitUntil(lambda: real.core.models.status.facts is not None, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: real.core.models.status.facts is not None)
     real.wait_until(lambda: bool(real.items))
     real.settle()
 
@@ -70,7 +69,7 @@ def ask(real: RealWindow, qtbot: QtBot, text: str) -> PromptPlan:
     """Send a message in the shown chat; return where the prompt of its answer came from."""
     real.type(text)
     QTest.keyClick(real.edit, Qt.Key.Key_Return)
-    qtbot.waitUntil(lambda: not real.core.turns.live, timeout=PATIENCE_MS)
+    qtbot.waitUntil(lambda: not real.core.turns.live)
     generation = shown_path(real.core.desk.get(real.current))[-1].generation
     assert generation is not None
     assert generation.usage is not None

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
@@ -42,8 +42,6 @@ LOOK_MS = 2  # pause between two checks in wait_until
 
 class WindowDriver:
     """A main window with a real or fake engine, and methods for user actions on the window."""
-
-    patience_s: ClassVar[float] = PATIENCE_S  # default time limit of wait_until
 
     core: Core
     theme: Theme
@@ -125,8 +123,8 @@ class WindowDriver:
     def wait(self, milliseconds: int) -> None:
         QTest.qWait(milliseconds)
 
-    def wait_until(self, is_true: Callable[[], bool], timeout_s: float | None = None) -> None:
-        until = time.monotonic() + (timeout_s or self.patience_s)
+    def wait_until(self, is_true: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
+        until = time.monotonic() + timeout_s
         while not is_true():
             assert time.monotonic() < until, "the condition was not true within the time limit"
             self.wait(LOOK_MS)

@@ -31,11 +31,15 @@ def passes(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return counted
 
 
+@pytest.fixture
+def folder(tiny_model: TinyModel, tmp_path: Path) -> Path:
+    """Return the folder of a model that no other test loads."""
+    return Path(shutil.copytree(tiny_model("lfm2", Template.KEEPING), tmp_path / "model"))
+
+
 def test_model_that_was_loaded_before_takes_no_pass_and_answers_the_same(
-    open_tiny: OpenTiny, tiny_model: TinyModel, tmp_path: Path, passes: list[int]
+    open_tiny: OpenTiny, tiny_model: TinyModel, folder: Path, passes: list[int]
 ) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_model("lfm2", Template.KEEPING), folder)
     client = open_tiny("llama")
     load_model(client, folder, lambda _: None)
     wanted = ask(client, user("A list of boats.")).reply
@@ -50,10 +54,8 @@ def test_model_that_was_loaded_before_takes_no_pass_and_answers_the_same(
 
 
 def test_model_whose_weights_changed_is_tested_again(
-    open_tiny: OpenTiny, tiny_model: TinyModel, tmp_path: Path, passes: list[int]
+    open_tiny: OpenTiny, folder: Path, passes: list[int]
 ) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(tiny_model("lfm2", Template.KEEPING), folder)
     client = open_tiny("llama")
     load_model(client, folder, lambda _: None)
     os.utime(folder / "model.safetensors", ns=(1, 1))
