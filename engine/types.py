@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
 from typing import Final, NewType
 
@@ -135,9 +135,11 @@ class Request:
     conversation_id: ConversationId
     # All messages of the shown branch. The last one is a user message or the reply to continue.
     messages: tuple[Message, ...]
-    # Indices of the messages that the user added or changed. In PromptPlan, fed tokens of these
-    # messages count as `read`, and fed tokens of the other messages count as `replayed`.
+    # Indices of the messages that no model has read. In PromptPlan, fed tokens of these messages
+    # count as `read`, and fed tokens of the other messages count as `replayed`.
     new_messages: frozenset[int]
+    # Indices of the messages that only other models have read.
+    foreign_messages: frozenset[int] = frozenset()
     sampling: SamplingParams = field(default_factory=SamplingParams)
     # Highest number of tokens to draw. The earlier part of a continued reply does not count.
     max_tokens: int = 4096
@@ -160,14 +162,20 @@ class Request:
 class ReasonKind(StrEnum):
     """The reason why prompt tokens were fed and not restored from the cache."""
 
-    NEW_CONVERSATION = "new_conversation"  # the engine has not read this conversation before
-    NEW_MESSAGE = "new_message"  # the message is new in this request
+    NEW_CONVERSATION = "new_conversation"  # no model has read any message of the conversation
+    NEW_MESSAGE = "new_message"  # no model has read the message
+    # The message was read before, and its state is neither in memory nor on disk. The engine has no
+    # record of its loss, for example because the app was started again.
+    NOT_KEPT = "not_kept"
+    # The answer to continue was cut off by a crash, so its tokens and its state were not saved.
+    INTERRUPTED = "interrupted"
+    MODEL_CHANGED = "model_changed"  # only other models have read the message
     EDITED_MESSAGE = "edited_message"  # the text of a message changed
     SYSTEM_CHANGED = "system_changed"
     OPTIONS_CHANGED = "options_changed"  # Request.thinking or Request.keep_thinking changed
     # The chat template omits the reasoning of earlier replies.
     REASONING_DROPPED = "reasoning_dropped"
-    # The chat template renders an earlier reply differently than before.
+    # The chat template renders an unchanged message differently than before.
     REPLY_RENDERED = "reply_rendered"
     SNAPSHOT_EVICTED = "snapshot_evicted"  # The K/V are cached, but the snapshot was evicted.
     STATE_EVICTED = "state_evicted"  # both K/V and snapshot were evicted
@@ -190,26 +198,32 @@ class Reason:
     num_tokens: int  # number of tokens in the range
     at: int  # index of the range's first token in the prompt
     text: str  # explanation for the user, one sentence
+    is_again: bool = False  # True if the tokens had been fed before: PromptPlan.replayed
 
     @classmethod
-    def of(cls, kind: str, *, num_tokens: int, at: int, text: str) -> Reason:
+    def of(
+        cls, kind: str, *, num_tokens: int, at: int, text: str, is_again: bool = False
+    ) -> Reason:
         """Create a reason from stored values.
 
         Raises:
             KeyError: kind is not a value of ReasonKind.
         """
-        return cls(kind=_REASON_KINDS[kind], num_tokens=num_tokens, at=at, text=text)
+        kind_of = _REASON_KINDS[kind]
+        return cls(kind=kind_of, num_tokens=num_tokens, at=at, text=text, is_again=is_again)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptPlan:
-    """The origin of a prompt's tokens: restored + replayed + read = prompt_tokens."""
+    """The origin of a prompt's tokens: restored + replayed + read = prompt_tokens.
+
+    The sum is smaller in the usage of a request that was stopped while its prompt was read.
+    """
 
     prompt_tokens: int  # number of tokens in the prompt
     restored: int  # number of tokens restored from the cache
-    replayed: int  # number of fed tokens in messages that are not new
-    # Number of fed tokens in new messages, and in the template's text after the new messages.
-    read: int
+    replayed: int  # number of fed tokens that had been fed before
+    read: int  # number of fed tokens that had not been fed before
     # Number of tokens with cached K/V. It is larger than `restored` if a snapshot is missing.
     matched: int = 0
     restored_disk: int = (
@@ -222,7 +236,9 @@ class PromptPlan:
 class Usage:
     """Durations and token counts of one finished request, measured on the engine thread."""
 
-    plan: PromptPlan
+    plan: (
+        PromptPlan  # If the request was stopped while its prompt was read: the part that was read.
+    )
     output_tokens: int  # number of tokens that this request drew
     queue_ms: float  # milliseconds from submission to start
     render_ms: float  # milliseconds for applying the chat template and tokenising
@@ -238,6 +254,15 @@ class Usage:
     accepted_tokens: int = 0  # number of drafts that the model confirmed
     disk_ms: float = 0.0  # milliseconds for reading cached state from disk, a part of restore_ms
     written_bytes: int = 0  # bytes of cached state written to disk since the model was loaded
+
+    def delayed(self, delay_ms: float) -> Usage:
+        """Return the usage as measured from a point in time `delay_ms` before the submission."""
+        return replace(
+            self,
+            queue_ms=self.queue_ms + delay_ms,
+            ttft_ms=self.ttft_ms + delay_ms,
+            total_ms=self.total_ms + delay_ms,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

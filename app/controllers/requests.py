@@ -63,6 +63,7 @@ def make_request(
         conversation_id=turn.conversation.conversation_id,
         messages=turn.messages,
         new_messages=turn.new_messages,
+        foreign_messages=turn.only_read_by_others(facts.path),
         sampling=sampling,
         max_tokens=setup.max_tokens or MAX_TOKENS,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),

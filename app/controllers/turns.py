@@ -57,7 +57,7 @@ from engine.events import (
     RequestStarted,
     TextDelta,
 )
-from engine.types import ConversationId, FinishReason, ModelFacts, Problem, RequestId
+from engine.types import ConversationId, FinishReason, ModelFacts, Problem, PromptPlan, RequestId
 
 # Interval between saves of streamed text. A crash loses less than a second of text, including the
 # time that a write takes.
@@ -83,6 +83,8 @@ class _Running:
     turn: Turn
     text: str  # the user's text, to put back into the composer if the turn is refused
     live: LiveReply  # text that has arrived so far
+    sent_at: float  # time in seconds (Origin.tick) of the user's action
+    submitted_at: float = 0.0  # time in seconds of the last submission to the engine
     facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
     # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
     planned: Planned | None = None
@@ -104,13 +106,10 @@ class _Running:
     def reply_id(self) -> NodeId:
         return self.turn.reply_id
 
-    def reading(self, *, done: int, total: int, eta_s: float | None) -> Reading:
-        """Return the phase that shows the progress of feeding the prompt.
-
-        Reading.replayed is the number of fed tokens that belong to earlier messages.
-        """
-        replayed = 0 if self.planned is None else self.planned.plan.replayed
-        return Reading(done=done, total=total, replayed=replayed, eta_s=eta_s)
+    @property
+    def held_ms(self) -> float:
+        """Milliseconds from the user's action to the submission, while no model was ready."""
+        return (self.submitted_at - self.sent_at) * 1e3
 
 
 class Turns(QObject):
@@ -197,6 +196,7 @@ class Turns(QObject):
             turn=turn,
             text=text,
             live=LiveReply(waiting_phase(status), turn.conversation.nodes[turn.reply_id]),
+            sent_at=self._origin.tick(),
         )
         assert self._find(running.conversation_id) is None, "one turn at a time"
         self._running[running.request_id] = running
@@ -259,6 +259,7 @@ class Turns(QObject):
         if self._preferences.value.faster_answers if faster is None else faster:
             request = replace(request, max_drafts=None)
         running.facts = facts
+        running.submitted_at = self._origin.tick()
         generation = generation_of(request, facts)
         if running.turn.continues_reply and earlier is not None:
             generation = replace(generation, reasoning_s=earlier.reasoning_s)
@@ -287,9 +288,9 @@ class Turns(QObject):
             case RequestQueued(ahead=ahead):
                 self._set_phase(running, Waiting(ahead))
             case RequestStarted(plan=plan, restore_ms=restore_ms):
-                self._on_started(running, Planned(plan=plan, restore_ms=restore_ms))
+                self._on_started(running, plan, restore_ms)
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
-                self._set_phase(running, running.reading(done=done, total=total, eta_s=eta_s))
+                self._set_phase(running, Reading(done=done, total=total, eta_s=eta_s))
             case TextDelta():
                 self._on_delta(running, event)
             case RequestFinished():
@@ -299,13 +300,14 @@ class Turns(QObject):
             case _:
                 assert_never(event)
 
-    def _on_started(self, running: _Running, planned: Planned) -> None:
+    def _on_started(self, running: _Running, plan: PromptPlan, restore_ms: float) -> None:
         """Store the turn, and show the progress of a long prefill."""
+        queue_ms = (self._origin.tick() - running.sent_at) * 1e3 - restore_ms
+        planned = Planned(plan=plan, restore_ms=restore_ms, queue_ms=max(0.0, queue_ms))
         running.planned = planned
         self._desk.accept(running.conversation_id)
-        # the tokens to feed: replayed = in earlier messages, read = in new messages (PromptPlan)
-        fed = planned.plan.replayed + planned.plan.read
-        reading = running.reading(done=0, total=fed, eta_s=None)
+        fed = plan.replayed + plan.read
+        reading = Reading(done=0, total=fed, eta_s=None)
         self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
 
     def _on_delta(self, running: _Running, delta: TextDelta) -> None:
@@ -313,7 +315,8 @@ class Turns(QObject):
         now = self._origin.tick()
         # The first text has arrived: show the final state line instead of the progress of prefill.
         if live.num_tokens == 0 and running.planned is not None:
-            self._set_phase(running, running.planned)
+            wait_ms = (now - running.sent_at) * 1e3
+            self._set_phase(running, replace(running.planned, wait_ms=wait_ms))
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
         if not self._saver.isActive():
             self._saver.start()
@@ -322,12 +325,13 @@ class Turns(QObject):
 
     def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
+        usage = finished.usage.delayed(running.held_ms)
         self._end(
             running,
             finish_reply(
                 conversation,
                 running.reply_id,
-                finished,
+                replace(finished, usage=usage),
                 reasoning_s=running.live.reasoning_s,
             ),
         )

@@ -20,11 +20,11 @@ the value when a model is ready (tree.set_generation). The command line passes N
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
-from app.conversation.branching import is_written_by_user
+from app.conversation.readers import UNKNOWN_MODEL, readers_of, writer_of
 from app.conversation.text import message_text
 from app.conversation.tree import (
     Conversation,
@@ -66,9 +66,20 @@ class Turn:
     user_id: NodeId  # the user message that the reply answers
     reply_id: NodeId
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
-    # Indices of the items of `messages` that the turn adds or changes. If the engine feeds their
-    # tokens, these count as read; fed tokens of other messages count as replayed.
-    new_messages: frozenset[int]
+    # the paths of the models that have read each of `messages` (readers.py)
+    readers: tuple[frozenset[str], ...]
+
+    @property
+    def new_messages(self) -> frozenset[int]:
+        """Indices of the items of `messages` that no model has read."""
+        return frozenset(index for index, one in enumerate(self.readers) if not one)
+
+    def only_read_by_others(self, model_path: str) -> frozenset[int]:
+        """Return the indices of the items of `messages` that only other models have read."""
+        known = {model_path, UNKNOWN_MODEL}
+        return frozenset(
+            index for index, one in enumerate(self.readers) if one and not (one & known)
+        )
 
     @property
     def continues_reply(self) -> bool:
@@ -160,8 +171,8 @@ def plan_continue(conv: Conversation, reply_id: NodeId, *, now: float) -> Turn:
     user_id = conv.nodes[reply_id].parent
     assert user_id is not None
     # Make the messages before resume_reply() drops the token ids, which the engine needs.
-    messages = _messages(conv.system_prompt, path_to(conv, reply_id))
-    return _turn(resume_reply(conv, reply_id), user_id, reply_id, messages, set(), now=now)
+    prompted = _prompted(conv, path_to(conv, reply_id))
+    return _turn(resume_reply(conv, reply_id), user_id, reply_id, prompted, now=now)
 
 
 def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
@@ -171,10 +182,10 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     comes first, even if there is no message and no draft. The attachments of the draft count as a
     draft.
     """
-    messages = _messages(conv.system_prompt, shown_path(conv))
+    prompted = _prompted(conv, shown_path(conv))
     if draft.strip() or conv.draft_attachments:
-        _add_user(messages, prompt_text(conv.draft_attachments, message_text(draft)))
-    return tuple(messages)
+        _add_user(prompted, prompt_text(conv.draft_attachments, message_text(draft)), frozenset())
+    return tuple(one.message for one in prompted)
 
 
 def _user_node(
@@ -214,75 +225,75 @@ def _reply_node(
 def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
     is_new = user.node_id not in conv.nodes
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
-    messages = _messages(conv.system_prompt, path_to(grown, user.node_id))
-    new_messages = {len(messages) - 1} if is_new else set[int]()
-    if is_new and _follows_new_text(conv, user):
-        new_messages.add(len(messages) - 2)
+    prompted = _prompted(grown, path_to(grown, user.node_id))
     # The first message gives the title, and so does an edited version of the first message.
     starts_chat = is_new and user.parent is None
     title = first_title(user) if starts_chat and not conv.title_is_manual else conv.title
     titled = replace(grown, title=title)
-    return _turn(titled, user.node_id, reply.node_id, messages, new_messages, now=reply.created_at)
-
-
-def _follows_new_text(conv: Conversation, user: MessageNode) -> bool:
-    """Return True if a message is the first one below an answer that the user has written."""
-    return (
-        user.parent is not None
-        and user.parent not in conv.children
-        and is_written_by_user(conv.nodes[user.parent])
-    )
+    return _turn(titled, user.node_id, reply.node_id, prompted, now=reply.created_at)
 
 
 def _turn(
     conv: Conversation,
     user_id: NodeId,
     reply_id: NodeId,
-    messages: list[Message],
-    new_messages: set[int],
+    prompted: list[_Prompted],
     *,
     now: float,
 ) -> Turn:
-    """Make a Turn. The system prompt counts as new if it has changed since the last turn.
-
-    Conversation.read_system_prompt is the system prompt of the last turn.
-    """
-    if messages[0].role is Role.SYSTEM and conv.system_prompt != conv.read_system_prompt:
-        new_messages.add(0)
     return Turn(
         conversation=replace(conv, read_system_prompt=conv.system_prompt, updated_at=now),
         user_id=user_id,
         reply_id=reply_id,
-        messages=tuple(messages),
-        new_messages=frozenset(new_messages),
+        messages=tuple(one.message for one in prompted),
+        readers=tuple(one.readers for one in prompted),
     )
 
 
-def _messages(system_prompt: str, path: Iterable[MessageNode]) -> list[Message]:
+@dataclass(frozen=True, slots=True)
+class _Prompted:
+    """A message in the form that the model gets, and the models that have read it."""
+
+    message: Message
+    readers: frozenset[str]
+
+
+def _prompted(conv: Conversation, path: Sequence[MessageNode]) -> list[_Prompted]:
     """Return the messages of a branch in the form that the model gets.
 
     A reply without content, which failed or was stopped at once, is left out. The user messages
     before and after such a reply are joined, because many chat templates refuse two user messages
     in a row.
     """
-    messages: list[Message] = []
-    if system_prompt.strip():
-        messages.append(Message(role=Role.SYSTEM, content=system_prompt))
-    for node in path:
+    prompted: list[_Prompted] = []
+    if conv.system_prompt.strip():
+        system = Message(role=Role.SYSTEM, content=conv.system_prompt)
+        prompted.append(_Prompted(system, _readers_of_system(conv)))
+    for node, readers in zip(path, readers_of(conv, path), strict=True):
         if node.role is Role.ASSISTANT:
             assert node.status is not MessageStatus.STREAMING, "the previous reply must have ended"
             if _holds_something(node):
-                messages.append(_reply_message(node))
+                prompted.append(_Prompted(_reply_message(node), readers))
         else:
-            _add_user(messages, prompt_text(node.attachments, node.content))
-    return messages
+            _add_user(prompted, prompt_text(node.attachments, node.content), readers)
+    return prompted
 
 
-def _add_user(messages: list[Message], text: PromptText) -> None:
-    if messages and messages[-1].role is Role.USER:
-        earlier = messages.pop()
-        text = join_prompts(PromptText(earlier.content, earlier.part_ends), text)
-    messages.append(Message(role=Role.USER, content=text.content, part_ends=text.part_ends))
+def _readers_of_system(conv: Conversation) -> frozenset[str]:
+    """Return the models that have read the system prompt: none if it has changed since."""
+    if conv.system_prompt != conv.read_system_prompt:
+        return frozenset()
+    writers = map(writer_of, conv.nodes.values())
+    return frozenset(one for one in writers if one is not None)
+
+
+def _add_user(prompted: list[_Prompted], text: PromptText, readers: frozenset[str]) -> None:
+    if prompted and prompted[-1].message.role is Role.USER:
+        earlier = prompted.pop()
+        message, readers = earlier.message, earlier.readers & readers
+        text = join_prompts(PromptText(message.content, message.part_ends), text)
+    message = Message(role=Role.USER, content=text.content, part_ends=text.part_ends)
+    prompted.append(_Prompted(message, readers))
 
 
 def _reply_message(node: MessageNode) -> Message:

@@ -49,12 +49,6 @@ def rewrite_reply(
     return replace(add_nodes(conv, version), updated_at=now)
 
 
-def is_written_by_user(reply: MessageNode) -> bool:
-    """Return True for a complete answer that no model generated."""
-    is_complete = reply.role is Role.ASSISTANT and reply.status is MessageStatus.COMPLETE
-    return is_complete and reply.reply is None and reply.generation is None
-
-
 def fork(
     conv: Conversation,
     node_id: NodeId,

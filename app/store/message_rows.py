@@ -197,7 +197,13 @@ def _reasons(text: str) -> tuple[Reason, ...]:
     try:
         return tuple(
             [
-                Reason.of(one["kind"], num_tokens=one["num_tokens"], at=one["at"], text=one["text"])
+                Reason.of(
+                    one["kind"],
+                    num_tokens=one["num_tokens"],
+                    at=one["at"],
+                    text=one["text"],
+                    is_again=one.get("is_again", False),
+                )
                 for one in json.loads(text)
             ]
         )

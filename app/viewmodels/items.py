@@ -213,7 +213,12 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
     if generation is None or generation.usage is None:
         return None
     usage = generation.usage
-    return Planned(plan=usage.plan, restore_ms=usage.restore_ms, prefill_ms=usage.prefill_ms)
+    return Planned(
+        plan=usage.plan,
+        restore_ms=usage.restore_ms,
+        queue_ms=usage.queue_ms,
+        wait_ms=usage.ttft_ms if usage.output_tokens else None,
+    )
 
 
 def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> float | None:

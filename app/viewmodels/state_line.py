@@ -1,11 +1,29 @@
-"""The state line above an answer: the origin of its context, or the reason for a wait.
+"""The state line above an answer: the tokens that were spared and read, and the time of the wait.
 
 A Phase is the current stage of an answer: the model is loading, the request is queued, the engine
 feeds the prompt, or it has planned which tokens to restore and which to feed. state_line() turns a
-phase into a text, a kind and details. The kind decides the colour of the line, and the tooltip
-shows the details. The text says "nothing re-read" only if the engine restored tokens and replayed
-none. To replay is to feed tokens of earlier messages. A line about few tokens is minor: it is not
-shown above the answer, and stands only in the tooltip below it. No Qt, no I/O.
+phase into a text, a kind and details. The line of a planned answer has up to three clauses:
+
+    spared   Restored 12,431 tokens | ... from disk | ..., 9,000 of them from disk
+    read     nothing read                                 every token was restored
+             read 24 new tokens                           no token was read before
+             read 25 tokens                               a few were read before
+             read 3,412 tokens: CAUSE                     most were read because of a change
+             read 332 tokens, 307 of them again: CAUSE    many were read before
+             read 400 tokens again: CAUSE                 all were read before
+             read 4,096 of 61,909 tokens, then stopped
+    wait     first word after 0.4 s | ..., 12 s of it waiting to begin
+
+"Again" stands only for tokens that this app had read before (PromptPlan.replayed). The kind decides
+the colour, and the tooltip shows the details:
+
+    INSTANT, ON_DISK   most tokens were restored, and the first word came within LONG_WAIT_MS
+    AVOIDABLE          a long wait for tokens read again, which more room for chats avoids: the line
+                       has a link to the settings
+    READ               all other lines
+
+A line about few tokens and a short wait is minor: it is not shown above the answer, and stands only
+in the tooltip below it. No Qt, no I/O.
 """
 
 from __future__ import annotations
@@ -21,33 +39,51 @@ from engine.types import PromptPlan, ReasonKind
 # A line is minor if fewer tokens were restored, and fewer fed in less than LONG_MS.
 MANY_TOKENS = 1000
 LONG_MS = 1000
-# An answer that feeds fewer tokens of earlier messages again counts as restored.
+LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
+# Fewer tokens that were read again are not mentioned.
 FEW_TOKENS = 100
+_MAX_DETAILS = 5  # lines of the tooltip below the text
 
 _CAUSES = {
-    ReasonKind.NEW_CONVERSATION: words.NOT_IN_MEMORY,
+    ReasonKind.NOT_KEPT: words.NOT_KEPT,
+    ReasonKind.INTERRUPTED: words.INTERRUPTED,
+    ReasonKind.MODEL_CHANGED: words.MODEL_CHANGED,
     ReasonKind.EDITED_MESSAGE: words.MESSAGE_CHANGED,
     ReasonKind.SYSTEM_CHANGED: words.SYSTEM_CHANGED,
     ReasonKind.OPTIONS_CHANGED: words.OPTIONS_CHANGED,
     ReasonKind.REASONING_DROPPED: words.THINKING_DROPPED,
-    ReasonKind.REPLY_RENDERED: words.ANSWER_RENDERED,
+    ReasonKind.REPLY_RENDERED: words.TEXT_RENDERED,
     ReasonKind.SNAPSHOT_EVICTED: words.MEMORY_NEEDED,
     ReasonKind.STATE_EVICTED: words.MEMORY_NEEDED,
     ReasonKind.CHAT_TOO_LARGE: words.CHAT_TOO_LARGE,
     ReasonKind.MODEL_RELOADED: words.MODEL_RELOADED,
     ReasonKind.FAULT: words.STATE_FAULTY,
 }
+# Causes that more memory or disk space for chats avoids.
+_AVOIDABLE = {
+    ReasonKind.NOT_KEPT,
+    ReasonKind.SNAPSHOT_EVICTED,
+    ReasonKind.STATE_EVICTED,
+    ReasonKind.CHAT_TOO_LARGE,
+    ReasonKind.MODEL_RELOADED,
+}
 
 
 class StateKind(StrEnum):
-    """The origin of an answer's context. It decides the colour of the state line."""
+    """The meaning of a state line. It decides the colour."""
 
-    WAITING = "waiting"  # the origin is not known yet: the model is loading, or requests are queued
-    READ = "read"  # the engine fed only tokens of new messages
-    # Tokens came from the cache in memory, and hardly any earlier token was fed again.
+    WAITING = "waiting"  # nothing is known yet: the model is loading, or requests are queued
+    READ = "read"
     INSTANT = "instant"
     ON_DISK = "on_disk"  # as INSTANT, but some of the tokens came from the cache on disk
-    REPLAYED = "replayed"  # the engine fed tokens of earlier messages again
+    AVOIDABLE = "avoidable"
+
+
+class StateLink(StrEnum):
+    """The link at the end of a state line."""
+
+    STOP = "stop"
+    STORAGE = "storage"  # to the settings of memory and disk space for chats
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +93,8 @@ class StateLine:
     kind: StateKind
     text: str
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
-    details: tuple[str, ...] = ()  # sentences for the tooltip: the reasons why tokens were fed
-    can_stop: bool = False  # True if the line has a Stop button at its end
+    details: tuple[str, ...] = ()  # sentences for the tooltip, at most _MAX_DETAILS
+    link: StateLink | None = None
     short: str = ""  # shorter text, shown if the line is too narrow for `text`
     is_minor: bool = False  # True if the line is too unimportant to stand above the answer
 
@@ -99,11 +135,10 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """Phase: the engine feeds the prompt. `done`, `total` and `replayed` are numbers of tokens."""
+    """Phase: the engine feeds the prompt. `done` and `total` are numbers of tokens."""
 
     done: int
     total: int  # number of tokens to feed; restored tokens do not count
-    replayed: int  # number of tokens in `total` that belong to earlier messages
     eta_s: float | None  # estimated seconds until all tokens are fed; None if unknown
 
 
@@ -113,7 +148,14 @@ class Planned:
 
     plan: PromptPlan
     restore_ms: float
-    prefill_ms: float | None = None  # duration of the prefill; None until all tokens are fed
+    queue_ms: float = 0.0  # milliseconds from Send to the start of the request
+    # Milliseconds from Send to the first token. None before it, and if the answer has no token.
+    wait_ms: float | None = None
+
+    @property
+    def worked_ms(self) -> float | None:
+        """Milliseconds from the start of the request to the first token."""
+        return None if self.wait_ms is None else max(0.0, self.wait_ms - self.queue_ms)
 
 
 Phase = Preparing | Importing | Loading | Waiting | Reading | Planned
@@ -147,13 +189,12 @@ def _reading(phase: Reading) -> StateLine:
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
     text = words.reading(share=share, time_left=left)
-    kind = StateKind.REPLAYED if phase.replayed >= FEW_TOKENS else StateKind.READ
     is_soon = phase.eta_s is None or phase.eta_s < LONG_MS / 1000
     return StateLine(
-        kind,
+        StateKind.READ,
         text,
         phase.done / max(1, phase.total),
-        can_stop=True,
+        link=StateLink.STOP,
         is_minor=is_soon and phase.total < MANY_TOKENS,
     )
 
@@ -161,37 +202,92 @@ def _reading(phase: Reading) -> StateLine:
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
     num_fed = plan.read + plan.replayed
-    is_long = phase.prefill_ms is not None and phase.prefill_ms >= LONG_MS
-    is_minor = max(plan.restored, num_fed) < MANY_TOKENS and not is_long
-    why = tuple(reason.text for reason in plan.reasons)
-    time = "" if phase.prefill_ms is None else figures.milliseconds(phase.prefill_ms)
+    spared = _spared(plan)
+    clauses = [one for one in (spared, _fed(plan), _wait(phase)) if one]
+    kind = _kind(phase)
+    is_spared = kind in (StateKind.INSTANT, StateKind.ON_DISK)
+    return StateLine(
+        kind,
+        words.line(clauses),
+        details=_details(phase),
+        link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
+        short=spared if is_spared else "",
+        is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.worked_ms or 0) < LONG_MS,
+    )
+
+
+def _kind(phase: Planned) -> StateKind:
+    plan, wait_ms, worked_ms = phase.plan, phase.wait_ms or 0, phase.worked_ms or 0
+    if plan.restored > plan.read + plan.replayed and wait_ms <= LONG_WAIT_MS:
+        return StateKind.ON_DISK if plan.restored_disk > 0 else StateKind.INSTANT
+    is_again = plan.replayed >= FEW_TOKENS and worked_ms > LONG_WAIT_MS
+    return StateKind.AVOIDABLE if is_again and _cause(plan) in _AVOIDABLE else StateKind.READ
+
+
+def _spared(plan: PromptPlan) -> str:
+    """Return the clause about restored tokens; empty if there are none."""
+    if plan.restored == 0:
+        return ""
+    from_disk = figures.count(plan.restored_disk) if plan.restored_disk else ""
+    is_all = plan.restored_disk >= plan.restored
+    return words.restored(units.tokens(plan.restored), from_disk=from_disk, is_all=is_all)
+
+
+def _fed(plan: PromptPlan) -> str:
+    """Return the clause about the tokens that were read, and why."""
+    num_fed, planned = plan.read + plan.replayed, plan.prompt_tokens - plan.restored
+    if num_fed < planned:
+        share = units.share(done=figures.count(num_fed), total=units.tokens(planned))
+        return words.stopped(share)
+    if num_fed == 0:
+        return words.NOTHING_READ
+    cause = _cause(plan)
+    why = "" if cause is None else _CAUSES[cause]
+    tokens = units.tokens(num_fed)
+    if plan.replayed == num_fed >= FEW_TOKENS:
+        return words.read_again(tokens, why)
     if plan.replayed >= FEW_TOKENS:
-        text = words.replayed(
-            tokens=units.tokens(num_fed),
-            time=time,
-            again=figures.count(plan.replayed),
-            cause=_main_cause(plan),
-        )
-        return StateLine(StateKind.REPLAYED, text, details=why, is_minor=is_minor)
-    if plan.restored > 0 and not (is_long and plan.restored < MANY_TOKENS):
-        is_from_disk = plan.restored_disk > 0
-        text = words.restored(
-            tokens=units.tokens(plan.restored),
-            time=figures.milliseconds(phase.restore_ms),
-            again=figures.count(plan.replayed) if plan.replayed else "",
-            is_from_disk=is_from_disk,
-        )
-        short = "" if plan.replayed else words.NOTHING_REREAD
-        kind = StateKind.ON_DISK if is_from_disk else StateKind.INSTANT
-        return StateLine(kind, text, details=why, short=short, is_minor=is_minor)
-    text = words.read(tokens=units.tokens(num_fed), time=time)
-    return StateLine(StateKind.READ, text, details=why, is_minor=is_minor)
+        return words.read_partly_again(tokens, figures.count(plan.replayed), why)
+    if why or plan.replayed > 0 or plan.restored == 0:
+        return words.read(tokens, why)
+    return words.read_new(num_fed)
 
 
-def _main_cause(plan: PromptPlan) -> str:
-    """Return why most tokens of earlier messages were fed again; empty if no reason says it."""
+def _wait(phase: Planned) -> str:
+    """Return the clause about the time until the first word; empty without a word."""
+    if phase.wait_ms is None:
+        return ""
+    queued = figures.milliseconds(phase.queue_ms) if phase.queue_ms >= LONG_MS else ""
+    return words.first_word(figures.milliseconds(phase.wait_ms), queued=queued)
+
+
+def _cause(plan: PromptPlan) -> ReasonKind | None:
+    """Return why most tokens were read again, or if hardly any were, why most others were read.
+
+    None if they are simply new.
+    """
+    is_again = plan.replayed >= FEW_TOKENS
     counts = Counter[ReasonKind]()
     for reason in plan.reasons:
-        counts[reason.kind] += reason.num_tokens
-    again = [kind for kind in counts if kind in _CAUSES]
-    return _CAUSES[max(again, key=counts.__getitem__)] if again else ""
+        if reason.is_again == is_again:
+            counts[reason.kind] += reason.num_tokens
+    kind = max(counts, key=counts.__getitem__, default=None)
+    return kind if kind in _CAUSES else None
+
+
+def _details(phase: Planned) -> tuple[str, ...]:
+    """Return the lines of the tooltip: durations, and the reasons in the order of the prompt."""
+    plan = phase.plan
+    lines: list[str] = []
+    if phase.worked_ms is not None:
+        restore = figures.milliseconds(phase.restore_ms) if plan.restored else ""
+        is_fed = plan.read + plan.replayed > 0
+        read = figures.milliseconds(max(0.0, phase.worked_ms - phase.restore_ms)) if is_fed else ""
+        lines.append(words.durations(restore=restore, read=read))
+    reasons = plan.reasons
+    room = _MAX_DETAILS - len(lines)
+    if len(reasons) <= room:
+        return (*lines, *(one.text for one in reasons))
+    shown, others = reasons[: room - 1], reasons[room - 1 :]
+    rest = words.more_reasons(len(others), units.tokens(sum(one.num_tokens for one in others)))
+    return (*lines, *(one.text for one in shown), rest)

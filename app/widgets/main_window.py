@@ -203,6 +203,7 @@ class MainWindow(QMainWindow):
         self.sidebar.list.typed.connect(self.pane.composer.type)
         self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
         self.sidebar.memory.clicked.connect(self._open_storage)
+        self.pane.transcript.storage_requested.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(core.library.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)

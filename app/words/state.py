@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 STARTING: Final = "Starting the engine · takes a few seconds"
@@ -21,9 +22,8 @@ def waiting(answers_ahead: int) -> str:
     return f"Waiting · {answers_ahead} answers ahead"
 
 
-# Meaning of the words on screen. "Read": prompt tokens were fed for the first time. "Restored": the
-# cached state of prompt tokens was used, so they were not fed. "Replayed": prompt tokens were fed
-# again.
+# Meaning of the words on screen. "Read": prompt tokens were fed. "Restored": the cached state of
+# prompt tokens was used, so they were not fed. "Again": the tokens had been fed before.
 
 
 def reading(*, share: str, time_left: str) -> str:
@@ -32,36 +32,77 @@ def reading(*, share: str, time_left: str) -> str:
     return f"Reading {share}{left}"
 
 
-def read(*, tokens: str, time: str) -> str:
-    return f"Read {tokens}{_in(time)}"
+def line(clauses: Iterable[str]) -> str:
+    """Join clauses. The first one begins with a capital letter."""
+    text = " · ".join(clauses)
+    return text[:1].upper() + text[1:]
 
 
-NOTHING_REREAD: Final = "Nothing re-read"
+def restored(tokens: str, *, from_disk: str, is_all: bool) -> str:
+    """Return the clause about restored tokens. `from_disk` is "" if none came from disk."""
+    if not from_disk:
+        return f"Restored {tokens}"
+    return f"Restored {tokens} from disk" if is_all else f"Restored {tokens}, {from_disk} from disk"
 
 
-def restored(*, tokens: str, time: str, again: str, is_from_disk: bool) -> str:
-    """Return a text about restored tokens. `again` is the number of re-read tokens, "" for none."""
-    place = " from disk" if is_from_disk else ""
-    return f"Restored {tokens}{place} in {time}, {again or 'nothing'} re-read"
+NOTHING_READ: Final = "nothing read"
 
 
-# Causes of the text that `replayed` returns.
-NOT_IN_MEMORY: Final = "the chat was not in memory"
+def read_new(tokens: int) -> str:
+    return "read 1 new token" if tokens == 1 else f"read {tokens:,} new tokens"
+
+
+def read(tokens: str, cause: str) -> str:
+    return f"read {tokens}{_because(cause)}"
+
+
+def read_again(tokens: str, cause: str) -> str:
+    return f"read {tokens} again{_because(cause)}"
+
+
+def read_partly_again(tokens: str, again: str, cause: str) -> str:
+    return f"read {tokens}, {again} of them again{_because(cause)}"
+
+
+def _because(cause: str) -> str:
+    return f": {cause}" if cause else ""
+
+
+def stopped(share: str) -> str:
+    return f"read {share}, then stopped"
+
+
+def first_word(time: str, *, queued: str) -> str:
+    """Return the clause about the wait. `queued` is the part before reading began, or ""."""
+    return f"first word after {time}" + (f", {queued} of it waiting to begin" if queued else "")
+
+
+def durations(*, restore: str, read: str) -> str:
+    """Return a sentence about the two parts of the wait. A part that is "" did not happen."""
+    parts = [f"restored in {restore}"] * bool(restore) + [f"read in {read}"] * bool(read)
+    text = ", ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def more_reasons(number: int, tokens: str) -> str:
+    return f"And {number} more reasons: {tokens}."
+
+
+# Causes of the clause that `read` returns.
+NOT_KEPT: Final = "their state was not kept"
+INTERRUPTED: Final = "the answer was cut off before its state was saved"
+MODEL_CHANGED: Final = "another model had read them"
 MESSAGE_CHANGED: Final = "a message changed"
 SYSTEM_CHANGED: Final = "the system prompt changed"
 OPTIONS_CHANGED: Final = "the thinking options changed"
 THINKING_DROPPED: Final = "the model’s template left out earlier thinking"
-ANSWER_RENDERED: Final = "the model’s template changed an earlier answer"
+TEXT_RENDERED: Final = "the model’s template changed earlier text"
 MEMORY_NEEDED: Final = "their saved state had to make room"
 CHAT_TOO_LARGE: Final = "the chat is larger than the memory for chats"
 MODEL_RELOADED: Final = "the model was reloaded"
 STATE_FAULTY: Final = "a saved state was damaged"
 
-
-def replayed(*, tokens: str, time: str, again: str, cause: str) -> str:
-    """Return a text about tokens that were read, `again` of them not for the first time."""
-    why = f": {cause}" if cause else ""
-    return f"Read {tokens}{_in(time)}, {again} of them again{why}"
+STORAGE: Final = "Room for Chats…"  # link to the settings
 
 
 def reading_ahead(percent: str) -> str:
@@ -70,11 +111,6 @@ def reading_ahead(percent: str) -> str:
 
 def reading_draft(percent: str) -> str:
     return f"Reading draft · {percent}"
-
-
-def _in(time: str) -> str:
-    """Return " in" and the time, or an empty text if the time is unknown."""
-    return f" in {time}" if time else ""
 
 
 def statistics(

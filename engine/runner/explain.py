@@ -8,27 +8,27 @@ conversation fed before (history.py). It keeps nothing and changes nothing.
     [0, restored)          restored: no reason needed
     [restored, lost_end)   lost: this conversation fed these tokens before and kept their state, but
                            the state was evicted, was faulty, or belonged to an unloaded model
-    [lost_end, end)        new or changed, decided message by message (_Case._why_message). New: the
-                           message was never fed, or its state was not saved up to its end. Changed:
-                           the tokens follow the first difference from the earlier path, for example
-                           an edited message or another option
+    [lost_end, end)        decided message by message (_Case._why_message). New: no model has read
+                           the message. Changed: the tokens follow the first difference from the
+                           earlier path, for example an edited message or another option. Else the
+                           app read the message before, and its state was not kept
 
 explain() lists the positions at which the reason can change, finds the reason at each position, and
 merges neighbours that have the same reason. So the counts of the reasons add up to the number of
-fed tokens. This module imports no mlx.
+fed tokens. A reason is `again` if its tokens had been fed before. This module imports no mlx.
 """
 
 from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
 from engine.chat.prompt import Prompt
 from engine.runner.history import FedPath, Known, marks_of
-from engine.types import Reason, ReasonKind, Request, Role
+from engine.types import Message, Reason, ReasonKind, Request, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +52,20 @@ class Why:
     """
 
     kind: ReasonKind
+    is_again: bool = False  # True if the tokens had been fed before; set by _Case.why()
     message: int = 0
-    # For NEW_MESSAGE: True if the user added the message in this request. False if the message is
-    # older, but its state was not saved up to its end, for example because the request was stopped.
-    # For NEW_CONVERSATION: True if all messages are new.
-    is_new: bool = True
+    last_message: int = 0  # for NEW_MESSAGE: the last of several new messages; 0 for one message
     place: int = 0  # token position of the change, or of the lost state
     num_dropped: int = 0  # number of reasoning tokens that the template dropped
+
+    def joined(self, following: Why) -> Why | None:
+        """Return one reason for this range and the range that follows; None for two reasons."""
+        if following == self:
+            return self
+        kinds = {self.kind, following.kind}
+        if kinds == {ReasonKind.NEW_MESSAGE} and self.is_again == following.is_again:
+            return replace(self, last_message=following.last_message or following.message)
+        return None
 
 
 def explain(
@@ -78,12 +85,21 @@ def explain(
     case = _Case(request, prompt, found, known)
     stretches: list[tuple[int, Why]] = []
     for start in case.starts():
-        why = case.why(start, stretches[-1][1] if stretches else None)
-        if not stretches or stretches[-1][1] != why:
+        before = stretches[-1] if stretches else None
+        why = case.why(start, before and before[1])
+        if before is not None and (joined := before[1].joined(why)) is not None:
+            stretches[-1] = (before[0], joined)
+        else:
             stretches.append((start, why))
     bounds = [*(start for start, _ in stretches), len(prompt.token_ids)]
     return tuple(
-        Reason(kind=why.kind, num_tokens=end - start, at=start, text=sentence(why, end - start))
+        Reason(
+            kind=why.kind,
+            num_tokens=end - start,
+            at=start,
+            text=sentence(why, end - start),
+            is_again=why.is_again,
+        )
         for (_, why), (start, end) in zip(stretches, pairwise(bounds), strict=True)
     )
 
@@ -91,18 +107,18 @@ def explain(
 def sentence(why: Why, num_tokens: int) -> str:
     """Return the sentence that shows a reason to the user. explain() stores it in Reason.text."""
     subject = f"Message {why.message}" if why.message else "The system prompt"
+    news = f"{subject} is new"
+    if why.last_message:
+        first = f"Messages {why.message}" if why.message else "The system prompt and the messages"
+        news = f"{first} to {why.last_message} are new"
     return _SENTENCES[why.kind].format(
         count=_count(num_tokens, "token"),
         subject=subject,
-        message=why.message,
+        news=news,
+        message=f"message {why.message}" if why.message else "the system prompt",
         place=f"{why.place:,}",
-        is_so="is new" if why.is_new else "had to be read again, and your text is safe",
-        read_now=(
-            "This chat is read for the first time"
-            if why.is_new
-            else "This chat is read for the first time since the model was loaded"
-        ),
         dropped=_count(why.num_dropped, "reasoning token"),
+        again=" again" if why.is_again else "",
     )
 
 
@@ -111,18 +127,23 @@ def _count(number: int, thing: str) -> str:
 
 
 _SENTENCES = {
-    ReasonKind.NEW_CONVERSATION: "{read_now}: {count}.",
-    ReasonKind.NEW_MESSAGE: "{subject} {is_so}: {count}.",
-    ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read.",
-    ReasonKind.SYSTEM_CHANGED: "The system prompt changed at token {place}: {count} read.",
+    ReasonKind.NEW_CONVERSATION: "This chat is read for the first time: {count}.",
+    ReasonKind.NEW_MESSAGE: "{news}: {count}.",
+    ReasonKind.NOT_KEPT: ("The state of earlier messages was not kept: {count} read again."),
+    ReasonKind.INTERRUPTED: (
+        "This answer was cut off before its state was saved: {count} read again."
+    ),
+    ReasonKind.MODEL_CHANGED: "Another model had read these messages: {count} read again.",
+    ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read{again}.",
+    ReasonKind.SYSTEM_CHANGED: "The system prompt changed at token {place}: {count} read{again}.",
     ReasonKind.OPTIONS_CHANGED: (
-        "The thinking options changed the prompt at token {place}: {count} read."
+        "The thinking options changed the prompt at token {place}: {count} read{again}."
     ),
     ReasonKind.REASONING_DROPPED: (
         "The template dropped {dropped}, so the answer after them was read again: {count}."
     ),
     ReasonKind.REPLY_RENDERED: (
-        "The template writes message {message} differently than before: {count} read again."
+        "The template writes {message} differently than before: {count} read{again}."
     ),
     ReasonKind.SNAPSHOT_EVICTED: (
         "The saved state at token {place} had to make room: {count} read again."
@@ -164,16 +185,15 @@ class _Case:
             before: the reason of the preceding token; None for the first token that is fed.
         """
         if start < self.lost_end:
-            return self._why_lost(start)
+            return replace(self._why_lost(start), is_again=True)
         index = self._message_at(start)
         if index == len(self.request.messages):
             # The generation tail (the template's text after the last message) gets the same reason
             # as the token before it. If only the tail is fed, it gets the reason of the last
             # message.
-            if before is not None:
-                return before
-            index -= 1
-        return self._why_message(index)
+            return before or self._why_message(index - 1)
+        is_again = index not in self.request.new_messages
+        return replace(self._why_message(index), is_again=is_again)
 
     @cached_property
     def lost_end(self) -> int:
@@ -222,7 +242,8 @@ class _Case:
         if faulted_at is not None and faulted_at < self.lost_end:
             return Why(kind=ReasonKind.FAULT)
         if self.known.path.is_unloaded:
-            return Why(kind=ReasonKind.MODEL_RELOADED)
+            is_foreign = self._message_at(start) in self.request.foreign_messages
+            return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.MODEL_RELOADED)
         if self.lost_end > self.found.max_held:
             return Why(kind=ReasonKind.CHAT_TOO_LARGE)
         if start < self.found.matched:
@@ -232,26 +253,30 @@ class _Case:
     def _why_message(self, index: int) -> Why:
         """Return the reason why a message is fed although no stored state was lost.
 
-        A message is new if the user added or changed it in this request (Request.new_messages).
+            message                                        reason
+            the answer to continue, without its tokens     INTERRUPTED
+            follows a change of the known path             self.change, unless it is new and not the
+                                                           first message that changed
+            new, and so are all messages                   NEW_CONVERSATION
+            new                                            NEW_MESSAGE
+            read before, by other models only              MODEL_CHANGED
+            read before                                    NOT_KEPT
 
-            known path of the conversation     message                        reason
-            none                               old, or all messages are new   NEW_CONVERSATION
-            none                               new, beside old messages       NEW_MESSAGE
-            the prompt only extends it         any                            NEW_MESSAGE
-            the prompt differs from it         new, not the first changed     NEW_MESSAGE
-            the prompt differs from it         any other                      self.change
-
-        A conversation without a known path can have old messages: the app was started again, or the
-        engine forgot the path.
+        Without a known path (after a start of the app, or if the engine forgot the path) no message
+        follows a change.
         """
-        known, new_messages = self.known, self.request.new_messages
-        is_new = index in new_messages
-        if known is None and (not is_new or len(new_messages) == len(self.request.messages)):
-            return Why(kind=ReasonKind.NEW_CONVERSATION, is_new=is_new)
-        is_changed = known is not None and not self._extends_path
-        if not is_changed or (is_new and index != self._changed_message):
-            return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index), is_new=is_new)
-        return self.change
+        is_new, messages = index in self.request.new_messages, self.request.messages
+        if index == len(messages) - 1 and _is_interrupted(messages[index]):
+            return Why(kind=ReasonKind.INTERRUPTED)
+        is_changed = self.known is not None and not self._extends_path
+        if is_changed and not (is_new and index != self._changed_message):
+            return self.change
+        if is_new and self.known is None and len(self.request.new_messages) == len(messages):
+            return Why(kind=ReasonKind.NEW_CONVERSATION)
+        if is_new:
+            return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
+        is_foreign = index in self.request.foreign_messages
+        return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.NOT_KEPT)
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
         """Return the reason why an unchanged message has other tokens than when it was last fed."""
@@ -263,8 +288,6 @@ class _Case:
             return Why(kind=ReasonKind.REASONING_DROPPED, num_dropped=num_dropped)
         if self._options_differ(path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=place)
-        if messages[index].role is Role.SYSTEM:
-            return Why(kind=ReasonKind.SYSTEM_CHANGED, place=place)
         return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
 
     def _why_tail(self) -> Why:
@@ -277,7 +300,8 @@ class _Case:
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
         # Usually the known path begins with this prompt and continues with a reply. A snapshot
         # with logits was stored at the prompt's end. If it still existed, no token would be fed.
-        return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=len(self.prompt.token_ids))
+        place = len(self.prompt.token_ids)
+        return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=place)
 
     def _options_differ(self, path: FedPath) -> bool:
         now = (self.request.thinking, self.request.keep_thinking)
@@ -310,3 +334,8 @@ class _Case:
     def _number(self, index: int) -> int:
         """Return the number that the user sees for a message. System prompts do not count."""
         return sum(one.role is not Role.SYSTEM for one in self.request.messages[: index + 1])
+
+
+def _is_interrupted(message: Message) -> bool:
+    """Return True if a message is an answer to continue whose tokens were not saved."""
+    return message.role is Role.ASSISTANT and message.reply is None

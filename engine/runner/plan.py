@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 
 from engine.chat.prompt import Prompt
 from engine.runner.explain import PrefixHit, explain
 from engine.runner.history import Known
-from engine.types import PromptPlan, Request
+from engine.types import PromptPlan, Reason, Request
 
 
 def plan_prompt(
@@ -15,30 +17,38 @@ def plan_prompt(
 ) -> PromptPlan:
     """Count the restored, read and replayed tokens of a prompt, and give reasons for fed tokens.
 
-    A fed token counts as read if it belongs to a message that the request adds or changes, or to
-    the generation tail after the last message. All other fed tokens count as replayed.
-
     Args:
-        request: the request, with the indices of the messages that it adds or changes.
+        request: the request, with the indices of the messages that no model has read.
         prompt: the token ids, and the start of each message.
         found: the part of the prompt that the prefix cache held.
         known: the earlier path of the conversation that agrees longest with the prompt.
     """
-    ends = [*prompt.message_starts[1:], len(prompt.token_ids)]
-    new = {*request.new_messages, len(prompt.message_starts) - 1}
-    read = sum(
-        max(0, end - max(start, found.restored))
-        for index, (start, end) in enumerate(zip(prompt.message_starts, ends, strict=True))
-        if index in new
-    )
+    reasons = explain(request, prompt, found, known)
+    replayed = _num_again(reasons)
     return PromptPlan(
         prompt_tokens=len(prompt.token_ids),
         restored=found.restored,
-        replayed=len(prompt.token_ids) - found.restored - read,
-        read=read,
+        replayed=replayed,
+        read=len(prompt.token_ids) - found.restored - replayed,
         matched=found.matched,
-        reasons=explain(request, prompt, found, known),
+        reasons=reasons,
     )
+
+
+def cut_plan(plan: PromptPlan, end: int) -> PromptPlan:
+    """Return the part of a plan that was carried out: the tokens before `end`."""
+    reasons = tuple(
+        replace(one, num_tokens=min(one.num_tokens, end - one.at))
+        for one in plan.reasons
+        if one.at < end
+    )
+    replayed = _num_again(reasons)
+    read = end - plan.restored - replayed
+    return replace(plan, replayed=replayed, read=read, reasons=reasons)
+
+
+def _num_again(reasons: Iterable[Reason]) -> int:
+    return sum(one.num_tokens for one in reasons if one.is_again)
 
 
 def log_line(plan: PromptPlan) -> str:

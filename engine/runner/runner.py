@@ -45,7 +45,7 @@ from engine.runner.drafting import Drafter
 from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import PrefixHit
 from engine.runner.history import History
-from engine.runner.plan import plan_prompt
+from engine.runner.plan import cut_plan, plan_prompt
 from engine.runner.prefill import Prefill
 from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
@@ -457,8 +457,9 @@ class Runner:
         if self.disk is not None and not sequence.lease.side:
             num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
             self.disk.rates.note_tokens(num_fed, first - clock.restored)
+        is_read = sequence.logits is not None
         return Usage(
-            plan=sequence.plan,
+            plan=sequence.plan if is_read else cut_plan(sequence.plan, sequence.fed),
             output_tokens=sequence.num_output,
             queue_ms=(clock.started - clock.submitted) * 1e3,
             render_ms=(clock.rendered - clock.started) * 1e3,

@@ -216,7 +216,7 @@ SCENES: dict[str, Scene] = {
         is_sharp=True,
     ),
     "reading-dark": Scene(
-        _turn(replace(_WRITING, phase=replace(READING, replayed=9, eta_s=9.0))), is_dark=True
+        _turn(replace(_WRITING, phase=replace(READING, eta_s=9.0))), is_dark=True
     ),
     "question-long": Scene(_turn(answer(0, "Yes."), "\n".join(f"Line {n}" for n in range(1, 31)))),
     "question-edited": Scene(

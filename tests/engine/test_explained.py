@@ -114,7 +114,9 @@ def test_changed_system_prompt_reports_system_changed(chats: Chats) -> None:
     chats.send("one")
     chats.do("system", chat="A", text="You are a list of words.")
     changed = chats.send("two")
-    assert kinds(changed) == [ReasonKind.SYSTEM_CHANGED, ReasonKind.NEW_MESSAGE]
+    system = ReasonKind.SYSTEM_CHANGED
+    assert kinds(changed) == [system, system, ReasonKind.NEW_MESSAGE]
+    assert [reason.is_again for reason in changed.reasons] == [False, True, False]
     assert changed.replayed > 0
     place = changed.matched
     assert f"The system prompt changed at token {place}" in changed.reasons[0].text
@@ -224,10 +226,12 @@ def test_faulty_resume_point_reports_fault(chats: Chats) -> None:
     assert second.reasons[0].at + second.reasons[0].num_tokens == point.end
 
 
-def test_forgotten_conversation_reports_new_conversation(chats: Chats) -> None:
+def test_forgotten_conversation_reports_not_kept(chats: Chats) -> None:
     chats.send("one")
     chats.do("forget", chat="A")
-    assert kinds(chats.send("two")) == [ReasonKind.NEW_CONVERSATION, ReasonKind.NEW_MESSAGE]
+    second = chats.send("two")
+    assert kinds(second) == [ReasonKind.NOT_KEPT, ReasonKind.NEW_MESSAGE]
+    assert second.replayed == second.reasons[0].num_tokens
 
 
 def test_switch_to_another_branch_reads_only_the_new_message(chats: Chats) -> None:
@@ -293,6 +297,7 @@ def test_script_report_shows_the_reasons(chats: Chats) -> None:
             "num_tokens": report.prompt_tokens - report.restored,
             "at": report.restored,
             "text": reason.text,
+            "is_again": False,
         }
     ]
     assert " new_conversation " in table.row(report)

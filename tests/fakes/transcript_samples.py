@@ -125,7 +125,7 @@ ANSWERS = {
 
 
 ONLY = Version()
-READING = Reading(done=4_096, total=12_431, replayed=0, eta_s=None)
+READING = Reading(done=4_096, total=12_431, eta_s=None)
 
 
 def restored(num_tokens: int = 12_431, *reasons: str) -> Planned:
@@ -137,7 +137,7 @@ def restored(num_tokens: int = 12_431, *reasons: str) -> Planned:
     plan = PromptPlan(
         prompt_tokens=num_tokens + 24, restored=num_tokens, replayed=0, read=24, reasons=why
     )
-    return Planned(plan=plan, restore_ms=6.0)
+    return Planned(plan=plan, restore_ms=6.0, wait_ms=90.0)
 
 
 def question(number: int, text: str = "", *, version: Version = ONLY) -> TranscriptItem:

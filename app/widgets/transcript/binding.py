@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.controllers.chat import ChatController
@@ -23,6 +23,8 @@ class TranscriptBinding(QObject):
     A request, for instance a click on Edit or Delete, goes to the chat controller. An update
     compares the new items with the shown items, and calls the view only if items differ.
     """
+
+    storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
         self,
@@ -210,6 +212,8 @@ class TranscriptBinding(QObject):
                 self._continue(key)
             case RowAction.STOP:
                 self._stop()
+            case RowAction.CHAT_STORAGE:
+                self.storage_requested.emit()
             case RowAction.DELETE:
                 self._delete(key)
             case RowAction.PREVIOUS_VERSION:

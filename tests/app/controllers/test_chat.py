@@ -372,14 +372,34 @@ def test_stop_during_loading_returns_the_message_to_the_composer(
 def test_long_prompt_shows_reading_progress_until_the_first_text(rig: Rig, qtbot: QtBot) -> None:
     rig.engine.plan = PromptPlan(prompt_tokens=9000, restored=0, replayed=8000, read=1000)
     send(rig, qtbot, "Long")
-    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, replayed=8000, eta_s=None))
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=0, total=9000, eta_s=None))
     rig.engine.prefill(4096, 9000, 9.0)
-    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, replayed=8000, eta_s=9.0))
+    qtbot.waitUntil(lambda: _phase(rig) == Reading(done=4096, total=9000, eta_s=9.0))
     rig.engine.write("Done")
     qtbot.waitUntil(lambda: isinstance(_phase(rig), Planned))
-    assert _phase(rig) == Planned(plan=rig.engine.plan, restore_ms=rig.engine.restore_ms)
+    phase = _phase(rig)
+    assert isinstance(phase, Planned)
+    assert (phase.plan, phase.restore_ms) == (rig.engine.plan, rig.engine.restore_ms)
+    assert phase.wait_ms is not None
+    assert phase.wait_ms > phase.queue_ms > 0
     rig.engine.finish()
     settle(rig, qtbot)
+
+
+def test_wait_of_an_answer_includes_the_loading_of_the_model(loading: Rig, qtbot: QtBot) -> None:
+    send(loading, qtbot, "Early bird")
+    loading.origin.tick_s += 20
+    loading.engine.finish_load()
+    qtbot.waitUntil(lambda: loading.engine.running is not None)
+    loading.engine.write("Done")
+    loading.engine.finish()
+    settle(loading, qtbot)
+    generation = loading.path[-1].generation
+    assert generation is not None
+    usage = generation.usage
+    assert usage is not None
+    assert usage.queue_ms > 20_000
+    assert usage.ttft_ms > usage.queue_ms
 
 
 def test_model_change_stops_the_running_answer_and_answers_the_queued_one(

@@ -3,7 +3,8 @@ from __future__ import annotations
 from itertools import count
 
 from app.conversation.actions import TurnIds, can_continue, plan_send
-from app.conversation.branching import fork, is_written_by_user, rewrite_reply
+from app.conversation.branching import fork, rewrite_reply
+from app.conversation.readers import writer_of
 from app.conversation.tree import Conversation, NodeId, shown_path, versions
 from engine.types import ConversationId, Role
 from tests.fakes.conversations import ConversationWriter
@@ -42,9 +43,9 @@ def test_rewritten_answer_is_a_version_of_its_own_without_token_ids() -> None:
     assert texts(conv) == ["one", "uno"], "the messages below belong to the other version"
     assert versions(conv, NodeId("new")) == (id_of(before, "1"), NodeId("new"))
     node = conv.nodes[NodeId("new")]
-    assert is_written_by_user(node)
+    assert writer_of(node) is None
     assert not can_continue(conv, NodeId("new"))
-    assert not is_written_by_user(conv.nodes[id_of(before, "1")])
+    assert writer_of(conv.nodes[id_of(before, "1")]) is not None
 
 
 def test_next_turn_counts_the_rewritten_answer_as_new_once() -> None:

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from app.viewmodels.state_line import (
@@ -13,92 +11,237 @@ from app.viewmodels.state_line import (
     Reading,
     StateKind,
     StateLine,
+    StateLink,
     Waiting,
     state_line,
 )
 from engine.types import PromptPlan, Reason, ReasonKind
 
+SENTENCE = "A sentence."
+
+
+def reason(kind: ReasonKind, num_tokens: int, *, again: bool = False) -> Reason:
+    return Reason(kind=kind, num_tokens=num_tokens, at=0, text=SENTENCE, is_again=again)
+
 
 def planned(
-    *, restored: int = 0, replayed: int = 0, read: int = 0, prefill_ms: float | None = None
+    *reasons: Reason,
+    restored: int = 0,
+    disk: int = 0,
+    replayed: int = 0,
+    read: int = 0,
+    unread: int = 0,
+    queue_ms: float = 0,
+    wait_ms: float | None = None,
 ) -> Planned:
     plan = PromptPlan(
-        prompt_tokens=restored + replayed + read, restored=restored, replayed=replayed, read=read
+        prompt_tokens=restored + replayed + read + unread,
+        restored=restored,
+        restored_disk=disk,
+        replayed=replayed,
+        read=read,
+        reasons=reasons,
     )
-    return Planned(plan=plan, restore_ms=6.2, prefill_ms=prefill_ms)
+    return Planned(plan=plan, restore_ms=6.2, queue_ms=queue_ms, wait_ms=wait_ms)
+
+
+def new(num_tokens: int) -> Reason:
+    return reason(ReasonKind.NEW_MESSAGE, num_tokens)
+
+
+def again(kind: ReasonKind, num_tokens: int) -> Reason:
+    return reason(kind, num_tokens, again=True)
+
+
+# Lines of planned answers: the phase, the kind, and the text. A text with "(minor)" is not shown above the
+# answer.
+_LINES = {
+    "first message": (
+        planned(reason(ReasonKind.NEW_CONVERSATION, 24), read=24, wait_ms=310),
+        StateKind.READ,
+        "Read 24 tokens · first word after 310 ms (minor)",
+    ),
+    "long first message": (
+        planned(reason(ReasonKind.NEW_CONVERSATION, 2400), read=2400, wait_ms=7100),
+        StateKind.READ,
+        "Read 2,400 tokens · first word after 7.1 s",
+    ),
+    "before the first word": (planned(new(2400), read=2400), StateKind.READ, "Read 2,400 tokens"),
+    "next message": (
+        planned(new(24), restored=12_431, read=24, wait_ms=400),
+        StateKind.INSTANT,
+        "Restored 12,431 tokens · read 24 new tokens · first word after 400 ms",
+    ),
+    "one new token": (
+        planned(new(1), restored=5000, read=1, wait_ms=9),
+        StateKind.INSTANT,
+        "Restored 5,000 tokens · read 1 new token · first word after 9 ms",
+    ),
+    "short chat": (
+        planned(new(24), restored=90, read=24, wait_ms=400),
+        StateKind.INSTANT,
+        "Restored 90 tokens · read 24 new tokens · first word after 400 ms (minor)",
+    ),
+    "everything restored": (
+        planned(restored=12_431, wait_ms=9),
+        StateKind.INSTANT,
+        "Restored 12,431 tokens · nothing read · first word after 9 ms",
+    ),
+    "a few read again": (
+        planned(again(ReasonKind.SNAPSHOT_EVICTED, 1), restored=2047, replayed=1, wait_ms=358),
+        StateKind.INSTANT,
+        ("Restored 2,047 tokens · read 1 token · "
+        "first word after 358 ms"),
+    ),
+    "from disk": (
+        planned(new(24), restored=12_431, disk=12_431, read=24, wait_ms=600),
+        StateKind.ON_DISK,
+        "Restored 12,431 tokens from disk · read 24 new tokens · first word after 600 ms",
+    ),
+    "partly from disk": (
+        planned(new(24), restored=12_431, disk=9000, read=24, wait_ms=600),
+        StateKind.ON_DISK,
+        "Restored 12,431 tokens, 9,000 from disk · read 24 new tokens · first word after 600 ms",
+    ),
+    "restored, but a long wait": (
+        planned(new(900), restored=12_431, read=900, wait_ms=2100),
+        StateKind.READ,
+        "Restored 12,431 tokens · read 900 new tokens · first word after 2.1 s",
+    ),
+    "waited for the model": (
+        planned(new(24), restored=12_431, disk=12_431, read=24, queue_ms=12_000, wait_ms=12_400),
+        StateKind.READ,
+        ("Restored 12,431 tokens from disk · read 24 new tokens · first word after 12 s, 12 s of it"
+        " waiting to begin"),
+    ),
+    "start of a long message edited": (
+        planned(
+            reason(ReasonKind.EDITED_MESSAGE, 3412), restored=31, read=3412, wait_ms=60_000
+        ),
+        StateKind.READ,
+        "Restored 31 tokens · read 3,412 tokens: a message changed · first word after 60 s",
+    ),
+    "restart, the end was not kept": (
+        planned(
+            again(ReasonKind.NOT_KEPT, 307), new(25), restored=7481, disk=7481, replayed=307,
+            read=25, wait_ms=1500,
+        ),
+        StateKind.ON_DISK,
+        ("Restored 7,481 tokens from disk · read 332 tokens, 307 of them again: their state was not"
+        " kept · first word after 1.5 s"),
+    ),
+    "restart, nothing was kept": (
+        planned(
+            again(ReasonKind.NOT_KEPT, 12_000), new(24), replayed=12_000, read=24, wait_ms=95_000
+        ),
+        StateKind.AVOIDABLE,
+        "Read 12,024 tokens, 12,000 of them again: their state was not kept · first word after 2 min",
+    ),
+    "evicted, but soon read": (
+        planned(
+            again(ReasonKind.STATE_EVICTED, 1200), new(24), replayed=1200, read=24, wait_ms=1900
+        ),
+        StateKind.READ,
+        ("Read 1,224 tokens, 1,200 of them again: their saved state had to make room · "
+        "first word after 1.9 s"),
+    ),
+    "evicted": (
+        planned(
+            again(ReasonKind.STATE_EVICTED, 1200), new(24), replayed=1200, read=24, wait_ms=5000
+        ),
+        StateKind.AVOIDABLE,
+        ("Read 1,224 tokens, 1,200 of them again: their saved state had to make room · "
+        "first word after 5.0 s"),
+    ),
+    "evicted, a short read and a long queue": (
+        planned(
+            again(ReasonKind.STATE_EVICTED, 1200), replayed=1200, queue_ms=4000, wait_ms=5000
+        ),
+        StateKind.READ,
+        ("Read 1,200 tokens again: their saved state had to make room · "
+        "first word after 5.0 s, 4.0 s of it waiting to begin"),
+    ),
+    "larger than the memory": (
+        planned(
+            again(ReasonKind.CHAT_TOO_LARGE, 4510), new(9), replayed=4510, read=9, wait_ms=26_000
+        ),
+        StateKind.AVOIDABLE,
+        ("Read 4,519 tokens, 4,510 of them again: the chat is larger than the memory for chats · "
+        "first word after 26 s"),
+    ),
+    "another model": (
+        planned(
+            again(ReasonKind.MODEL_CHANGED, 14_300), new(24), replayed=14_300, read=24,
+            wait_ms=48_000,
+        ),
+        StateKind.READ,
+        ("Read 14,324 tokens, 14,300 of them again: another model had read them · "
+        "first word after 48 s"),
+    ),
+    "thinking left out by the template": (
+        planned(
+            again(ReasonKind.REASONING_DROPPED, 607), new(24), restored=5000, replayed=607, read=24,
+            wait_ms=3100,
+        ),
+        StateKind.READ,
+        ("Restored 5,000 tokens · read 631 tokens, 607 of them again: the model’s template left out"
+        " earlier thinking · first word after 3.1 s"),
+    ),
+    "continued after a crash": (
+        planned(
+            again(ReasonKind.INTERRUPTED, 400), restored=5000, disk=5000, replayed=400, wait_ms=900
+        ),
+        StateKind.ON_DISK,
+        ("Restored 5,000 tokens from disk · read 400 tokens again: the answer was cut"
+        " off before its state was saved · first word after 900 ms"),
+    ),
+    "imported chat, stopped while it was read": (
+        planned(reason(ReasonKind.NEW_CONVERSATION, 9000), read=9000, unread=52_909),
+        StateKind.READ,
+        "Read 9,000 of 61,909 tokens, then stopped",
+    ),
+    "stopped after a part was restored": (
+        planned(new(4096), restored=31, read=4096, unread=8000),
+        StateKind.READ,
+        "Restored 31 tokens · read 4,096 of 12,096 tokens, then stopped",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", _LINES)
+def test_line_of_an_answer_has_spared_read_and_waited_clauses(case: str) -> None:
+    phase, kind, text = _LINES[case]
+    line = state_line(phase)
+    assert (line.kind, line.text + " (minor)" * line.is_minor) == (kind, text)
+    assert (line.link is StateLink.STORAGE) == (kind is StateKind.AVOIDABLE)
+
+
+STOP = StateLink.STOP
 
 
 @pytest.mark.parametrize(
     ("phase", "line"),
     [
         (
-            planned(restored=12_431, read=24),
-            StateLine(StateKind.INSTANT, "Restored 12,431 tokens in 6 ms, nothing re-read"),
+            Reading(done=0, total=24, eta_s=None),
+            StateLine(StateKind.READ, "Reading 0 of 24 tokens", 0.0, link=STOP, is_minor=True),
         ),
         (
-            planned(restored=1, read=24),
+            Reading(done=0, total=500, eta_s=4),
+            StateLine(StateKind.READ, "Reading 0 of 500 tokens · about 4 s left", 0.0, link=STOP),
+        ),
+        (
+            Reading(done=4096, total=12_431, eta_s=9.2),
             StateLine(
-                StateKind.INSTANT, "Restored 1 token in 6 ms, nothing re-read", is_minor=True
-            ),
-        ),
-        (
-            planned(restored=2_047, replayed=1, prefill_ms=358),
-            StateLine(StateKind.INSTANT, "Restored 2,047 tokens in 6 ms, 1 re-read"),
-        ),
-        (
-            planned(replayed=1, prefill_ms=358),
-            StateLine(StateKind.READ, "Read 1 token in 358 ms", is_minor=True),
-        ),
-        (
-            planned(read=24, prefill_ms=210),
-            StateLine(StateKind.READ, "Read 24 tokens in 210 ms", is_minor=True),
-        ),
-        (planned(read=24), StateLine(StateKind.READ, "Read 24 tokens", is_minor=True)),
-        (
-            planned(read=24, prefill_ms=2000),
-            StateLine(StateKind.READ, "Read 24 tokens in 2.0 s"),
-        ),
-        (
-            planned(restored=500, read=24, prefill_ms=2000),
-            StateLine(StateKind.READ, "Read 24 tokens in 2.0 s"),
-        ),
-        (planned(read=2400), StateLine(StateKind.READ, "Read 2,400 tokens")),
-        (
-            planned(restored=12_000, replayed=212, read=24, prefill_ms=1234),
-            StateLine(StateKind.REPLAYED, "Read 236 tokens in 1.2 s, 212 of them again"),
-        ),
-        (
-            planned(replayed=12_000, read=24, prefill_ms=95_000),
-            StateLine(StateKind.REPLAYED, "Read 12,024 tokens in 2 min, 12,000 of them again"),
-        ),
-        (
-            planned(replayed=451, read=6, prefill_ms=200),
-            StateLine(
-                StateKind.REPLAYED, "Read 457 tokens in 200 ms, 451 of them again", is_minor=True
-            ),
-        ),
-        (
-            Reading(done=0, total=24, replayed=0, eta_s=None),
-            StateLine(StateKind.READ, "Reading 0 of 24 tokens", 0.0, can_stop=True, is_minor=True),
-        ),
-        (
-            Reading(done=0, total=500, replayed=0, eta_s=4),
-            StateLine(
-                StateKind.READ, "Reading 0 of 500 tokens · about 4 s left", 0.0, can_stop=True
-            ),
-        ),
-        (
-            Reading(done=4096, total=12_431, replayed=300, eta_s=9.2),
-            StateLine(
-                StateKind.REPLAYED,
+                StateKind.READ,
                 "Reading 4,096 of 12,431 tokens · about 9 s left",
                 4096 / 12_431,
-                can_stop=True,
+                link=STOP,
             ),
         ),
         (
-            Reading(done=0, total=5000, replayed=0, eta_s=None),
-            StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, can_stop=True),
+            Reading(done=0, total=5000, eta_s=None),
+            StateLine(StateKind.READ, "Reading 0 of 5,000 tokens", 0.0, link=STOP),
         ),
         (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
         (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),
@@ -119,58 +262,48 @@ def planned(
         (Preparing("Looking for models"), StateLine(StateKind.WAITING, "Looking for models")),
     ],
 )
-def test_state_line_has_the_expected_text_in_each_phase(phase: Phase, line: StateLine) -> None:
-    assert replace(state_line(phase), short="") == line
+def test_line_before_an_answer_has_the_progress(phase: Phase, line: StateLine) -> None:
+    assert state_line(phase) == line
 
 
-@pytest.mark.parametrize("restored", [0, 1, 5000])
-@pytest.mark.parametrize("replayed", [0, 1, 5000])
-@pytest.mark.parametrize("read", [0, 1, 5000])
-def test_state_line_says_nothing_re_read_only_without_replayed_tokens(
-    restored: int, replayed: int, read: int
+_AMOUNTS = (0, 1, 99, 100, 5000)
+
+
+@pytest.mark.parametrize("restored", _AMOUNTS)
+@pytest.mark.parametrize("replayed", _AMOUNTS)
+@pytest.mark.parametrize("read", _AMOUNTS)
+@pytest.mark.parametrize("wait_ms", [None, 1, 1000, 2000, 2001, 60_000])
+def test_line_is_green_only_if_the_wait_was_spared(
+    restored: int, replayed: int, read: int, wait_ms: float | None
 ) -> None:
-    line = state_line(planned(restored=restored, replayed=replayed, read=read))
-    assert ("nothing re-read" in line.text) == (replayed == 0 and restored > 0)
-    assert (line.kind is StateKind.REPLAYED) == (replayed == 5000)
-    assert line.is_minor == (max(restored, replayed, read) < 5000)
-
-
-def test_state_line_says_that_tokens_came_from_disk() -> None:
-    plain = planned(restored=12_431, read=24)
-    plan = replace(plain.plan, restored_disk=12_000)
-    line = state_line(Planned(plan=plan, restore_ms=210.0))
-    assert line.kind is StateKind.ON_DISK
-    assert line.text == "Restored 12,431 tokens from disk in 210 ms, nothing re-read"
-
-
-def test_state_line_names_the_cause_of_most_replayed_tokens() -> None:
-    reasons = tuple(
-        Reason(kind=kind, num_tokens=num_tokens, at=0, text="A sentence.")
-        for kind, num_tokens in (
-            (ReasonKind.NEW_MESSAGE, 900),
-            (ReasonKind.EDITED_MESSAGE, 51),
-            (ReasonKind.SYSTEM_CHANGED, 400),
+    evicted = again(ReasonKind.STATE_EVICTED, replayed)
+    line = state_line(
+        planned(
+            evicted, new(read), restored=restored, replayed=replayed, read=read, wait_ms=wait_ms
         )
     )
-    plain = planned(replayed=451, read=906, prefill_ms=26_000)
-    line = state_line(replace(plain, plan=replace(plain.plan, reasons=reasons)))
-    assert line.text == ("Read 1,357 tokens in 26 s, 451 of them again: the system prompt changed")
+    is_long = wait_ms is not None and wait_ms > 2000
+    assert (line.kind is StateKind.INSTANT) == (restored > replayed + read and not is_long)
+    assert (line.kind is StateKind.AVOIDABLE) == (replayed >= 100 and is_long)
+    assert ("again" in line.text) == (replayed >= 100)
+    assert " new token" not in line.text or replayed == 0
+    assert ("nothing read" in line.text) == (replayed + read == 0 and restored > 0)
 
 
-def test_state_line_of_a_chat_larger_than_the_memory_names_that_cause() -> None:
-    reason = Reason(kind=ReasonKind.CHAT_TOO_LARGE, num_tokens=451, at=9, text="A sentence.")
-    plain = planned(restored=9, replayed=451, read=906, prefill_ms=26_000)
-    line = state_line(replace(plain, plan=replace(plain.plan, reasons=(reason,))))
-    assert line.text.endswith("451 of them again: the chat is larger than the memory for chats")
+def test_reasons_of_an_earlier_version_give_no_cause() -> None:
+    # They do not tell which tokens were read again.
+    reasons = new(906), reason(ReasonKind.SYSTEM_CHANGED, 451)
+    line = state_line(planned(*reasons, replayed=451, read=906, wait_ms=26_000))
+    assert line.text == "Read 1,357 tokens, 451 of them again · first word after 26 s"
 
 
-@pytest.mark.parametrize(("restored", "replayed"), [(0, 0), (9, 0), (9, 5)])
-def test_reasons_appear_in_details_and_not_in_the_text(restored: int, replayed: int) -> None:
-    reasons = [
-        Reason(kind=ReasonKind.NEW_MESSAGE, num_tokens=24, at=at, text=f"Message {at} is new.")
-        for at in (3, 4)
-    ]
-    plain = planned(restored=restored, replayed=replayed, read=24)
-    line = state_line(replace(plain, plan=replace(plain.plan, reasons=tuple(reasons))))
-    assert replace(line, details=()) == state_line(plain)
-    assert line.explained == f"{line.text}\nMessage 3 is new.\nMessage 4 is new."
+def test_tooltip_has_durations_and_reasons() -> None:
+    line = state_line(planned(new(24), restored=9, read=24, queue_ms=100, wait_ms=500))
+    assert line.explained.splitlines() == [line.text, "Restored in 6 ms, read in 394 ms.", SENTENCE]
+
+
+def test_tooltip_of_many_reasons_has_six_lines() -> None:
+    line = state_line(planned(*(new(10) for _ in range(450)), read=4500, wait_ms=9000))
+    lines = line.explained.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "And 447 more reasons: 4,470 tokens."

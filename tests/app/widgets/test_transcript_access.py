@@ -55,7 +55,10 @@ def test_accessible_description_has_the_state_line(transcript: TranscriptStage) 
     described = [item.text(QAccessible.Text.Description) for item in items]
     assert described == [
         "What?",
-        "That.\nRestored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.",
+        (
+            "That.\nRestored 9 tokens · read 24 new tokens · first word after 90 ms\n"
+            "Restored in 6 ms, read in 84 ms.\nMessage 3 is new."
+        ),
     ]
     assert items[1].text(VALUE) == "That."
 

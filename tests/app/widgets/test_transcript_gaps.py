@@ -108,12 +108,13 @@ def places(stage: TranscriptStage) -> list[int]:
 
 
 def test_state_line_without_room_shows_its_short_text(transcript: TranscriptStage) -> None:
-    """Long numbers do not fit beside the question's buttons, so the state line omits them."""
+    """The short text has only the number of restored tokens."""
     asked = replace(question(1, "H"), version=Version(2, 2))
 
-    def picture(num_tokens: int) -> QImage:
-        transcript.show([asked, replace(answer(1, "H"), phase=restored(num_tokens))])
+    def picture(wait_ms: float, num_tokens: int) -> QImage:
+        phase = replace(restored(num_tokens), wait_ms=wait_ms)
+        transcript.show([asked, replace(answer(1, "H"), phase=phase)])
         return transcript.picture()
 
-    assert picture(1_000) != picture(2_000)
-    assert picture(MANY) == picture(2 * MANY)
+    assert picture(100, 1_000) != picture(200, 1_000)
+    assert picture(100, MANY) == picture(200, MANY)

@@ -198,7 +198,8 @@ def test_tooltip_of_state_line_and_figures_explains_the_restore(
     old, new = (replace(answer(number, "x"), phase=phase) for number in (0, 1))
     transcript.show([question(0), old, question(1), new])
     viewport = transcript.view.viewport()
-    said = "Restored 9 tokens in 6 ms, nothing re-read\nMessage 3 is new.\n<b> & 'so'"
+    line = "Restored 9 tokens · read 24 new tokens · first word after 90 ms"
+    said = f"{line}\nRestored in 6 ms, read in 84 ms.\nMessage 3 is new.\n<b> & 'so'"
     for which in range(3):  # 0: figures of `old`, 1: state line, 2: figures of `new`
         point = transcript.find(RowAction.EXPLAIN, which)
         QTest.mouseMove(viewport, point)

@@ -168,9 +168,38 @@ def test_new_conversation_has_one_reason() -> None:
     assert texts(found) == ["This chat is read for the first time: 19 tokens."]
 
 
-def test_unknown_conversation_with_old_turns_is_new_to_the_engine() -> None:
+def test_messages_read_before_the_start_of_the_app_were_not_kept() -> None:
     found = reasons(History(), ask(SYSTEM, ONE, STRIPPED, SECOND), at(0))
-    assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 0, 28), (ReasonKind.NEW_MESSAGE, 28, 13)]
+    assert brief(found) == [(ReasonKind.NOT_KEPT, 0, 28), (ReasonKind.NEW_MESSAGE, 28, 13)]
+    assert [reason.is_again for reason in found] == [True, False]
+
+
+def test_messages_that_another_model_read_name_the_change_of_model() -> None:
+    asked = ask(SYSTEM, ONE, STRIPPED, SECOND)
+    asked = replace(asked, request=replace(asked.request, foreign_messages=frozenset({1, 2})))
+    found = reasons(History(), asked, at(10))
+    assert brief(found) == [(ReasonKind.MODEL_CHANGED, 10, 18), (ReasonKind.NEW_MESSAGE, 28, 13)]
+    assert texts(found)[0] == "Another model had read these messages: 18 tokens read again."
+
+
+def test_imported_messages_have_one_reason(history: History) -> None:
+    history.forget(CHAT)
+    asked = ask(SYSTEM, ONE, STRIPPED, SECOND, THIRD, new=range(5))
+    assert brief(reasons(history, asked, at(0))) == [(ReasonKind.NEW_CONVERSATION, 0, 51)]
+    # After a request that was stopped, a part of them is known.
+    history.remember(asked.request, asked.prompt, asked.prompt.token_ids[:15], [10, 15])
+    found = reasons(history, asked, at(15))
+    assert brief(found) == [(ReasonKind.NEW_MESSAGE, 15, 36)]
+    assert texts(found) == ["Messages 1 to 4 are new: 36 tokens."]
+
+
+def test_answer_cut_off_by_a_crash_is_the_reason_to_feed_it_again() -> None:
+    cut = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
+    found = reasons(History(), ask(SYSTEM, ONE, cut, tail=(), new=[]), at(20))
+    assert brief(found) == [(ReasonKind.INTERRUPTED, 20, 8)]
+    assert texts(found) == [
+        "This answer was cut off before its state was saved: 8 tokens read again."
+    ]
 
 
 def test_prompt_restored_whole_has_no_reason(history: History) -> None:
@@ -223,8 +252,13 @@ def test_changed_system_prompt_is_the_reason_for_all_later_tokens(history: Histo
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     asked = ask(OTHER_SYSTEM, ONE, whole, SECOND, new=[0, 3])
     found = reasons(history, asked, at(0, 3))
-    assert brief(found) == [(ReasonKind.SYSTEM_CHANGED, 0, 37), (ReasonKind.NEW_MESSAGE, 37, 13)]
-    assert found[0].text == "The system prompt changed at token 3: 37 tokens read."
+    assert brief(found) == [
+        (ReasonKind.SYSTEM_CHANGED, 0, 10),
+        (ReasonKind.SYSTEM_CHANGED, 10, 27),
+        (ReasonKind.NEW_MESSAGE, 37, 13),
+    ]
+    assert [reason.is_again for reason in found] == [False, True, False]
+    assert found[0].text == "The system prompt changed at token 3: 10 tokens read."
 
 
 def test_removed_system_prompt_is_the_reason(history: History) -> None:
@@ -360,9 +394,10 @@ def test_faulty_point_dropped_earlier_is_the_reason_until_fed_again(history: His
 def test_prompt_stopped_half_way_has_the_message_as_reason() -> None:
     history = History()
     history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
-    again = reasons(history, ask(SYSTEM, ONE, new=[]), at(15))
+    again = reasons(history, ask(SYSTEM, ONE, new=[0, 1]), at(15))
     assert brief(again) == [(ReasonKind.NEW_MESSAGE, 15, 8)]
-    assert texts(again) == ["Message 1 had to be read again, and your text is safe: 8 tokens."]
+    assert texts(again) == ["Message 1 is new: 8 tokens."]
+    assert not again[0].is_again
 
 
 def test_prompt_known_before_a_stopped_request_counts_as_evicted(history: History) -> None:
@@ -391,10 +426,11 @@ def test_switched_branch_is_compared_with_its_own_last_turn(history: History) ->
     lost = reasons(history, back, at(10))
     assert brief(lost) == [
         (ReasonKind.STATE_EVICTED, 10, 13),
-        (ReasonKind.NEW_MESSAGE, 23, 14),
+        (ReasonKind.NOT_KEPT, 23, 14),
         (ReasonKind.NEW_MESSAGE, 37, 13),
     ]
-    assert texts(lost)[1] == "Message 2 had to be read again, and your text is safe: 14 tokens."
+    assert texts(lost)[1] == "The state of earlier messages was not kept: 14 tokens read again."
+    assert [reason.is_again for reason in lost] == [True, True, False]
 
 
 def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:

@@ -12,26 +12,30 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space, Type
-from app.viewmodels.state_line import StateKind, StateLine
+from app.viewmodels.state_line import StateKind, StateLine, StateLink
 from app.widgets.transcript.rows.actions import ActionsRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
-from app.words import commands
+from app.words import commands, state as words
 
 _BAR = 3
 _DOT = " · "
-_STOP = Target(RowAction.STOP)
+# the target and the text of each link
+_LINKS = {
+    StateLink.STOP: (Target(RowAction.STOP), commands.STOP),
+    StateLink.STORAGE: (Target(RowAction.CHAT_STORAGE), words.STORAGE),
+}
 
 
 class StateRow(TranscriptRow):
     """The state line of an answer: the origin of the model's context, or the reason for a wait.
 
-    While the answer can be stopped, the line has a Stop link. While the progress is known, the line
-    has a progress bar.
+    The line may end with a link, for example Stop. While the progress is known, the line has a
+    progress bar.
     """
 
     def __init__(self, look: Look, line: StateLine) -> None:
-        self.can_stop = line.can_stop
+        self.link = line.link
         self._look = look
         self._line = line
         self._face = look.face(Type.SMALL)
@@ -42,9 +46,9 @@ class StateRow(TranscriptRow):
 
     @override
     def measure(self, width: int) -> int:
-        """Shorten the text so that the text and the Stop link fit into the width."""
-        stop = f"{_DOT}{commands.STOP}" if self.can_stop else ""
-        room = width - self._metrics.horizontalAdvance(stop)
+        """Shorten the text so that the text and the link fit into the width."""
+        link = "" if self.link is None else f"{_DOT}{_LINKS[self.link][1]}"
+        room = width - self._metrics.horizontalAdvance(link)
         fits = self._metrics.horizontalAdvance(self._line.text) <= room
         text = self._line.text if fits or not self._line.short else self._line.short
         if text == self._line.short and self._metrics.horizontalAdvance(text) > room:
@@ -58,15 +62,16 @@ class StateRow(TranscriptRow):
         painter = paint.painter
         painter.setFont(self._face.font)
         painter.setPen(QColor(self._ink()))
-        text = f"{self._text}{_DOT}" if self.can_stop else self._text
+        text = self._text if self.link is None else f"{self._text}{_DOT}"
         painter.drawText(QPointF(0, self._face.baseline), text)
-        if self.can_stop:
+        if self.link is not None:
+            target, name = _LINKS[self.link]
             font = QFont(self._face.font)
-            font.setUnderline(paint.hovered == _STOP)
+            font.setUnderline(paint.hovered == target)
             painter.setFont(font)
             painter.setPen(QColor(self._look.colors.link))
-            stop = QPointF(self._stop_rect().left() + Space.S, self._face.baseline)
-            painter.drawText(stop, commands.STOP)
+            at = QPointF(self._link_rect(name).left() + Space.S, self._face.baseline)
+            painter.drawText(at, name)
         if self._line.fraction is not None:
             self._paint_bar(paint, self._line.fraction)
 
@@ -76,16 +81,17 @@ class StateRow(TranscriptRow):
         if self._line.details or self._text != self._line.text:
             said = QRectF(0, 0, self._metrics.horizontalAdvance(self._text), self._face.line)
             hits.append(Hit(Target(RowAction.EXPLAIN), said, tip=self._line.explained))
-        if self.can_stop:
-            hits.append(Hit(_STOP, self._stop_rect(), commands.STOP))
+        if self.link is not None:
+            target, name = _LINKS[self.link]
+            hits.append(Hit(target, self._link_rect(name), name))
         return hits
 
-    def _stop_rect(self) -> QRectF:
-        """Return the click area of the Stop link: its text and a margin on each side."""
+    def _link_rect(self, name: str) -> QRectF:
+        """Return the click area of the link: its text and a margin on each side."""
         left = self._metrics.horizontalAdvance(f"{self._text}{_DOT}")
         height = self._look.px(Size.CONTROL)
         top = (self._face.line - height) / 2
-        width = self._metrics.horizontalAdvance(commands.STOP)
+        width = self._metrics.horizontalAdvance(name)
         return QRectF(left, top, width, height).adjusted(-Space.S, 0, Space.S, 0)
 
     def _paint_bar(self, paint: Paint, fraction: float) -> None:
@@ -109,7 +115,7 @@ class StateRow(TranscriptRow):
                 return colors.instant.ink
             case StateKind.ON_DISK:
                 return colors.on_disk.ink
-            case StateKind.REPLAYED:
+            case StateKind.AVOIDABLE:
                 return colors.must_read.ink
 
 
@@ -148,10 +154,9 @@ class GapRow(TranscriptRow):
         if self._actions is not None:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
-            # While the buttons are hidden, the state line may use their space, unless it has a Stop
-            # link. The Stop link must not move when the mouse enters the message and the buttons
-            # appear.
-            alone = not paint.actions_shown and not self._state.can_stop
+            # While the buttons are hidden, the state line may use their space, unless it has a
+            # link. The link must not move when the mouse enters the message and the buttons appear.
+            alone = not paint.actions_shown and self._state.link is None
             self._state.measure(self.width if alone else self._room)
             _paint_at(self._state_top, self._state, paint)
 

@@ -47,6 +47,7 @@ class RowAction(Enum):
     RETRY = auto()
     CONTINUE = auto()
     STOP = auto()
+    CHAT_STORAGE = auto()  # open the settings of memory and disk space for chats
     DELETE = auto()
     TOGGLE_THINKING = auto()
     TOGGLE_FOLD = auto()
