@@ -1,0 +1,381 @@
+"""The line above an answer, brought about by each of its causes on a real engine.
+
+The words, the colour and the numbers are compared with the engine's own counters. A wait of WAIT_MS
+is put in place of the measured one where the colour depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.cli.client import load_model
+from app.cli.player import StepReport
+from app.conversation.tree import MessageStatus, Setup, replace_node, shown_path
+from app.exchange.own_json import to_json
+from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line
+from app.widgets.commands import CommandId
+from engine.events import Cancel, PrefillProgress, RequestFinished
+from engine.types import PromptPlan
+from tests.fakes.chats import THOUGHT, Chats
+from tests.fakes.conversations import ConversationWriter, filed
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.real_window import RealWindow
+from tests.fakes.tiny_model import Template
+
+LONG = "quick brown fox " * 60
+WAIT_MS = 5000.0
+READ, INSTANT, AVOIDABLE = StateKind.READ, StateKind.INSTANT, StateKind.AVOIDABLE
+
+
+def line_of(report: StepReport, wait_ms: float = WAIT_MS) -> StateLine:
+    plan = PromptPlan(
+        prompt_tokens=report.prompt_tokens,
+        restored=report.restored,
+        restored_disk=report.restored_disk,
+        replayed=report.replayed,
+        read=report.read,
+        reasons=report.reasons,
+    )
+    return state_line(Planned(plan=plan, restore_ms=report.restore_ms, wait_ms=wait_ms))
+
+
+def first_message(chats: Chats) -> StepReport:
+    return chats.send(LONG)
+
+
+def next_message(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    return chats.send("two")
+
+
+def regenerated(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    return chats.answer("regenerate")
+
+
+def start_edited(chats: Chats) -> StepReport:
+    chats.send("one")
+    chats.send(LONG)
+    return chats.answer("edit", message=2, text="slow " + LONG)
+
+
+def system_prompt_changed(chats: Chats) -> StepReport:
+    chats.do("system", chat="A", text="You are a list of numbers.")
+    chats.send(LONG)
+    chats.do("system", chat="A", text="You are a list of words.")
+    return chats.send("two")
+
+
+def snapshots_evicted(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    chats.do("evict", what="snapshots")
+    return chats.send("two")
+
+
+def all_evicted(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    chats.do("evict", what="all")
+    return chats.send("two")
+
+
+def larger_than_the_budget(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    chats.cache.set_budget(1024)
+    return chats.send("two")
+
+
+def state_faulty(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    for node in chats.cache.nodes():
+        if node.snapshot is not None:
+            node.snapshot.num_tokens -= 1
+    return chats.send("two")
+
+
+def forgotten(chats: Chats) -> StepReport:
+    chats.send(LONG)
+    chats.do("forget", chat="A")
+    return chats.send("two")
+
+
+def thinking_dropped(chats: Chats) -> StepReport:
+    chats.send("one", reply={"text": LONG, "reasoning": THOUGHT["reasoning"]}, max_tokens=400)
+    return chats.send("two")
+
+
+def thinking_switched_off(chats: Chats) -> StepReport:
+    chats.send(LONG, reply=THOUGHT)
+    return chats.answer("regenerate", thinking=False)
+
+
+def answer_rendered(chats: Chats) -> StepReport:
+    reply = {"text": LONG}
+    chats.send("one", reply=reply, max_tokens=400, thinking=False)
+    return chats.send("two", reply=reply, max_tokens=4, thinking=False)
+
+
+KEEPING, THINKING = Template.KEEPING, Template.THINKING
+# Cause, template, kind, and the clause about the tokens that were read. The names in the clause stand
+# for counters: {fed} tokens were fed. Each wait is long, but for the kind INSTANT.
+CAUSES = [
+    (first_message, KEEPING, READ, "read {fed} tokens"),
+    (next_message, KEEPING, INSTANT, "read {read} new tokens"),
+    (next_message, KEEPING, READ, "read {read} new tokens"),
+    (regenerated, KEEPING, INSTANT, "nothing read"),
+    (
+        start_edited,
+        KEEPING,
+        READ,
+        "read {fed} tokens: a message changed",
+    ),
+    (
+        system_prompt_changed,
+        KEEPING,
+        READ,
+        "read {fed} tokens, {replayed} of them again: the system prompt changed",
+    ),
+    (
+        snapshots_evicted,
+        KEEPING,
+        AVOIDABLE,
+        "read {fed} tokens, {replayed} of them again: their saved state had to make room",
+    ),
+    (
+        all_evicted,
+        KEEPING,
+        AVOIDABLE,
+        "read {fed} tokens, {replayed} of them again: their saved state had to make room",
+    ),
+    (
+        larger_than_the_budget,
+        KEEPING,
+        AVOIDABLE,
+        "read {fed} tokens, {replayed} of them again: the chat is larger than the memory for chats",
+    ),
+    (
+        state_faulty,
+        KEEPING,
+        READ,
+        "read {fed} tokens, {replayed} of them again: a saved state was damaged",
+    ),
+    (
+        forgotten,
+        KEEPING,
+        AVOIDABLE,
+        "read {fed} tokens, {replayed} of them again: their state was not kept",
+    ),
+    (
+        thinking_dropped,
+        THINKING,
+        READ,
+        ("read {fed} tokens, {replayed} of them again: the model’s"
+        " template left out earlier thinking"),
+    ),
+    (
+        thinking_switched_off,
+        THINKING,
+        READ,
+        "read {fed} tokens: the thinking options changed",
+    ),
+    (
+        answer_rendered,
+        THINKING,
+        READ,
+        ("read {fed} tokens, {replayed} of them again: the model’s"
+        " template changed earlier text"),
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cause", "template", "kind", "clause"),
+    CAUSES,
+    ids=[f"{cause.__name__}-{kind}" for cause, _, kind, _ in CAUSES],
+)
+def test_line_has_the_words_and_numbers_of_its_cause(
+    cause: Callable[[Chats], StepReport],
+    template: Template,
+    kind: StateKind,
+    clause: str,
+    open_tiny: OpenTiny,
+) -> None:
+    report = cause(Chats(open_tiny(template=template)))
+    wait_ms = 100.0 if kind is INSTANT else WAIT_MS
+    line = line_of(report, wait_ms)
+    fed = report.read + report.replayed
+    read = clause.format(fed=fed, read=report.read, replayed=report.replayed)
+    spared = f"Restored {report.restored} tokens · " if report.restored else ""
+    wait = "100 ms" if kind is INSTANT else "5.0 s"
+    expected = f"{spared}{read} · first word after {wait}"
+    assert line.text == expected[:1].upper() + expected[1:]
+    assert line.kind is kind
+    assert (line.link is StateLink.STORAGE) == (kind is AVOIDABLE)
+    assert len(line.explained.splitlines()) <= 6
+
+
+def test_line_after_a_reload_names_it(open_tiny: OpenTiny, tiny_model: TinyModel) -> None:
+    chats = Chats(open_tiny())
+    chats.send(LONG)
+    for name in ("llama", "qwen3_5"):
+        load_model(chats.client, tiny_model(name, KEEPING), lambda _: None)
+    report = chats.send("two")
+    fed = report.read + report.replayed
+    line = line_of(report)
+    assert line.text.startswith(
+        f"Read {fed} tokens, {report.replayed} of them again: the model was reloaded"
+    )
+    assert line.kind is AVOIDABLE
+
+
+def test_line_of_a_stopped_request_has_the_tokens_that_were_read(open_tiny: OpenTiny) -> None:
+    client: InlineClient = open_tiny()
+    Chats(client).do("send", chat="A", text=LONG * 3, wait=False)
+    progress = client.next_event()
+    while not isinstance(progress, PrefillProgress):
+        progress = client.next_event()
+    client.send(Cancel(progress.request_id))
+    stopped = client.run_until_idle()[-1]
+    assert isinstance(stopped, RequestFinished)
+    plan = stopped.usage.plan
+    assert plan.read + plan.replayed == progress.done < progress.total
+    assert sum(reason.num_tokens for reason in plan.reasons) == progress.done
+    line = state_line(Planned(plan=plan, restore_ms=0.0))
+    assert line.text == f"Read {progress.done} of {progress.total:,} tokens, then stopped"
+    assert line.kind is READ
+
+
+@pytest.fixture
+def model(tiny_model: TinyModel) -> Path:
+    return tiny_model("llama", Template.KEEPING)
+
+
+def ask(real: RealWindow, text: str) -> StateLine:
+    """Send a message. Return the line above its answer."""
+    real.edit.setPlainText(text)
+    QTest.keyClick(real.edit, Qt.Key.Key_Return)
+    real.wait_until(lambda: not real.core.turns.live)
+    line = real.items[-1].state_line
+    assert line is not None
+    assert line.text.count("first word after") == 1
+    return line
+
+
+def plan_of(real: RealWindow) -> PromptPlan:
+    generation = shown_path(real.core.desk.get(real.current))[-1].generation
+    assert generation is not None
+    assert generation.usage is not None
+    return generation.usage.plan
+
+
+def launch(real: RealWindow, model: Path) -> None:
+    real.close()
+    real.launch(model)
+    real.core.preferences.change(read_ahead=False)
+    real.limit_answers(model, Setup(max_tokens=4))
+    real.wait_until(lambda: real.core.models.status.facts is not None)
+    real.settle()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("qtbot")
+def test_lines_after_restarts_and_another_model_name_the_cause(
+    model: Path, tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    with closing(RealWindow(tmp_path)) as real:
+        launch(real, model)
+        first = ask(real, LONG)
+        assert first.text.startswith(f"Read {plan_of(real).read} tokens · ")
+
+        launch(real, model)
+        line = ask(real, "And then?")
+        plan = plan_of(real)
+        assert plan.restored_disk == plan.restored > 0
+        assert line.text.startswith(
+            f"Restored {plan.restored} tokens from disk · read {plan.read} new tokens · "
+        )
+
+        real.core.preferences.change(keep_on_disk=False)
+        launch(real, model)
+        line = ask(real, "And now?")
+        plan = plan_of(real)
+        assert plan.restored == 0
+        assert line.text.startswith(
+            f"Read {plan.read + plan.replayed} tokens, {plan.replayed} of them again: their state"
+            " was not kept · "
+        )
+
+        other = tiny_model("qwen3_5", Template.KEEPING)
+        launch(real, other)
+        line = ask(real, "And you?")
+        plan = plan_of(real)
+        assert line.kind is READ
+        assert line.text.startswith(
+            f"Read {plan.read + plan.replayed} tokens, {plan.replayed} of them again: another"
+            " model had read them · "
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("qtbot")
+def test_lines_of_an_imported_chat_say_nothing_of_again(model: Path, tmp_path: Path) -> None:
+    writer = ConversationWriter("imported")
+    for text in (LONG, "two", "three"):
+        writer.send(text)
+    nodes = {
+        node_id: replace(node, reply=None, generation=None)
+        for node_id, node in writer.conv.nodes.items()
+    }
+    file = tmp_path / "chats.json"
+    file.write_text(f"[{to_json(filed(replace(writer.conv, nodes=nodes)))}]", encoding="utf-8")
+    with closing(RealWindow(tmp_path / "data")) as real:
+        launch(real, model)
+        real.core.imports.start([file], now=0.0)
+        real.wait_until(lambda: len(real.core.library.summaries) > 0)
+        real.settle()
+        real.core.library.select(real.core.library.summaries[-1].conversation_id)
+        real.settle()
+        line = ask(real, "And then?")
+        plan = plan_of(real)
+        assert (plan.restored, plan.replayed) == (0, 0)
+        assert line.text.startswith(f"Read {plan.read} tokens · ")
+        assert len(line.explained.splitlines()) == 3
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("qtbot")
+def test_line_of_an_answer_continued_after_a_crash_names_the_crash(
+    model: Path, tmp_path: Path
+) -> None:
+    with closing(RealWindow(tmp_path)) as real:
+        launch(real, model)
+        ask(real, "one")
+        conversation = real.core.desk.get(real.current)
+        reply = shown_path(conversation)[-1]
+        assert reply.generation is not None
+        # What a crash leaves: the text that was saved, without token ids and usage.
+        cut = replace(
+            reply,
+            content=LONG,
+            reply=None,
+            status=MessageStatus.STOPPED,
+            generation=replace(reply.generation, usage=None, finish_reason=None),
+        )
+        real.core.desk.save(replace_node(conversation, cut))
+        launch(real, model)
+        real.run(CommandId.CONTINUE)
+        real.wait_until(lambda: not real.core.turns.live)
+        line = real.items[-1].state_line
+        plan = plan_of(real)
+        assert line is not None
+        assert line.text.startswith(
+            f"Restored {plan.restored} tokens from disk · read {plan.replayed} tokens again:"
+            " the answer was cut off before its state was saved · "
+        )
