@@ -112,7 +112,10 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    config = EngineConfig(
+        on_cpu=options.selftest is not None and options.selftest.on_cpu,
+        abilities_folder=paths.abilities_dir,
+    )
     place = DataPlace(paths.data_dir)
     return Seams(
         make_engine=lambda on_event: SwitchedEngine(config, on_event),

@@ -42,6 +42,11 @@ class Paths:
         return self.cache_dir / "state"
 
     @property
+    def abilities_dir(self) -> Path:
+        """Folder of the results of test passes, by which a known model is ready at once."""
+        return self.cache_dir / "abilities"
+
+    @property
     def settings(self) -> Path:
         return self.data_dir / "settings.json"
 

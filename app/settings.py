@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.paths import free_name
-from app.whole_file import part_of, write_whole
 from app.words import problems as words
 from engine.errors import DiskError
 from engine.types import ConversationId, Problem
+from engine.whole_file import part_of, write_whole
 
 ZOOM_MIN = 80
 ZOOM_MAX = 200

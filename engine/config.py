@@ -82,6 +82,8 @@ class EngineConfig:
     # True if the engine saves energy on battery power: it reads ahead only for the shown
     # conversation, reads no drafts and runs no audits.
     saves_battery: bool = True
+    # Folder of the results of test passes (models/abilities.py). None: they are kept in the process.
+    abilities_folder: Path | None = None
     # Folder of cached state that survives a restart. None: nothing is kept on disk.
     disk_folder: Path | None = None
     # Largest size of this folder in bytes. None: the smaller of 20 GB and a tenth of the free space.

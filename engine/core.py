@@ -23,6 +23,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -82,6 +83,7 @@ from engine.memory import (
     process_bytes,
     release_freed,
 )
+from engine.models.abilities import Abilities, AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
@@ -173,6 +175,7 @@ class EngineCore:
         # A LoadModel command for another model drops the cache, and so does UnloadModel. `model` and
         # `cache` are public for tests.
         self.cache: PrefixCache | None = None
+        self._abilities = AbilityRecords(config.abilities_folder)
         # The part of the cache that is on disk. It is opened and closed together with the cache.
         self._disk_space = DiskSpace(config)
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
@@ -437,7 +440,7 @@ class EngineCore:
                 kv_bits=kv_bits,
                 context_len=command.context_len,
                 opener=self._opener,
-                namespace=namespace,
+                records=self._abilities,
             )
             self._serve(model)
         except LoadAbandonedError:
@@ -472,16 +475,23 @@ class EngineCore:
         )
         audit = partial(AuditJob.start, model, self.cache, self._config.audit_max_tokens)
         title = TitleMaker(runner, model, self.cache, self._config.audit_max_tokens, self._emit)
+        ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
         self._idler.worker = IdleWorker(
             runner.read_ahead,
             audit,
-            drafter.measure_passes,
+            test_ways=ways.step if model.tested_ways is None else None,
+            measure_passes=drafter.measure_passes,
             # The caches of other stages are not worth a second copy for a title.
             title=None if model.others else title,
         )
         self.model = model
         self._requested_at = time.monotonic()
         fit_to_weights(self._config, model.own_weight_bytes)
+
+    def _use_ways(self, model: LoadedModel, ways: FasterWays) -> None:
+        """Record the faster ways of the model in use, and use them from the next request on."""
+        self._abilities.keep(model.abilities_key, Abilities(model.own_layout, ways))
+        self._serve(replace(model, tested_ways=ways))
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
         """Create an empty prefix cache for a model. Pin the pinned conversations in it."""

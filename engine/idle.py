@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar, assert_never
 
 from engine.errors import Failure, attempt
@@ -92,6 +92,9 @@ class IdleWorker:
     read_ahead: ReadAheadMaker
     # Creates an audit. Returns None if the cache has no state that can be audited.
     audit: Callable[[], IdleJob | None]
+    # Tests a step of the model's faster ways. Returns False after the last step, which makes another
+    # worker. None if they are tested.
+    test_ways: Callable[[], bool] | None = None
     # Times a few passes of the model. Returns False once nothing is left to time.
     measure_passes: Callable[[], bool] | None = None
     # Creates the job that writes a title, or returns None if there is no memory for it or too much
@@ -155,7 +158,8 @@ class Idler:
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
         has_reports = self._has_reported or self._num_awaiting > 0
-        return has_reports or self.is_busy or self._has_passes_to_time() or self._is_audit_due()
+        has_tests = self._has_ways_to_test() or self._has_passes_to_time()
+        return has_reports or self.is_busy or has_tests or self._is_audit_due()
 
     @property
     def is_busy(self) -> bool:
@@ -241,6 +245,7 @@ class Idler:
             if task is None:
                 return (
                     self._report_stopped()
+                    or self._test_ways()
                     or self._time_passes()
                     or self._report_reached()
                     or self._start_audit()
@@ -299,6 +304,18 @@ class Idler:
         self._queue.drop(task.conversation_id)
         displaces = task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
+
+    def _has_ways_to_test(self) -> bool:
+        return self.worker is not None and self.worker.test_ways is not None
+
+    def _test_ways(self) -> bool:
+        """Test a step of the model's faster ways. Return False if there is nothing to test."""
+        if self.worker is None or self.worker.test_ways is None:
+            return False
+        if _attempt_idle(self.worker.test_ways) is None:
+            # The test failed, for example because memory is short. The next load tests again.
+            self.worker = replace(self.worker, test_ways=None)
+        return True
 
     def _has_passes_to_time(self) -> bool:
         if self.worker is None or self.worker.measure_passes is None or self._is_measured:

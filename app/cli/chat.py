@@ -70,7 +70,7 @@ def run(args: Namespace, model: Path) -> int:
     conv = set_draft_attachments(conv, attachments_from(args.attach))
     config = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))
     with make_client(config, stages_of(args)) as client:
-        facts = load_model(client, model, lambda _: None)
+        facts = load_model(client, model, lambda _: None, awaits_tests=False)
         if facts.head_fault:
             print(f"rejoinder: {facts.head_fault}", file=sys.stderr)
         for number, text in enumerate(_messages(args)):
@@ -78,7 +78,7 @@ def run(args: Namespace, model: Path) -> int:
             turn = plan_send(conv, text, ids, now=time.time())
             try:
                 if isinstance(client, StagedClient) and not client.is_running:
-                    load_model(client, model, lambda _: None)
+                    load_model(client, model, lambda _: None, awaits_tests=False)
                 conv = _answer(client, turn, _request(args, facts, turn), shows_cost=args.stats)
             except ProblemError as error:
                 if args.message is not None:

@@ -19,7 +19,7 @@ from app.paths import make_paths
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Event, ModelFailed, ModelLoaded, ModelLoading
+from engine.events import Event, IdleReached, ModelFailed, ModelLoaded, ModelLoading
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
 from engine.types import MAX_DRAFTS, ModelFacts, Problem
@@ -189,17 +189,29 @@ def add_kv_bits(parser: ArgumentParser) -> None:
 
 
 def load_model(
-    client: EngineClient, path: Path, on_progress: Callable[[ModelLoading], None]
+    client: EngineClient,
+    path: Path,
+    on_progress: Callable[[ModelLoading], None],
+    *,
+    awaits_tests: bool = True,
 ) -> ModelFacts:
     """Load a model folder and wait until the model is ready.
+
+    awaits_tests: True: also wait for the idle work after the load, which tests the model's faster
+        ways. The passes of later requests then do not depend on the moment.
 
     Raises:
         ProblemError: the model could not be loaded.
     """
     client.load_model(str(path))
+    facts: ModelFacts | None = None
     while True:
         match client.next_event():
             case ModelLoaded(facts):
+                if not awaits_tests:
+                    return facts
+                client.await_idle()
+            case IdleReached() if facts is not None:
                 return facts
             case ModelFailed(_, problem):
                 raise ProblemError(problem)

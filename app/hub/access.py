@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from app.whole_file import part_of, write_whole
 from app.words import hub as words
 from engine.errors import DiskError, UserFixableError
+from engine.whole_file import part_of, write_whole
 
 HOST: Final = "huggingface.co"
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,500}")

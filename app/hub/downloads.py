@@ -19,8 +19,8 @@ from typing import Any, cast
 from app.hub.failures import PASSING, HubError
 from app.hub.process import Call, CancelledError, HubCall, fetch
 from app.hub.values import UNFINISHED, Download, DownloadState, is_commit
-from app.whole_file import write_whole
 from engine.errors import problem_of
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 

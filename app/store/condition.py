@@ -19,7 +19,7 @@ import logging
 from pathlib import Path
 from typing import cast
 
-from app.whole_file import write_whole
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 

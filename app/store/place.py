@@ -28,8 +28,8 @@ from app.store.database import BUSY_TIMEOUT_S
 from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
 from app.store.updates import copies_of
-from app.whole_file import write_whole
 from app.words import problems as words
+from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
 

@@ -53,7 +53,7 @@ class AuditJob:
         self._cache = cache
         self._node = node
         self._lease = lease
-        self._passes = replay(model.adapter, model.rewinding, lease.hot.caches, path_run(node))
+        self._passes = replay(model.adapter, model.ways.rewinding, lease.hot.caches, path_run(node))
         # Logits of shape (V,) after the newest pass; None before the first pass.
         self._logits: mx.array | None = None
         self.total = node.end

@@ -166,7 +166,7 @@ def _replay_difference(model: LoadedModel, record: Record) -> float:
     """
     largest = 0.0
     first = len(record.prompt_ids)
-    passes = replay(model.adapter, model.rewinding, model.adapter.new_caches(), record.fed)
+    passes = replay(model.adapter, model.ways.rewinding, model.adapter.new_caches(), record.fed)
     for num_tokens, logits in passes:
         # record.rows[i] was drawn from the logits after first + i tokens. Ignore logits inside the
         # prompt, and logits that no token was drawn from.

@@ -1,69 +1,208 @@
-"""The abilities of models, which test passes find when a model is loaded.
+"""The abilities of models: what test passes find out about a model, and the records of it.
 
-The tests take dozens of passes (probe.py, draft_probe.py). So the results are kept until the process
-ends: a model that is loaded again, after another one or after a rest, is ready without a pass. Use
-on the engine thread.
+Before the first request, probe.py tests what correctness needs: a model continues from restored state
+as from its own, or it is refused. FasterWays are operations that only save time. They are tested in
+idle time (WaysTest), and not used before.
+
+The results depend only on the model's architecture and on the versions of the libraries, not on the
+values of the weights. So they are recorded under a key of all that they depend on: in the process,
+and in a folder if there is one. A model that is known is ready without a test pass. Use on the engine
+thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import logging
+import platform
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, ClassVar, Final, cast
+
+import mlx.core as mx
 
 from engine.cache.layout import Layout
 from engine.models.adapter import ModelAdapter
-from engine.models.draft_probe import can_merge_drafts, find_rewinding
-from engine.models.opening import StageMemory
-from engine.models.probe import can_merge, probe
+from engine.models.draft_probe import merged_drafts_test, rewinding_test
+from engine.models.opening import OpenedModel, StageMemory
+from engine.models.probe import Steps, merging_test
 from engine.models.rewinding import Rewinding
+from engine.plain_file import read_plain
+from engine.whole_file import write_whole
+
+log = logging.getLogger(__name__)
+
+# Number of the tests. A change of a test that may change a result needs another number.
+_TESTS = 1
+# Highest number of bytes of a record. That of a model with 100 recurrent layers has 5 KB.
+_MAX_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FasterWays:
+    """Operations on the caches of a model that give the results of plain passes in less time."""
+
+    can_merge: bool = False  # True if one forward pass can serve several conversations
+    # Rewinds recurrent states after a pass that verified drafts. None: no speculation.
+    rewinding: Rewinding | None = None
+    # True if one forward pass can verify drafts of several conversations.
+    can_merge_drafts: bool = False
+
+
+SAFE: Final = FasterWays()
+
+
+@dataclass(frozen=True, slots=True)
 class Abilities:
-    """Operations on the caches of a model that give the results of plain passes."""
+    """The results of the tests of a model."""
 
     # The layers that hold K/V and the layers that hold recurrent state, and their sizes in bytes.
     layout: Layout
-    can_merge: bool  # True if one forward pass can serve several conversations
-    # Rewinds recurrent states after a pass that verified drafts. None: no speculation.
-    rewinding: Rewinding | None
-    # True if one forward pass can verify drafts of several conversations.
-    can_merge_drafts: bool
+    ways: FasterWays | None = None  # None if they are not tested yet
 
 
-# Key: see `namespace` of find_abilities.
-_found: dict[str, Abilities] = {}
+class AbilityRecords:
+    """The abilities of models that were tested before. A folder keeps them for later processes."""
+
+    # The records of this process, of all engines. Key: see key_of.
+    _known: ClassVar[dict[str, Abilities]] = {}
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+
+    def find(self, key: str) -> Abilities | None:
+        """Return the abilities under a key. None if there is no record, or a damaged one."""
+        if key not in self._known and self._folder is not None:
+            try:
+                found = _parsed(read_plain(self._file(key), _MAX_BYTES), key)
+            except FileNotFoundError:
+                return None
+            except (OSError, ValueError, TypeError, LookupError) as error:
+                log.info("the record of a model's abilities is not used: %r", error)
+                return None
+            self._known[key] = found
+        return self._known.get(key)
+
+    def keep(self, key: str, abilities: Abilities) -> None:
+        """Record abilities. A folder that cannot be written costs only the test of a later load."""
+        self._known[key] = abilities
+        if self._folder is None:
+            return
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            write_whole(self._file(key), _content(abilities, key))
+        except OSError as error:
+            log.info("the abilities of a model are not recorded: %r", error)
+
+    def _file(self, key: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"{key}.json"
 
 
-def find_abilities(
-    adapter: ModelAdapter, others: Sequence[StageMemory], namespace: str
-) -> Abilities:
-    """Return the abilities of a loaded model.
+NO_RECORDS: Final = AbilityRecords(None)
 
-    Args:
-        adapter: the model.
-        others: the other stages, if the model is divided. Its results are not kept.
-        namespace: the result of loader.namespace_of. Two loads with the same namespace have the
-            same abilities. Empty: the model is tested in any case.
 
-    Raises:
-        StateError: the model gives other results after its state was restored.
+def key_of(opened: OpenedModel, namespace: str) -> str:
+    """Return a hash of all that the abilities of an opened model depend on.
+
+    It covers config.json, the names, shapes and types of the parameters, the quantisation of K/V, the
+    other stages, the device, and the versions of the libraries and of the tests.
+
+    namespace: ModelOpener.namespace.
     """
-    if others or not namespace:
-        return _test(adapter, others)
-    if namespace not in _found:
-        _found[namespace] = _test(adapter, others)
-    return _found[namespace]
+    parts = [
+        json.dumps(opened.config, sort_keys=True, default=str),
+        *opened.adapter.form,
+        repr(opened.others),
+        namespace,
+        str(mx.default_device()),
+        str(mx.device_info().get("device_name", "")),
+        platform.machine(),
+        *(f"{name} {version(name)}" for name in ("mlx", "mlx-lm")),
+        f"tests {_TESTS}",
+    ]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
-def _test(adapter: ModelAdapter, others: Sequence[StageMemory]) -> Abilities:
-    layout = probe(adapter)
-    merges = all(stage.can_merge for stage in others) and can_merge(adapter)
+class WaysTest:
+    """The test of a model's faster ways, in steps of a few passes."""
+
+    def __init__(
+        self,
+        adapter: ModelAdapter,
+        others: Sequence[StageMemory],
+        on_found: Callable[[FasterWays], None],
+    ) -> None:
+        self._steps = _ways_test(adapter, others)
+        self._on_found = on_found
+
+    def step(self) -> bool:
+        """Run a step. After the last one, pass the result on and return False."""
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self._on_found(cast("FasterWays", end.value))
+            return False
+        return True
+
+
+def _ways_test(adapter: ModelAdapter, others: Sequence[StageMemory]) -> Steps[FasterWays]:
+    can_merge = all(stage.can_merge for stage in others) and (yield from merging_test(adapter))
     # Drafts are verified by passes that are partly undone, which other stages do not.
-    rewinding = None if others else find_rewinding(adapter)
+    rewinding = None if others else (yield from rewinding_test(adapter))
+    merges_drafts = False
+    if can_merge and rewinding is not None:
+        merges_drafts = yield from merged_drafts_test(adapter, rewinding)
+    return FasterWays(can_merge=can_merge, rewinding=rewinding, can_merge_drafts=merges_drafts)
+
+
+# The form of a record: JSON with a digest of its other fields, which a damaged record does not have.
+
+
+def _content(abilities: Abilities, key: str) -> bytes:
+    layout, ways = abilities.layout, abilities.ways
+    fields: dict[str, object] = {
+        "key": key,
+        "layout": [
+            layout.num_kv,
+            layout.num_aux,
+            layout.kv_bytes_per_token,
+            layout.snapshot_bytes,
+        ],
+        "ways": ways
+        and {
+            "can_merge": ways.can_merge,
+            "can_merge_drafts": ways.can_merge_drafts,
+            "rewinding": ways.rewinding and ways.rewinding.as_numbers(),
+        },
+    }
+    return json.dumps({**fields, "digest": _digest(fields)}).encode()
+
+
+def _parsed(content: bytes, key: str) -> Abilities:
+    """Return the abilities of a record. Raise ValueError, TypeError or LookupError for a bad one."""
+    fields: dict[str, Any] = json.loads(content)
+    digest = fields.pop("digest")
+    if digest != _digest(fields) or fields["key"] != key:
+        raise ValueError("it is damaged or of another model")
+    num_kv, num_aux, kv_bytes, snapshot_bytes = (int(number) for number in fields["layout"])
+    layout = Layout(num_kv, num_aux, kv_bytes, snapshot_bytes)
+    ways = fields["ways"]
+    if ways is None:
+        return Abilities(layout)
+    sources = ways["rewinding"]
     return Abilities(
-        layout=layout,
-        can_merge=merges,
-        rewinding=rewinding,
-        can_merge_drafts=merges and rewinding is not None and can_merge_drafts(adapter, rewinding),
+        layout,
+        FasterWays(
+            can_merge=bool(ways["can_merge"]),
+            rewinding=None if sources is None else Rewinding.of_numbers(sources),
+            can_merge_drafts=bool(ways["can_merge_drafts"]),
+        ),
     )
+
+
+def _digest(fields: dict[str, object]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()

@@ -3,6 +3,9 @@
 All results are lazy arrays: MLX computes them when they are evaluated. Use on the engine thread.
 """
 
+# mlx.utils has few type annotations.
+# pyright: reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,6 +14,7 @@ from typing import Any, cast
 
 import mlx.core as mx
 from mlx import nn
+from mlx.utils import tree_flatten
 from mlx_lm.models.cache import make_prompt_cache
 
 from engine.cache.trees import tree_bytes
@@ -25,6 +29,13 @@ class ModelAdapter:
     def __init__(self, model: nn.Module, quantisation: KvQuantisation | None = None) -> None:
         self._model: Any = model
         self._quantisation = quantisation
+
+    @property
+    def form(self) -> list[str]:
+        """The names, shapes and types of the parameters, and the quantisation of K/V."""
+        parameters = cast("list[tuple[str, mx.array]]", tree_flatten(self._model.parameters()))
+        names = sorted(f"{name} {array.shape} {array.dtype}" for name, array in parameters)
+        return [*names, repr(self._quantisation)]
 
     def new_caches(self) -> list[object]:
         """Return empty caches for one conversation, one per layer.

@@ -1,9 +1,9 @@
-"""Test whether a model that was just loaded can verify drafts in one pass and be rewound.
+"""Test whether a loaded model can verify drafts in one pass and be rewound.
 
 Speculative decoding feeds several tokens of a reply in one pass and removes those that the model
-does not confirm (rewinding.py). `find_rewinding` tests this with one conversation, and
-`can_merge_drafts` with several conversations in one pass. abilities.py calls both on the engine
-thread. A model that fails a test answers without speculation. The tests copy caches, and those of
+does not confirm (rewinding.py). `rewinding_test` tests this with one conversation, and
+`merged_drafts_test` with several conversations in one pass. abilities.py runs both in idle time on
+the engine thread, one step after the other. A model that fails a test answers without speculation. The tests copy caches, and those of
 other stages cannot be copied, so neither test is made on a model in stages.
 
 Some models of mlx-lm let the tokens of a longer pass see more of a sliding window than a token of its
@@ -28,7 +28,7 @@ from engine.cache.trees import arrays_in, evaluate, map_arrays
 from engine.errors import is_out_of_memory
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference, rounding_in
-from engine.models.probe import MISFITS
+from engine.models.probe import MISFITS, Steps
 from engine.models.rewinding import Rewinding, recording, state_arrays, windows_of
 from engine.models.rows import MergedRows, RowByRow, RowGroup
 
@@ -45,17 +45,17 @@ _KEPT = (1, 4)  # numbers of tokens of _PASS that the tests keep
 _TOLERANCE = 1e-3
 
 
-def find_rewinding(adapter: ModelAdapter) -> Rewinding | None:
-    """Return a method to rewind the model's recurrent states, or None if this is not possible.
+def rewinding_test(adapter: ModelAdapter) -> Steps[Rewinding | None]:
+    """Find a method to rewind the model's recurrent states. None if this is not possible.
 
     The test feeds some tokens in one pass and removes the last of them. The next token must then
     get the logits that it gets without the removed tokens, up to rounding. If other tokens are
     removed, the states and logits must have the same bits.
     """
-    return _attempt("no speculation", lambda: _tested_rewinding(adapter))
+    return (yield from _attempted("no speculation", _tested_rewinding(adapter)))
 
 
-def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
+def _tested_rewinding(adapter: ModelAdapter) -> Steps[Rewinding | None]:
     if not _windows_are_fixed(adapter):
         log.info("no speculation: longer passes see more of a sliding window")
         return None
@@ -63,6 +63,7 @@ def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
     caches = deepcopy(fed)
     with recording() as recorded:
         evaluate(adapter.run(mx.array([_PASS]), caches))
+    yield
     rewinding = Rewinding.find(recorded, caches, len(_PASS))
     if rewinding is None:
         log.info("no speculation: the source of a recurrent state is unknown")
@@ -75,35 +76,40 @@ def _tested_rewinding(adapter: ModelAdapter) -> Rewinding | None:
             for token_ids in (_PASS, others)
         )
         same_bits = all(mx.array_equal(a, b).item() for a, b in zip(ours, theirs, strict=True))
+        yield
         if not (same_bits and _agree(ours[0], _one_by_one(adapter, deepcopy(fed), (*kept, _NEXT)))):
             log.info("no speculation: rewound states give other logits")
             return None
+        yield
     return rewinding
 
 
-def can_merge_drafts(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
-    """Return True if one pass can feed different numbers of tokens to several conversations.
+def merged_drafts_test(adapter: ModelAdapter, rewinding: Rewinding) -> Steps[bool]:
+    """Test whether one pass can feed different numbers of tokens to several conversations.
 
     The logits must be those of separate passes, up to rounding, also after tokens are removed.
     """
-    tested = _attempt("no speculation beside others", lambda: _rows_agree(adapter, rewinding))
-    return tested is True
+    agree = _rows_agree(adapter, rewinding)
+    return (yield from _attempted("no speculation beside others", agree)) is True
 
 
-def _rows_agree(adapter: ModelAdapter, rewinding: Rewinding) -> bool:
+def _rows_agree(adapter: ModelAdapter, rewinding: Rewinding) -> Steps[bool]:
     fed = _fed(adapter)
     together, apart = ([deepcopy(fed), deepcopy(fed)] for _ in range(2))
     passes = [mx.array(_PASS), mx.array(_PASS[:2])]
     kept = {0: 3, 1: 1}
-    groups: tuple[RowGroup, RowGroup] = (MergedRows(together), RowByRow(apart))
-    ours, theirs = (_verified(adapter, rewinding, group, passes, kept) for group in groups)
+    yield
+    ours = _verified(adapter, rewinding, MergedRows(together), passes, kept)
+    evaluate(ours)
+    yield
+    theirs = _verified(adapter, rewinding, RowByRow(apart), passes, kept)
     return all(_agree(a, b) for a, b in zip(ours, theirs, strict=True))
 
 
-def _attempt(consequence: str, test: Callable[[], T]) -> T | None:
-    """Return the result of a test, or None if the model does not support an operation of it."""
+def _attempted(consequence: str, test: Steps[T]) -> Steps[T | None]:
+    """Run a test. The result is None if the model does not support an operation of the test."""
     try:
-        return test()
+        return (yield from test)
     except MISFITS as error:
         if is_out_of_memory(error):
             raise

@@ -1,9 +1,9 @@
 """Load a model folder: weights, tokenizer, chat template and default settings.
 
 `load_model` runs once each time the engine switches to another model. mlx-lm reads the weights.
-Then abilities.py feeds the model a few tokens, to test whether the state of the model's caches can
-be restored. If a restored state gives other results, `load_model` refuses the model. Otherwise, it
-returns a `LoadedModel`, which contains everything that requests need. Code in the model folder is
+Unless the model was tested before (abilities.py), probe.py feeds it a few tokens, to test whether the
+state of the model's caches can be restored. If a restored state gives other results, `load_model`
+refuses the model. Otherwise, it returns a `LoadedModel`, which contains everything that requests need. Code in the model folder is
 never run. Use on the engine thread.
 """
 
@@ -43,14 +43,20 @@ from engine.errors import (
     TokenizerError,
     is_out_of_memory,
 )
-from engine.models.abilities import find_abilities
+from engine.models.abilities import (
+    NO_RECORDS,
+    SAFE,
+    Abilities,
+    AbilityRecords,
+    FasterWays,
+    key_of,
+)
 from engine.models.adapter import ModelAdapter
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.mtp_files import head_files
 from engine.models.opening import WHOLE, ModelOpener, StageMemory
-from engine.models.probe import StateError
+from engine.models.probe import StateError, probe
 from engine.models.renderer import FunctionRenderer
-from engine.models.rewinding import Rewinding
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
@@ -75,13 +81,20 @@ class LoadedModel:
     layout: Layout
     facts: ModelFacts
     vocab_size: int
-    can_merge: bool  # True if one forward pass can serve several conversations
     can_undo: bool  # True if the newest token can be removed from the caches
-    # Rewinds recurrent states after a pass that verified drafts. None: no speculation.
-    rewinding: Rewinding | None
-    # True if one forward pass can verify drafts of several conversations.
-    can_merge_drafts: bool
+    abilities_key: str  # the result of abilities.key_of
+    tested_ways: FasterWays | None  # None until they are tested
     others: tuple[StageMemory, ...] = ()  # see OpenedModel
+
+    @property
+    def ways(self) -> FasterWays:
+        """The faster ways that may be used."""
+        return self.tested_ways or SAFE
+
+    @property
+    def own_layout(self) -> Layout:
+        """The layout of the layers in this process."""
+        return self.layout.stages[0] if self.layout.stages else self.layout
 
     @property
     def own_weight_bytes(self) -> int:
@@ -103,7 +116,7 @@ def load_model(
     kv_bits: int | None = None,
     context_len: int | None = None,
     opener: ModelOpener = WHOLE,
-    namespace: str = "",
+    records: AbilityRecords = NO_RECORDS,
 ) -> LoadedModel:
     """Load the model folder at path.
 
@@ -115,8 +128,7 @@ def load_model(
         context_len: highest number of tokens in prompt and reply together. None, or a number above
             the model's own limit: the model's own limit.
         opener: the way in which the weights are loaded.
-        namespace: the result of namespace_of. If a model with this namespace was loaded before, it
-            is not tested again. Empty: the model is tested.
+        records: the abilities of models that were tested before. A model in them is not tested again.
 
     Raises:
         ModelFolderError: the folder is broken, incomplete or unsupported, or needs to run code.
@@ -128,7 +140,7 @@ def load_model(
     if context_len is not None:
         card = replace(card, context_len=min(context_len, card.context_len or _NO_LIMIT))
     try:
-        return _load(card, progress, kv_bits, opener, namespace)
+        return _load(card, progress, kv_bits, opener, records)
     except (EngineError, LoadAbandonedError):
         raise
     except StateError as error:
@@ -147,7 +159,7 @@ def _load(
     progress: Callable[[int, int], None],
     kv_bits: int | None,
     opener: ModelOpener,
-    namespace: str,
+    records: AbilityRecords,
 ) -> LoadedModel:
     path = card.path
     with ThreadPoolExecutor(max_workers=1) as worker:
@@ -155,7 +167,11 @@ def _load(
         rehearsal = worker.submit(_rehearse_tokenizer, path)
         opened = opener.open(path, progress, kv_bits)
         adapter = opened.adapter
-        abilities = find_abilities(adapter, opened.others, namespace)
+        key = key_of(opened, opener.namespace)
+        abilities = records.find(key)
+        if abilities is None:
+            abilities = Abilities(probe(adapter))
+            records.keep(key, abilities)
         rehearsal.result()
     layout = abilities.layout
     if opened.others:
@@ -175,10 +191,9 @@ def _load(
         layout=layout,
         facts=facts,
         vocab_size=adapter.vocab_size,
-        can_merge=abilities.can_merge,
         can_undo=can_undo(adapter.new_caches()),
-        rewinding=abilities.rewinding,
-        can_merge_drafts=abilities.can_merge_drafts,
+        abilities_key=key,
+        tested_ways=abilities.ways,
         others=opened.others,
     )
 

@@ -5,7 +5,7 @@ models give wrong results after these operations, and no list of such models exi
 each operation once with a few tokens, and compares the logits before and after. If the logits
 differ, the model is refused.
 
-`can_merge` tests whether several conversations can share a forward pass. `find_quantisation` tests
+`merging_test` tests whether several conversations can share a forward pass. `find_quantisation` tests
 which caches can store quantised K/V. abilities.py and opening.py call these functions on the engine
 thread.
 """
@@ -13,7 +13,9 @@ thread.
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
 from dataclasses import replace
+from typing import TypeVar, cast
 
 import mlx.core as mx
 from mlx import nn
@@ -110,10 +112,27 @@ def _require_same(wanted: mx.array, ours: mx.array, what: str) -> None:
         raise StateError(f"{what} differ by {difference:.1e} of their deviation")
 
 
-def can_merge(adapter: ModelAdapter) -> bool:
-    """Return True if a forward pass for several rows gives the same logits as separate passes."""
-    together, apart = (_rows(adapter), _rows(adapter))
+# A test in steps: a step is one or a few forward passes. The value of the generator is the result.
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+
+
+def run_steps(steps: Steps[T]) -> T:
+    """Run a test without a pause. Return its result."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return cast("T", end.value)
+
+
+def merging_test(adapter: ModelAdapter) -> Steps[bool]:
+    """Test whether a forward pass for several rows gives the same logits as separate passes."""
     try:
+        together = _rows(adapter)
+        yield
+        apart = _rows(adapter)
+        yield
         group = MergedRows(together)
         for token_id in _NEXT[:2]:
             token_ids = [mx.array([token_id])] * len(together)
@@ -121,10 +140,12 @@ def can_merge(adapter: ModelAdapter) -> bool:
             theirs = RowByRow(apart).forward(adapter, token_ids)
             for row, logits in enumerate(theirs):
                 _require_same(logits, ours[row], "logits of rows together")
+            yield
         for row, caches in enumerate(together):
             group.hand_back(row, undoing=False)
             wanted = _feed(adapter, apart[row], _NEXT[:1])
             _require_same(wanted, _feed(adapter, caches, _NEXT[:1]), "logits after a batch")
+            yield
     except (*MISFITS, StateError) as error:
         if is_out_of_memory(error):
             raise

@@ -173,6 +173,20 @@ class Rewinding:
         sources = None if arrays is None else _sources(recorded, arrays, pass_len)
         return None if sources is None else cls(sources)
 
+    @classmethod
+    def of_numbers(cls, numbers: Sequence[Sequence[Sequence[int]]]) -> Self:
+        """Return the rewinding of a model from `as_numbers`. Raise ValueError if they are none."""
+        return cls(
+            [
+                [_Source(is_call=bool(is_call), index=int(index)) for is_call, index in leaf]
+                for leaf in numbers
+            ]
+        )
+
+    def as_numbers(self) -> list[list[list[int]]]:
+        """Return the sources as numbers, to record them."""
+        return [[[int(source.is_call), source.index] for source in leaf] for leaf in self._sources]
+
     def states(
         self, recorded: Recording, after: Sequence[Sequence[mx.array]], kept: Sequence[int]
     ) -> list[list[mx.array]]:

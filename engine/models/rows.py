@@ -6,7 +6,7 @@ newest token and the drafts of a verify pass. Rows may get different numbers of 
 `forward` for every pass. When an answer starts or ends, it calls `hand_back` for every row, which
 gives each conversation its caches back. Then it creates a new group. There are two classes of
 groups: `MergedRows`, if the loader found that the model's caches can be merged
-(LoadedModel.can_merge), and `RowByRow`.
+(FasterWays.can_merge), and `RowByRow`.
 
 Attention K/V stay in each row's own buffers, and attention runs row by row (attention.py). So no
 K/V are copied when the rows change, and no row is padded. Recurrent states have the same size in
@@ -217,7 +217,7 @@ class MergedRows:
 
         Raises:
             Exception: the caches of this model cannot be merged. The error can have any type.
-                probe.can_merge catches the error when a model is loaded, and the decoder then uses
+                probe.merging_test catches the error, and the decoder then uses
                 RowByRow. During decoding, the decoder feeds each row alone after such an error.
         """
         self._num_rows = len(rows)

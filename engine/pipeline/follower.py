@@ -21,7 +21,7 @@ from engine.cache.snapshot import Snapshot, capture, restore
 from engine.cache.trees import evaluate
 from engine.models.adapter import ModelAdapter
 from engine.models.opening import StageMemory
-from engine.models.probe import can_merge
+from engine.models.probe import merging_test, run_steps
 from engine.models.rows import MergedRows
 from engine.pipeline.messages import Command, Message, Op
 from engine.pipeline.split import PartOfModel
@@ -97,7 +97,7 @@ class _Rehearsal(ModelAdapter):
 
 def can_merge_rows(part: PartOfModel) -> bool:
     """Return True if the layers of a follower can serve several conversations in one pass."""
-    return can_merge(_Rehearsal(part))
+    return run_steps(merging_test(_Rehearsal(part)))
 
 
 class Follower:

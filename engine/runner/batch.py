@@ -69,13 +69,13 @@ class Batch:
 
     def keep(self, kept: Mapping[Sequence, int]) -> None:
         """Keep the first tokens of each sequence in the newest pass, and remove the others."""
-        assert self._model.rewinding is not None
+        assert self._model.ways.rewinding is not None
         rows: dict[RowGroup, dict[int, int]] = {}
         for sequence, num_tokens in kept.items():
             group, row = self._places[sequence]
             rows.setdefault(group, {})[row] = num_tokens
         for group, num_kept in rows.items():
-            group.keep(self._model.rewinding, num_kept)
+            group.keep(self._model.ways.rewinding, num_kept)
 
     def head_state(self, sequence: Sequence) -> HeadState:
         """Return the state of the model's head for a sequence. Only for models with a head."""
@@ -88,7 +88,7 @@ class Batch:
             return
         self._hand_back_all()
         rows = [sequence.lease.hot.caches for sequence in sequences]
-        is_merged = len(rows) > 1 and self._model.can_merge
+        is_merged = len(rows) > 1 and self._model.ways.can_merge
         group = MergedRows(rows) if is_merged else RowByRow(rows)
         self._grouped = sequences
         self._places = {sequence: (group, row) for row, sequence in enumerate(sequences)}

@@ -76,9 +76,8 @@ class Runner:
         self._make_source = make_source
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         # The memory of each stage. On one machine there is one.
-        own = model.layout.stages[0] if model.layout.stages else model.layout
         self._memories = [
-            RequestMemory(own, config, spare_bytes(config, model.own_weight_bytes)),
+            RequestMemory(model.own_layout, config, spare_bytes(config, model.own_weight_bytes)),
             *(RequestMemory(stage.layout, config, stage.spare_bytes) for stage in model.others),
         ]
 

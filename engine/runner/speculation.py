@@ -41,7 +41,7 @@ _NUM_DURATIONS = 9
 
 def make_drafter(model: LoadedModel, history: History) -> Drafter:
     """Return the drafter of a model."""
-    return NoDrafts() if model.rewinding is None else Speculation(model, history)
+    return NoDrafts() if model.ways.rewinding is None else Speculation(model, history)
 
 
 @dataclass(slots=True)
@@ -119,7 +119,7 @@ class Speculation(Drafter):
     def __init__(self, model: LoadedModel, history: History) -> None:
         self._history = history
         self._stop_ids = model.prompts.tokenizer.markers.eos_ids
-        self._max_rows = None if model.can_merge_drafts else 1
+        self._max_rows = None if model.ways.can_merge_drafts else 1
         self._has_head = model.adapter.has_head
         self._replies: dict[Sequence, _ReplyDrafts] = {}
         self._paces: OrderedDict[ConversationId, Pace] = OrderedDict()

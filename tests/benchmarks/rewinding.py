@@ -33,6 +33,7 @@ from engine.cache.trees import evaluate
 from engine.models.loader import LoadedModel, load_model
 from engine.models.rows import RowByRow
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
+from tests.fakes.ways import ways_of
 
 # Qwen3.5 with the widths of a model of 0.8 billion parameters, and half of its layers.
 QWEN = {
@@ -54,8 +55,9 @@ class Passes:
     """Passes over one conversation, each of which is undone after it is timed."""
 
     def __init__(self, model: LoadedModel, context: int, pass_len: int) -> None:
-        assert model.rewinding is not None, "this model cannot be rewound"
-        self._adapter, self._rewinding = model.adapter, model.rewinding
+        rewinding = ways_of(model).rewinding
+        assert rewinding is not None, "this model cannot be rewound"
+        self._adapter, self._rewinding = model.adapter, rewinding
         self._caches = model.adapter.new_caches()
         self._ids = mx.array([(7 * i) % 200 for i in range(pass_len)])
         evaluate(self._adapter.forward([(3 * i) % 200 for i in range(context)], self._caches))

@@ -68,6 +68,6 @@ def plant(monkeypatch: pytest.MonkeyPatch, drafter: PlantedDrafts) -> None:
 
     def planted(model: LoadedModel, _history: History) -> NoDrafts:
         drafter.end_ids = model.prompts.tokenizer.markers.eos_ids
-        return drafter if model.rewinding is not None else NoDrafts()
+        return drafter if model.ways.rewinding is not None else NoDrafts()
 
     monkeypatch.setattr(core, "make_drafter", planted)

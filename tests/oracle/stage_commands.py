@@ -79,7 +79,7 @@ class StageCommands:
         self._client = client
         self._relay = client.opener.relay
         self._layouts = model.layout.stages[1:]
-        self._can_merge = model.can_merge
+        self._can_merge = model.ways.can_merge
         self._needs_state = any(layout.num_aux for layout in self._layouts)
         self._rng = random.Random(seed)
         self._live: list[_Live] = []

@@ -1,4 +1,4 @@
-"""Models whose drafts could change a reply are found when they are loaded."""
+"""Models whose drafts could change a reply are found by their test."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from engine.models.loader import load_model
 from engine.models.rewinding import Rewinding
 from tests.architectures.configs.every import CONFIGS
 from tests.fakes.tiny_model import Template, build_tiny
+from tests.fakes.ways import ways_of
 
 
 @pytest.mark.parametrize(
@@ -27,7 +28,7 @@ def test_model_whose_windows_depend_on_the_pass_answers_without_drafts(
     folder = build_tiny(name, tmp_path / name, Template.KEEPING, CONFIGS)
     model = load_model(folder, lambda _done, _total: None)
 
-    assert (model.rewinding is not None) == can_draft
+    assert (ways_of(model).rewinding is not None) == can_draft
 
 
 def test_model_that_raises_an_error_when_it_is_rewound_answers_without_drafts(
@@ -39,4 +40,4 @@ def test_model_that_raises_an_error_when_it_is_rewound_answers_without_drafts(
     monkeypatch.setattr(Rewinding, "states", fail)
     folder = build_tiny("qwen3_5", tmp_path / "tiny", Template.KEEPING)
 
-    assert load_model(folder, lambda _done, _total: None).rewinding is None
+    assert ways_of(load_model(folder, lambda _done, _total: None)).rewinding is None

@@ -26,6 +26,7 @@ from engine.models.rows import MergedRows, RowByRow
 from tests.fakes import heads
 from tests.fakes.heads import Tensors
 from tests.fakes.tables import rest_in_soak
+from tests.fakes.ways import ways_of
 
 IDS = tuple((7 * i * i + 3 * i + 1) % 400 for i in range(24))
 
@@ -325,7 +326,7 @@ def test_broken_head_is_left_out_with_a_sentence_and_the_model_runs(
     assert not found.facts.has_head
     assert found.facts.head_fault.startswith("The prediction head in mtp.safetensors")
     assert found.facts.head_fault.endswith(".")
-    assert found.rewinding is not None
+    assert ways_of(found).rewinding is not None
     assert found.adapter.forward(IDS, found.adapter.new_caches()).shape == (found.vocab_size,)
 
 

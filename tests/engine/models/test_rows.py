@@ -13,6 +13,7 @@ from engine.models.rows import MergedRows, RowByRow, RowGroup
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, Template
+from tests.fakes.ways import ways_of
 
 # Number of tokens of each row. Two rows are equally long, and longer than any model's window.
 LENGTHS = (5, 40, 17, 40)
@@ -21,7 +22,7 @@ LENGTHS = (5, 40, 17, 40)
 @pytest.fixture(params=rest_in_soak(CONFIGS, "qwen3_5", "gemma3", "falcon_h1"))
 def adapter(request: pytest.FixtureRequest, tiny_model: TinyModel) -> ModelAdapter:
     model = load_model(tiny_model(request.param, Template.KEEPING), lambda _done, _total: None)
-    assert model.can_merge
+    assert ways_of(model).can_merge
     return model.adapter
 
 

@@ -1,0 +1,152 @@
+"""Time from the start of the process until a model is ready, and until the first word.
+
+    python -m tests.benchmarks.start --model DIR [--rounds 3] [--tokens 4000]
+
+Each run is a new process of the window. A message is sent as soon as the window is shown. Prints one
+JSON line per kind of run with the medians of the seconds from the start of the process:
+
+    first    on a new data folder: nothing is known about the model
+    later    on the same data folder
+    restored as `later`, in a chat of about --tokens tokens, which comes from disk
+    mlx_lm   mlx_lm in a process of its own, with the message alone
+
+A last line has the ratios: ready / read (weights read) for `first` and `later`, and first word of
+`restored` / first word of `mlx_lm`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+MESSAGE = "Name a colour."
+CHILD = """
+import json, sys, time
+from pathlib import Path
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+from app.controllers.core import Core
+from app.launch import launch
+from app.options import Options
+from engine.events import ModelLoaded, ModelLoading, RequestFinished, TextDelta
+from engine.hosts.switched_engine import SwitchedEngine
+
+began, data, model, message, continues = sys.argv[1:]
+seconds = {}
+
+def note(name):
+    seconds.setdefault(name, round(time.time() - float(began), 3))
+
+init, start = SwitchedEngine.__init__, Core.start
+
+def noting(self, config, on_event, *args, **options):
+    def noted(event):
+        if isinstance(event, ModelLoading) and event.loaded_bytes == 0:
+            note("imported")
+        if isinstance(event, ModelLoading) and 0 < event.loaded_bytes == event.total_bytes:
+            note("read")
+        if isinstance(event, ModelLoaded):
+            note("ready")
+        if isinstance(event, TextDelta):
+            note("word")
+        on_event(event)
+    init(self, config, noted, *args, **options)
+
+def send(core):
+    global timer
+    note("shown")
+    start(core)
+    if continues:
+        core.library.select(core.library.summaries[0].conversation_id)
+    core.chat.send(core.library.current, message)
+    timer = QTimer()
+    timer.timeout.connect(lambda: end(core))
+    timer.start(20)
+
+def end(core):
+    if "word" in seconds and not core.turns.live:
+        timer.stop()
+        print(json.dumps(seconds), flush=True)
+        QTimer.singleShot(int(3000 * len(message) / 1000), QApplication.quit)
+
+SwitchedEngine.__init__, Core.start = noting, send
+timer = None
+sys.exit(launch(Path(data), Options(model=Path(model))))
+"""
+PEER = """
+import sys, time
+from mlx_lm import load, stream_generate
+began, model, message = sys.argv[1:]
+network, tokenizer = load(model)
+prompt = tokenizer.apply_chat_template(
+    [{"role": "user", "content": message}], add_generation_prompt=True
+)
+for _ in stream_generate(network, tokenizer, prompt, max_tokens=2):
+    print(round(time.time() - float(began), 3))
+    break
+"""
+
+
+def run(code: str, *arguments: str) -> str:
+    """Run code in a process of its own. Return the last line that it printed."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    environment.setdefault("QT_QPA_PLATFORM", "offscreen")
+    result = subprocess.run(
+        [sys.executable, "-c", code, str(time.time()), *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return result.stdout.splitlines()[-1]
+
+
+def one_round(model: str, num_tokens: int) -> dict[str, dict[str, float]]:
+    with tempfile.TemporaryDirectory() as data:
+        found = {
+            name: json.loads(run(CHILD, data, model, message, continues))
+            for name, message, continues in (
+                ("first", MESSAGE, ""),
+                ("later", MESSAGE, ""),
+                ("chat", "one two three four " * (num_tokens // 4) + MESSAGE, ""),
+                ("restored", MESSAGE, "yes"),
+            )
+        }
+    del found["chat"]
+    return {**found, "mlx_lm": {"word": float(run(PEER, model, MESSAGE))}}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--tokens", type=int, default=4000)
+    args = parser.parse_args()
+    rounds = [one_round(args.model, args.tokens) for _ in range(args.rounds)]
+    medians = {
+        name: {key: statistics.median(one[name][key] for one in rounds) for key in rounds[0][name]}
+        for name in rounds[0]
+    }
+    for name, seconds in medians.items():
+        sys.stdout.write(json.dumps({"run": name, **seconds}) + "\n")
+    ratios = {
+        "first": medians["first"]["ready"] / medians["first"]["read"],
+        "later": medians["later"]["ready"] / medians["later"]["read"],
+        "restored": medians["restored"]["word"] / medians["mlx_lm"]["word"],
+    }
+    rounded = {name: round(ratio, 2) for name, ratio in ratios.items()}
+    sys.stdout.write(json.dumps({"ratios": rounded}) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
