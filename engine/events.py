@@ -236,6 +236,7 @@ class LoadStage(StrEnum):
 
     IMPORTING = "importing"  # The engine thread imports mlx and mlx-lm, once after its start.
     READING = "reading"  # the engine reads the model's weights into memory
+    CHECKING = "checking"  # the weights are in memory; the engine tests the model and its template
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,11 +248,6 @@ class ModelLoading:
     fraction: float  # share of the weights that is loaded, 0 to 1
     loaded_bytes: int
     total_bytes: int
-
-    @property
-    def is_importing(self) -> bool:
-        """True while the engine imports its libraries, before it loads the first model."""
-        return self.stage is LoadStage.IMPORTING
 
 
 @dataclass(frozen=True, slots=True)

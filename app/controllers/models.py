@@ -32,6 +32,7 @@ from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
 from engine.events import (
+    LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -42,6 +43,11 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
+_PHASES = {
+    LoadStage.IMPORTING: ModelPhase.IMPORTING,
+    LoadStage.READING: ModelPhase.LOADING,
+    LoadStage.CHECKING: ModelPhase.CHECKING,
+}
 WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
@@ -371,10 +377,9 @@ def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
-    importing = event.is_importing
     return replace(
         status,
-        phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,
+        phase=_PHASES[event.stage],
         is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,

@@ -68,10 +68,6 @@ def reading_ahead(percent: str) -> str:
     return f"Reading ahead · {percent}"
 
 
-def reading_draft(percent: str) -> str:
-    return f"Reading draft · {percent}"
-
-
 def _in(time: str) -> str:
     """Return " in" and the time, or an empty text if the time is unknown."""
     return f" in {time}" if time else ""
