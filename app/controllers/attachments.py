@@ -79,6 +79,8 @@ class AttachmentsController(QObject):
 
     changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
     said = Signal(str)  # argument: a sentence for the user
+    # argument: tuple of sentences about files that were not attached, or not as a whole
+    refused = Signal(object)
     _progressed = Signal(object, int, int)
 
     def __init__(
@@ -304,10 +306,10 @@ class AttachmentsController(QObject):
         self.said.emit(str(problem))
 
     def _tell(self) -> None:
-        """Show one sentence about all files that were not attached."""
+        """Report the files that were not attached, or not as a whole."""
         refused, self._refused = self._refused, []
         if refused:
-            self.said.emit(words.many_refused(refused[0], len(refused) - 1))
+            self.refused.emit(tuple(refused))
 
     def _openings_of(self, conversation_id: ConversationId) -> list[_Opening]:
         return [one for one in self._opening if one.conversation_id == conversation_id]

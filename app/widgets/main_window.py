@@ -127,7 +127,7 @@ class MainWindow(QMainWindow):
 
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
-        self.toast.say(f"{problem.title} {problem.advice}".strip())
+        self.toast.warn(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""

@@ -39,7 +39,7 @@ from app.widgets.search_filters import SearchFilters
 from app.widgets.search_results import SearchResults
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
-from app.words import commands, deleted, folders as folder_words, window as words
+from app.words import deleted, folders as folder_words, window as words
 from engine.types import ConversationId
 
 
@@ -292,14 +292,14 @@ class Sidebar(QWidget):
         titles = [isolated(self._elided(one.title)) for one in summaries]
         count = len(titles)
         text = words.deleted_chat(titles[0]) if count == 1 else words.deleted_chats(count)
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _on_folder_deleted(self, folder: Folder, undo: Callable[[], object]) -> None:
         text = folder_words.toast_deleted_folder(self._elided(folder.name))
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _offer_undo(self, text: str, undo: Callable[[], object]) -> None:
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _elided(self, name: str) -> str:
         metrics = QFontMetrics(self.toast.font())

@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
 from app.widgets.commands import CommandId
@@ -178,14 +178,31 @@ def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) 
     assert names(stage) == ["other.md"]
 
 
-def test_refused_files_are_named_in_one_sentence(stage: Stage, notes: Path, tmp_path: Path) -> None:
+def test_every_refused_file_is_named_with_its_reason(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
     image = tmp_path / "photo.png"
     image.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\r")
     attach(stage, image, tmp_path, notes)
 
     assert names(stage) == ["notes.txt"]
-    assert stage.window.toast.text.startswith("“photo.png” is an image.")
-    assert "1 other file was not attached" in stage.window.toast.text
+    image_reason, folder_reason = stage.window.toast.text.split("\n")
+    assert image_reason.startswith("“photo.png” is an image.")
+    assert folder_reason == f"“{tmp_path.name}” is a folder. Attach the files in it."
+
+
+def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
+    missing = [tmp_path / f"{number}.txt" for number in range(5)]
+    attach(stage, *missing)
+
+    toast = stage.window.toast
+    assert toast.text.splitlines()[2:] == ["“2.txt” no longer exists.", "And 2 more files."]
+    toast.button.click()
+    stage.settle()
+    (box,) = stage.window.findChildren(QMessageBox)
+    assert box.informativeText().splitlines()[4] == "“4.txt” no longer exists."
+    assert not toast.isVisible()
+    box.close()
 
 
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:
