@@ -34,6 +34,7 @@ class PaneToast(Toast):
         core.exports.saved.connect(self._on_saved)
         core.exports.exported.connect(self._on_exported)
         self._imports = core.imports
+        self._organiser = core.organiser
         core.imports.progressed.connect(self._on_import_progressed)
         core.imports.ended.connect(self._on_imported)
         core.chat.deleted.connect(self._on_deleted)
@@ -76,7 +77,11 @@ class PaneToast(Toast):
     def _on_imported(self, result: ImportResult) -> None:
         self.withdraw(self._imports.cancel)
         summary = exchange.imported(result.added, result.grown, result.present)
-        self.say(summary)
+        if result.changed:
+            show = partial(self._organiser.select_first, result.changed)
+            self.offer(summary, words.SHOW, show)
+        else:
+            self.say(summary)
         if result.unreadable:
             show_unreadable(self._window, summary, result.unreadable)
 
