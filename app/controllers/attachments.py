@@ -42,7 +42,7 @@ from app.viewmodels.attachments import (
     seconds_left,
     short_name,
 )
-from app.words import attachments as words
+from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
 from engine.events import IdleKind, IdleWorking, TokensCounted
 from engine.types import ConversationId, Problem
@@ -150,6 +150,7 @@ class AttachmentsController(QObject):
                 conversation_id,
                 (*files[:place], *files[place + 1 :]),
                 lambda now: now if file in now else (*now[:place], file, *now[place:]),
+                undo_words.REMOVE_FILE,
             )
             return
         opening = self._openings_of(conversation_id)[place - len(files)]
@@ -321,8 +322,9 @@ class AttachmentsController(QObject):
         conversation_id: ConversationId,
         files: Files,
         revert: Revert | None = None,
+        name: str = undo_words.SHORTEN_FILE,
     ) -> None:
-        self._chat.set_attachments(conversation_id, files, revert=revert)
+        self._chat.set_attachments(conversation_id, files, revert=revert, name=name)
 
     def _cut(self, *, undoes: bool = False) -> None:
         """Cut the longest file once. If the prompt is then still too long, it is cut again."""

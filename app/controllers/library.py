@@ -37,7 +37,7 @@ from app.conversation.tree import (
 from app.settings import ChatOrder
 from app.store.conversations import ConversationStore
 from app.viewmodels.sections import sort_chats
-from app.words import units as words
+from app.words import undo as undo_words, units as words
 from engine.types import ConversationId, Problem
 
 # Undo restores a conversation that was deleted in an earlier run of the app, for this many seconds.
@@ -256,7 +256,11 @@ class LibraryController(QObject):
                     title=conversation.title,
                     title_is_manual=conversation.title_is_manual,
                 )
-                self._undo.add(lambda: self._change_listed(conversation_id, back))
+                self._undo.add(
+                    undo_words.RENAME,
+                    lambda: self._change_listed(conversation_id, back),
+                    conversation_id,
+                )
             return renamed
 
         self._change(conversation_id, change)
@@ -359,7 +363,9 @@ class LibraryController(QObject):
         return summaries
 
     def _add_undo(self, conversation_ids: tuple[ConversationId, ...]) -> Callable[[], object]:
-        undo = self._undo.add(partial(self.restore_all, conversation_ids))
+        undo = self._undo.add(
+            undo_words.delete(len(conversation_ids)), partial(self.restore_all, conversation_ids)
+        )
         self._undos.update(dict.fromkeys(conversation_ids, undo))
         return undo
 

@@ -24,7 +24,7 @@ from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import Conversation, MessageStatus
 from app.store.conversations import ConversationSummary
 from app.viewmodels.sections import Arrangement, arrange
-from app.words import folders as words
+from app.words import folders as words, undo as undo_words
 from engine.types import ConversationId
 
 Ids = Sequence[ConversationId]
@@ -94,7 +94,11 @@ class Organiser(QObject):
 
     def pin(self, conversation_ids: Ids, pinned: bool) -> None:  # noqa: FBT001 (the value)
         """Put conversations at the top of the list, or take them away from there."""
-        self._place(conversation_ids, lambda place: replace(place, pinned=pinned))
+        self._place(
+            conversation_ids,
+            lambda place: replace(place, pinned=pinned),
+            partial(undo_words.pin, pinned=pinned),
+        )
 
     def archive(self, conversation_ids: Ids, archived: bool) -> None:  # noqa: FBT001 (the value)
         """Put conversations into the archive, or take them out. They stay searchable."""
@@ -104,6 +108,7 @@ class Organiser(QObject):
         undo = self._place(
             conversation_ids,
             lambda place: replace(place, archived=archived),
+            partial(undo_words.archive, archived=archived),
             shown=current if leaves else None,
         )
         if undo is None:
@@ -117,7 +122,9 @@ class Organiser(QObject):
         """Put conversations into a folder, or out of all folders. A pinned one loses its pin."""
         titles = self._titles(conversation_ids)
         undo = self._place(
-            conversation_ids, lambda place: replace(place, pinned=False, folder_id=folder_id)
+            conversation_ids,
+            lambda place: replace(place, pinned=False, folder_id=folder_id),
+            undo_words.move,
         )
         if undo is not None:
             folder = self._folders.get(folder_id)
@@ -174,7 +181,9 @@ class Organiser(QObject):
 
     def _on_duplicated(self, made: Sequence[Conversation], original: ConversationId) -> None:
         ids = [one.conversation_id for one in made]
-        undo = self._undo.add(partial(self._library.discard_all, ids, original))
+        undo = self._undo.add(
+            undo_words.duplicate(len(ids)), partial(self._library.discard_all, ids, original)
+        )
         if len(ids) == 1:
             self._library.select(ids[0])
         text = words.toast_duplicated(title=made[0].title, count=len(made))
@@ -213,12 +222,14 @@ class Organiser(QObject):
         self,
         conversation_ids: Ids,
         change: Callable[[Placement], Placement],
+        name: Callable[[int], str],
         *,
         shown: ConversationId | None = None,
     ) -> Callable[[], object] | None:
         """Change the places of conversations. Return a function that undoes it, or None.
 
-        `shown` is the conversation that the undo shows.
+        `name` returns the name of the action for a number of conversations. `shown` is the
+        conversation that the undo shows.
         """
         listed = [one for one in conversation_ids if self._library.is_listed(one)]
         before = {one: self._library.summary(one).placement for one in listed}
@@ -227,7 +238,7 @@ class Organiser(QObject):
         if not before:
             return None
         self._library.place({one: after[one] for one in before})
-        return self._undo.add(partial(self._put_back, before, shown))
+        return self._undo.add(name(len(before)), partial(self._put_back, before, shown))
 
     def _put_back(
         self, places: Mapping[ConversationId, Placement], shown: ConversationId | None

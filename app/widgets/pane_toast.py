@@ -14,7 +14,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.chat_pane import ChatPane
 from app.widgets.dialogs import show_reasons, show_unreadable
 from app.widgets.toast import Toast
-from app.words import attachments, dialogs, exchange, window as words
+from app.words import attachments, dialogs, exchange, undo as undo_words, window as words
 
 _SHOWN_REASONS: Final = 3  # highest number of sentences about files in a toast
 
@@ -31,6 +31,7 @@ class PaneToast(Toast):
         pane.noted.connect(self.say)
         core.attachments.refused.connect(self._on_files_refused)
         core.undo.undone.connect(self.withdraw)
+        core.undoing.undone.connect(self._on_undone)
         core.exports.saved.connect(self._on_saved)
         core.exports.exported.connect(self._on_exported)
         self._imports = core.imports
@@ -53,6 +54,9 @@ class PaneToast(Toast):
         left = corner.x() + (pane.width() - self.width()) // 2
         self.move(left, corner.y() - self.height() - Space.S)
         self.raise_()
+
+    def _on_undone(self, name: str) -> None:
+        self.say(undo_words.undone(name))
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))
