@@ -158,10 +158,12 @@ class ChatController(QObject):
         self._put(set_draft_attachments(self._desk.get(conversation_id), files))
 
     def _revert(self, conversation_id: ConversationId, revert: Revert) -> None:
-        """Take a change of files back, unless the conversation is not in memory any more."""
-        if conversation_id in self._desk:
-            files = self._desk.get(conversation_id).draft_attachments
-            self.set_attachments(conversation_id, revert(files))
+        """Take a change of files back. Load the conversation if necessary."""
+
+        def put_back(conversation: Conversation) -> None:
+            self.set_attachments(conversation_id, revert(conversation.draft_attachments))
+
+        self._desk.open(conversation_id, put_back, self.failed.emit)
 
     def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
         """Start a turn with a new message. `draft` becomes the conversation's draft."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QWidget
+from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.imports import ImportResult
@@ -27,6 +29,7 @@ class PaneToast(Toast):
         self._pane = pane
         self._window = window
         self.presented.connect(self.place)
+        pane.composer.installEventFilter(self)
         pane.said.connect(self.warn)
         pane.noted.connect(self.say)
         core.attachments.refused.connect(self._on_files_refused)
@@ -66,6 +69,13 @@ class PaneToast(Toast):
 
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the composer, which grows and moves while a problem stays on show."""
+        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize) and self.isVisible():
+            self.place()
+        return super().eventFilter(watched, event)
 
     def _on_files_refused(self, sentences: Sequence[str]) -> None:
         """Show why files were not attached. A box lists the reasons if there are many."""

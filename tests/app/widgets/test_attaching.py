@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
+from app.theme.tokens import Space
 from app.widgets.commands import CommandId
 from app.words import attachments as words
 from tests.fakes.stage import Stage
@@ -189,6 +190,19 @@ def test_every_refused_file_is_named_with_its_reason(
     image_reason, folder_reason = stage.window.toast.text.split("\n")
     assert image_reason.startswith("“photo.png” is an image.")
     assert folder_reason == f"“{tmp_path.name}” is a folder. Attach the files in it."
+
+
+def test_toast_follows_the_composer_that_grows_and_shrinks(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("One", "1")
+    toast, composer = stage.window.toast, stage.composer
+    attach(stage, tmp_path)
+    for text in ("", "A line.\n" * 8, ""):
+        stage.edit.setPlainText(text)
+        stage.settle()
+        assert toast.isVisible()
+        bottom = toast.mapTo(stage.window, toast.rect().bottomLeft()).y()
+        top = composer.mapTo(stage.window, composer.rect().topLeft()).y()
+        assert 0 < top - bottom <= Space.M
 
 
 def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
