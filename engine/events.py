@@ -249,6 +249,16 @@ class ModelLoading:
     loaded_bytes: int
     total_bytes: int
 
+    @property
+    def is_importing(self) -> bool:
+        """True while the engine imports its libraries, before it loads the first model."""
+        return self.stage is LoadStage.IMPORTING
+
+    @property
+    def is_checking(self) -> bool:
+        """True while the engine tests a model whose weights are in memory."""
+        return self.stage is LoadStage.CHECKING
+
 
 @dataclass(frozen=True, slots=True)
 class ModelLoaded:

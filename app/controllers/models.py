@@ -32,7 +32,6 @@ from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
 from engine.events import (
-    LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -43,11 +42,6 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-_PHASES = {
-    LoadStage.IMPORTING: ModelPhase.IMPORTING,
-    LoadStage.READING: ModelPhase.LOADING,
-    LoadStage.CHECKING: ModelPhase.CHECKING,
-}
 WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
@@ -377,9 +371,13 @@ def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
+    if event.is_importing:
+        phase = ModelPhase.IMPORTING
+    else:
+        phase = ModelPhase.CHECKING if event.is_checking else ModelPhase.LOADING
     return replace(
         status,
-        phase=_PHASES[event.stage],
+        phase=phase,
         is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,
