@@ -517,7 +517,8 @@ class EngineCore:
             except Empty:
                 break
         fraction = done / total if total else 1.0
-        self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
+        stage = LoadStage.READING if done < total else LoadStage.CHECKING
+        self._emit(ModelLoading(str(path), stage, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError
 

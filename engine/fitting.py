@@ -65,6 +65,7 @@ class FitMeter:
     def _measured(self, header: Mapping[str, object], body: bytes) -> Fit:
         call = Frame({**header, "on_cpu": self._config.on_cpu}, body)
         with self._lock:
+            self._child.drop_ended()
             try:
                 answer = self._child.exchange(call, limit_s=_LIMIT_S, max_bytes=_MAX_BYTES)
             except ChildEndedError as error:

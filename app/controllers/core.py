@@ -47,6 +47,7 @@ from app.controllers.storage import Storage
 from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.controllers.undoing import Undoing
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.settings import Settings
 from app.store.conversations import OpenedStore
@@ -121,6 +122,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
+        self.undoing = Undoing(self.undo, self.library)
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
         self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)

@@ -371,10 +371,13 @@ def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
-    importing = event.is_importing
+    if event.is_importing:
+        phase = ModelPhase.IMPORTING
+    else:
+        phase = ModelPhase.CHECKING if event.is_checking else ModelPhase.LOADING
     return replace(
         status,
-        phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,
+        phase=phase,
         is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,

@@ -17,6 +17,7 @@ from app.controllers.undo import UndoList
 from app.conversation.preset import Preset, Presets, apply_preset
 from app.conversation.tree import Conversation
 from app.store.presets import PresetStore
+from app.words import undo as words
 
 
 class PresetsController(QObject):
@@ -66,7 +67,9 @@ class PresetsController(QObject):
         earlier = self.value.by_name.get(preset.name, preset)
         self._put(preset)
         if earlier != preset:
-            self.replaced.emit(preset.name, self._undo.add(lambda: self._put(earlier)))
+            self.replaced.emit(
+                preset.name, self._undo.add(words.REPLACE_PRESET, lambda: self._put(earlier))
+            )
 
     def _put(self, preset: Preset) -> None:
         self._take(replace(self.value, by_name={**self.value.by_name, preset.name: preset}))
@@ -88,7 +91,8 @@ class PresetsController(QObject):
         by_model = {path: one for path, one in self.value.by_model.items() if one != name}
         self._take(Presets(by_name=by_name, by_model=by_model))
         self._write(lambda store: store.delete(name))
-        self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
+        undo = self._undo.add(words.DELETE_PRESET, lambda: self._bring_back(preset, models))
+        self.deleted.emit(name, undo)
 
     def choose(self, model_path: str, name: str) -> None:
         """Choose the preset for new conversations with a model. An empty name clears the choice."""

@@ -277,6 +277,7 @@ class Millis:
     FLUSH_INACTIVE = 100  # interval between two updates while the window is not active
     DRAFT_SAVE = 400  # delay from the last key press until a draft is stored
     UNDO = 8000  # time until a toast with Undo closes
+    READ = 2000  # time in which a toast can be read
     COPIED = 1200  # duration for which a button shows that text was copied
     MARKS = 100  # delay from a change to the update of the find marks in the scroll bar
     SPEAK = 2000  # interval between two announcements of new text to a screen reader

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing_extensions import override
 
 from app.conversation.text import FILE_NAME_LEN, file_label, one_line
 from app.viewmodels import figures
-from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
+from app.viewmodels.state_line import Importing, Loading, Phase, Preparing, Reading
 from app.words import models as words, several
 from engine.catalog.card import ModelCard
 from engine.types import ModelFacts, Problem
@@ -27,6 +28,7 @@ class ModelPhase(StrEnum):
     NONE = "none"  # no usable model was found; ModelStatus.problem has the reason
     IMPORTING = "importing"  # the engine imports its libraries
     LOADING = "loading"  # the engine loads the weights
+    CHECKING = "checking"  # the weights are loaded; the engine tests the model
     READY = "ready"
     FAILED = "failed"  # the model could not be loaded; ModelStatus.problem has the reason
     # The folder of the model is gone: removed, or on a disk that is not connected. The model is
@@ -35,7 +37,13 @@ class ModelPhase(StrEnum):
 
 
 WILL_BE_READY = frozenset(
-    {ModelPhase.SEARCHING, ModelPhase.UNPACKING, ModelPhase.IMPORTING, ModelPhase.LOADING}
+    {
+        ModelPhase.SEARCHING,
+        ModelPhase.UNPACKING,
+        ModelPhase.IMPORTING,
+        ModelPhase.LOADING,
+        ModelPhase.CHECKING,
+    }
 )
 
 
@@ -69,12 +77,24 @@ def state_word(status: ModelStatus) -> str:
             return words.preparing(figures.percent(status.fraction))
         case ModelPhase.IMPORTING | ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
+        case ModelPhase.CHECKING:
+            return words.CHECKING
         case ModelPhase.READY:
-            if status.num_machines > 1:
-                return several.ready_on(status.num_machines)
-            return words.UNLOADED if status.is_unloaded else words.READY
+            ready = words.UNLOADED if status.is_unloaded else words.READY
+            return several.ready_on(status.num_machines) if status.num_machines > 1 else ready
         case ModelPhase.NONE | ModelPhase.FAILED | ModelPhase.GONE:
             return words.NOT_LOADED
+
+
+def work_word(phases: Sequence[Phase]) -> str:
+    """Return the status text while answers are read for or written. Empty without answers."""
+    match phases:
+        case ():
+            return ""
+        case (Reading(done=done, total=total),):
+            return words.reading(figures.percent(done / max(1, total)))
+        case _:
+            return words.answering(len(phases))
 
 
 def waiting_phase(status: ModelStatus) -> Phase:
@@ -91,6 +111,8 @@ def waiting_phase(status: ModelStatus) -> Phase:
                 loaded_bytes=status.loaded_bytes,
                 total_bytes=status.total_bytes,
             )
+        case ModelPhase.CHECKING:
+            return Preparing(words.checking(status.name))
         case _:
             return Importing()
 

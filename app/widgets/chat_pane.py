@@ -52,7 +52,8 @@ class ChatPane(QWidget):
     get_models_requested = Signal()  # emitted to open the Models window
     # emitted before a message is sent, so that an unsaved system prompt is saved first
     sending = Signal()
-    said = Signal(str)  # argument: a sentence for a toast
+    said = Signal(str)  # argument: a problem, as a sentence for a toast
+    noted = Signal(str)  # argument: a sentence for a toast that need not be closed
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(parent)
@@ -138,6 +139,7 @@ class ChatPane(QWidget):
         core.prompt_sizes.changed.connect(self._refresh_words)
         core.attachments.changed.connect(self._on_files_changed)
         self.attaching.said.connect(self.said)
+        self.attaching.noted.connect(self.noted)
         self.app_notice.said.connect(self.said)
         self.view.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)

@@ -146,6 +146,18 @@ def show_unreadable(parent: QWidget, summary: str, items: Sequence[Unreadable]) 
     box.open()
 
 
+def show_reasons(parent: QWidget, sentences: Sequence[str]) -> None:
+    """Show why files were not attached."""
+    box = QMessageBox(QMessageBox.Icon.Information, attachments.ATTACH_TITLE, "", parent=parent)
+    box.setText(attachments.NOT_ALL_ATTACHED)
+    box.setInformativeText("\n".join(sentences[:_SHOWN_LINES]))
+    if len(sentences) > _SHOWN_LINES:
+        box.setDetailedText("\n".join(sentences))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+
+
 def show_problem(problem: Problem) -> None:
     """Show a problem in a box while the app has no window. Return after the user closes the box."""
     box = QMessageBox(QMessageBox.Icon.Critical, window.APP_NAME, problem.title)

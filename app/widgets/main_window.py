@@ -67,6 +67,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
+from app.widgets.undo_name import UndoName
 from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, diagnostics, hub, window as words
 from engine.types import ConversationId, Problem
@@ -98,7 +99,7 @@ class MainWindow(QMainWindow):
         self.pane = ChatPane(theme, core, self)
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
-        self._text_commands = TextCommands(self.pane.view, core.undo)
+        self._text_commands = TextCommands(self.pane.view, core.undoing)
         self._exchange = ExchangeCommands(self, core, origin)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
@@ -127,7 +128,7 @@ class MainWindow(QMainWindow):
 
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
-        self.toast.say(f"{problem.title} {problem.advice}".strip())
+        self.toast.warn(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
@@ -152,6 +153,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
+        UndoName(self.commands[CommandId.UNDO], menus[MenuName.EDIT], self._core.undoing)
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         below = QHBoxLayout()
         below.setSpacing(0)

@@ -29,6 +29,7 @@ NO_MODELS: Final = (
     "Download one, or add the folder that has yours."
 )
 
+CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
@@ -51,6 +52,18 @@ def preparing_demo(percent: str) -> str:
 
 def loading(percent: str) -> str:
     return f"Loading {percent}"
+
+
+def checking(name: str) -> str:
+    return f"Checking {name}"
+
+
+def reading(percent: str) -> str:
+    return f"Reading {percent}"
+
+
+def answering(count: int) -> str:
+    return "Answering" if count == 1 else f"Answering {count:,} chats"
 
 
 def bits(number: str) -> str:

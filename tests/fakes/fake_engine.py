@@ -170,6 +170,12 @@ class FakeEngine(EngineCommands):
         loaded = int(total * fraction)
         self.on_event(ModelLoading(self._loading, LoadStage.READING, fraction, loaded, total))
 
+    def check_model(self) -> None:
+        """Report that all weights are loaded, and that the tests of the model begin."""
+        assert self._loading is not None
+        total = self.facts.weight_bytes
+        self.on_event(ModelLoading(self._loading, LoadStage.CHECKING, 1.0, total, total))
+
     def finish_load(self) -> None:
         assert self._loading is not None
         self.loaded, path, self._loading = True, self._loading, None

@@ -81,6 +81,7 @@ def test_state_word_is_correct_for_each_phase() -> None:
         "Not loaded",
         "Loading 62%",
         "Loading 62%",
+        "Checking the model",
         "Ready",
         "Not loaded",
         "Not loaded",
