@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from app.theme.palette import Theme
-from app.widgets.transcript.rows.actions import answer_actions
+from app.viewmodels.transcript import ReplyFigures
+from app.widgets.transcript.rows.actions import answer_actions, faster_text
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
 from tests.fakes.transcript_samples import answer
@@ -22,3 +23,18 @@ def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bo
     assert bool(figures) == is_cut
     assert all(hit.rect.right() <= width + 6 for hit in row.hits()), "6 px: the margin of an icon"
     shelf.close()
+
+
+@pytest.mark.parametrize(
+    ("tokens_per_pass", "text"),
+    [
+        (1.28, "Faster answers: 1.3\N{MULTIPLICATION SIGN}"),
+        (1.02, ""),
+        (0.9, ""),
+        (None, ""),
+    ],
+)
+def test_gain_by_drafts_is_a_factor_only_if_there_is_one(
+    tokens_per_pass: float | None, text: str
+) -> None:
+    assert faster_text(ReplyFigures(tokens_per_pass=tokens_per_pass)) == text
