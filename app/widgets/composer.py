@@ -39,6 +39,7 @@ class Composer(QWidget):
     send_requested = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
+    emptied = Signal()  # emitted when neither text nor files are left
     setup_changed = Signal(object)  # argument: a Setup
     edit_last_requested = Signal()
     escaped = Signal()  # emitted when Esc is pressed in the text field
@@ -149,8 +150,11 @@ class Composer(QWidget):
 
     def show_files(self, chips: Sequence[Chip]) -> None:
         """Show the chips of the attached files. With files, a message needs no text."""
+        had_files = bool(self.files.chips)
         self.files.show_chips(chips)
         self._refresh()
+        if had_files and not self._can_send():
+            self.emptied.emit()
 
     def _send(self) -> None:
         if self._can_send():
@@ -165,6 +169,8 @@ class Composer(QWidget):
     def _on_text_changed(self) -> None:
         self._refresh()
         self.text_changed.emit()
+        if not self._can_send():
+            self.emptied.emit()
 
     def _refresh(self) -> None:
         if self._answering:
