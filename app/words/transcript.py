@@ -66,6 +66,10 @@ def show_all_lines(count: int) -> str:
     return f"Show all {count:,} lines"
 
 
+def show_about(count: int) -> str:
+    return f"Show all, about {count:,} lines"
+
+
 def code_lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count:,} lines"
 
