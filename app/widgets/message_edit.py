@@ -50,6 +50,8 @@ class MessageEdit(TextField):
             super().keyPressEvent(e)
         elif not is_return:
             self.cancelled.emit()
+        elif e.modifiers() & _BREAKS and e.modifiers() & _SENDS:
+            e.ignore()  # the shortcut of a command that is disabled now
         elif e.modifiers() & _BREAKS or not (self.return_sends or e.modifiers() & _SENDS):
             self.textCursor().insertBlock()
             self.ensureCursorVisible()

@@ -52,6 +52,14 @@ def test_return_sends_and_shift_return_starts_a_new_line(composer: Composer) -> 
     assert texts == ["one\ntwo"]
 
 
+def test_keys_of_the_disabled_continue_command_change_nothing(composer: Composer) -> None:
+    texts = sent(composer)
+    composer.set_text("one")
+    QTest.keyClick(composer.edit, Key.Key_Return, CTRL | SHIFT)
+    assert composer.text == "one"
+    assert texts == []
+
+
 def test_white_space_is_not_sent(composer: Composer) -> None:
     texts = sent(composer)
     QTest.keyClick(composer.edit, Key.Key_Return)
