@@ -174,14 +174,17 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 
 
 def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
-    """Return the buttons of a finished answer."""
+    """Return the buttons of a finished answer.
+
+    Those of versions are at the end, so that the others stay in place when a second version appears.
+    """
     return (
-        *version_parts(item.version),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
         ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
         ActionButton(RowAction.EDIT_ANSWER, Icon.EDIT, words.EDIT_ANSWER),
         ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
+        *version_parts(item.version),
     )
 
 
