@@ -369,7 +369,8 @@ class ChatPane(QWidget):
         if not is_few or not self.model_note.isHidden():
             privacy = ""
         too_long = "" if files.excess_note else self._reading_note
-        self.composer.set_caption(files.reading_note or too_long or privacy)
+        caption = files.reading_note or too_long or privacy
+        self.composer.set_caption(caption, keeps_line=not self.view.isHidden())
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""

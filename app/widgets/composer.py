@@ -29,6 +29,7 @@ from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
 from app.words import attachments
 
+_EMPTY_LINE = "\N{NO-BREAK SPACE}"
 _INK = QRegularExpression(r"\S")  # matches a character that is not white space
 
 
@@ -105,11 +106,12 @@ class Composer(QWidget):
 
     @property
     def caption(self) -> str:
-        return self._caption.text()
+        return self._caption.text().strip()
 
-    def set_caption(self, text: str) -> None:
-        self._caption.setText(text)
-        self._caption.setVisible(bool(text))
+    def set_caption(self, text: str, *, keeps_line: bool = False) -> None:
+        """Show a caption. If `keeps_line` is True, an empty one takes its line, so the box stays."""
+        self._caption.setText(text or (_EMPTY_LINE if keeps_line else ""))
+        self._caption.setVisible(bool(text) or keeps_line)
 
     def _build(self) -> None:
         self._queue_label.setProperty("type", "small")
