@@ -257,6 +257,7 @@ class Size:
     SETTINGS_LABEL = 144
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
+    TIP = 360  # width of a tooltip with wrapped lines
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32

@@ -21,6 +21,7 @@ from typing_extensions import override
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import EvenLines
 from app.widgets.menu import pop_up, round_corners
+from app.widgets.tips import hide_tip_at_key
 
 
 class LineField(QLineEdit):
@@ -36,6 +37,7 @@ class LineField(QLineEdit):
 
     @override
     def event(self, arg__1: QEvent) -> bool:
+        hide_tip_at_key(arg__1)
         if self.is_input_methods(arg__1):
             return True
         if _asks_to_undo(arg__1) and not self.isUndoAvailable():
@@ -71,6 +73,7 @@ class TextField(QPlainTextEdit):
 
     @override
     def event(self, e: QEvent) -> bool:
+        hide_tip_at_key(e)
         if self.is_composing and _ends_composing(e):
             return True
         if _asks_to_undo(e) and not self.document().isUndoAvailable():
