@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication, QWidget
 
+from app.widgets.message_sheet import MessageSheet
 from app.words import dialogs as words
 
 
@@ -24,7 +25,7 @@ class QuitGuard(QObject):
         self._window = window
         self._num_writing = num_writing
         self._has_edits = has_edits
-        self._box: QMessageBox | None = None
+        self._box: MessageSheet | None = None
         self._is_certain = False  # True after the user has confirmed
 
     def quit(self) -> None:
@@ -48,15 +49,16 @@ class QuitGuard(QObject):
             (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
             (has_edits, words.EDIT_UNSAVED, words.EDIT_LOST),
         )
-        box = self._box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(words.QUIT_QUESTION)
-        box.setText(" ".join(text for holds, text, _effect in reasons if holds))
-        box.setInformativeText(" ".join(effect for holds, _text, effect in reasons if holds))
-        quit_button = box.addButton(words.QUIT, QMessageBox.ButtonRole.AcceptRole)
-        cancel_button = box.addButton(words.CANCEL, QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(cancel_button if has_edits else quit_button)
+        box = self._box = MessageSheet(
+            words.QUIT_QUESTION,
+            " ".join(text for holds, text, _effect in reasons if holds),
+            " ".join(effect for holds, _text, effect in reasons if holds),
+            self._window,
+        )
+        cancel_button = box.add_button(words.CANCEL, is_default=has_edits)
+        quit_button = box.add_button(words.QUIT, is_default=not has_edits)
+        cancel_button.clicked.connect(box.reject)
+        quit_button.clicked.connect(box.accept)
         box.accepted.connect(self._on_accepted)
         box.finished.connect(self._on_finished)
         box.open()
