@@ -59,6 +59,7 @@ from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.list_commands import ListCommands
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
+from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
@@ -71,6 +72,8 @@ from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, diagnostics, hub, window as words
 from engine.types import ConversationId, Problem
 
+# Commands that work in every window of the app.
+EVERYWHERE = (CommandId.CLOSE, CommandId.SETTINGS, CommandId.QUIT)
 APPEARANCES = {
     Appearance.LIGHT: CommandId.LIGHT,
     Appearance.DARK: CommandId.DARK,
@@ -108,6 +111,7 @@ class MainWindow(QMainWindow):
         )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
+        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
         self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
         self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
