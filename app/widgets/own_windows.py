@@ -28,15 +28,16 @@ class OwnWindows(QObject):
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._main:
-            is_new = event.type() is QEvent.Type.ChildPolished
-            if is_new and isinstance(event, QChildEvent) and isinstance(event.child(), QWidget):
+            if isinstance(event, QChildEvent) and event.type() is QEvent.Type.ChildPolished:
                 self._adopt(event.child())
         elif isinstance(watched, QWidget) and is_opening(event):
             self._centre(watched)
         return False
 
-    def _adopt(self, window: QWidget) -> None:
-        if window.windowType() in _KINDS and not window.actions():
+    def _adopt(self, window: QObject) -> None:
+        if not isinstance(window, QWidget) or window.actions():
+            return
+        if window.windowType() in _KINDS:
             window.addActions(self._commands)
             if window.windowType() is Qt.WindowType.Window:  # Qt itself centres dialogs
                 window.installEventFilter(self)
