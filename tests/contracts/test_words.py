@@ -67,9 +67,7 @@ EXEMPT = {
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
-    "widgets/transcript/input/mouse.py": {
-        "_TIP"
-    },  # only HTML tags, which enclose a text of app/words
+    "widgets/tips.py": {"_NARROW", "_WIDE"},  # HTML tags around a text of app/words
 }
 
 
