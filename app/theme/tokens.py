@@ -247,6 +247,7 @@ class Size:
     TOOLBAR = 52
     SIDEBAR_FOOTER = 64
     INSPECTOR = 300
+    INSPECTOR_MAX = 480  # largest width with larger text
     SHEET_WIDTH = 440  # a sheet that asks a question
     SHEET_ICON = 56
     NAME_WIDTH = 360  # a sheet that asks for a name

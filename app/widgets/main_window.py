@@ -368,7 +368,7 @@ class MainWindow(QMainWindow):
         self.sidebar.begin_search()
 
     def _is_narrow(self) -> bool:
-        return self.width() < Size.SIDEBAR + Size.INSPECTOR + Size.WINDOW_MIN_WIDTH // 2
+        return self.width() < Size.SIDEBAR + self.inspector.width() + Size.WINDOW_MIN_WIDTH // 2
 
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)

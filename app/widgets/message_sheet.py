@@ -20,7 +20,7 @@ class MessageSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(title)
         self.setAccessibleDescription(" ".join(filter(None, (text, note))))
-        self.setFixedWidth(Size.SHEET_WIDTH)
+        self.setMinimumWidth(Size.SHEET_WIDTH)
         self._texts = [
             Sentences(self, kind, words) for kind, words in (("ui", text), ("small", note))
         ]

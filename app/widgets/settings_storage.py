@@ -11,7 +11,6 @@ from app.controllers.data_folder import DataFolder
 from app.controllers.preferences import Preferences
 from app.controllers.storage import Storage
 from app.theme.palette import Theme
-from app.theme.tokens import Size
 from app.viewmodels.figures import file_size
 from app.viewmodels.storage import disk_text, memory_text, written_text
 from app.widgets import folders
@@ -63,7 +62,7 @@ class StoragePage(SettingsPage):
     def _build(self) -> None:
         self.clear.setAccessibleName(words.CLEAR_NAME)
         for figures in (self.memory, self.used, self.written):
-            figures.setMinimumHeight(Size.CONTROL)  # the height of their labels
+            figures.setProperty("kind", "row")  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
         self.add_row("", self.keep)
         self.add_note(words.KEEP_NOTE)
@@ -81,7 +80,7 @@ class StoragePage(SettingsPage):
         self.folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.old.setProperty("tone", "secondary")
         for line in (self.folder, self.backups):
-            line.setMinimumHeight(Size.CONTROL)
+            line.setProperty("kind", "row")
         self.add_row(words.DATA_FOLDER, self.folder, fills=True)
         self.add_buttons(self.show_folder, self.move_button)
         self.add_note(words.DATA_NOTE)

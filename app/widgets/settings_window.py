@@ -40,7 +40,6 @@ class SettingsWindow(QWidget):
         self.setObjectName("settings")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(words.TITLE)
-        self.setFixedSize(Size.SETTINGS_WIDTH, Size.SETTINGS_HEIGHT)
         self._theme = theme
         self.tabs: dict[Icon, QToolButton] = {}
         self._group = QButtonGroup(self)
@@ -60,7 +59,9 @@ class SettingsWindow(QWidget):
         self.several = SeveralPage(theme, core.several, self)
         self._build()
         theme.changed.connect(self._tint)
+        theme.zoomed.connect(self._fit)
         self._tint()
+        self._fit()
 
     def open(self) -> None:
         """Show the window and bring it to the front."""
@@ -116,6 +117,12 @@ class SettingsWindow(QWidget):
         self._group.addButton(tab)
         self._row.addWidget(tab)
         self.tabs[icon] = tab
+
+    def _fit(self) -> None:
+        """Fit the window to the size of text, inside the screen."""
+        area, zoom = self.screen().availableSize(), max(1.0, self._theme.zoom)
+        wanted = QSize(round(Size.SETTINGS_WIDTH * zoom), round(Size.SETTINGS_HEIGHT * zoom))
+        self.setFixedSize(wanted.boundedTo(area - QSize(Space.XXL, Space.HUGE)))
 
     def _tint(self) -> None:
         for icon, tab in self.tabs.items():
