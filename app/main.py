@@ -29,6 +29,7 @@ from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
+from app.login_item import login_item
 from app.options import Options
 from app.paths import Paths
 from app.settings import Settings, load_settings, remove_leftovers
@@ -126,6 +127,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,
+        login_item=login_item(paths.bundle),
         debug=options.debug,
     )
 

@@ -81,6 +81,8 @@ class Settings:
     inspector_visible: bool = False
     # conversation that was on show when the app last ended
     selected_conversation: ConversationId | None = None
+    reopen_last: bool = True  # True: a start shows selected_conversation; False: a new chat
+    confirm_quit: bool = False  # True: the app always asks before it quits
     read_message: str = ""  # key of the message at the top of the view when the app last ended
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent

@@ -107,7 +107,10 @@ class MainWindow(QMainWindow):
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
-            self, lambda: core.turns.num_writing, lambda: self.pane.view.has_edits
+            self,
+            lambda: core.turns.num_writing,
+            lambda: self.pane.view.has_edits,
+            lambda: core.preferences.value.confirm_quit,
         )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())

@@ -26,6 +26,7 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
+from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_storage import StoragePage
@@ -45,6 +46,7 @@ class SettingsWindow(QWidget):
         self._group = QButtonGroup(self)
         self._row = QHBoxLayout()
         self._pages = QStackedWidget(self)
+        self.general = GeneralPage(theme, core.preferences, core.login, self)
         self.appearance = AppearancePage(theme, core.preferences, self)
         self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
         self.models = ModelsPage(
@@ -72,6 +74,7 @@ class SettingsWindow(QWidget):
 
     def _build(self) -> None:
         for icon, name, page in (
+            (Icon.GENERAL, words.GENERAL, self.general),
             (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
             (Icon.CHAT, words.CHAT, self.chat),
             (Icon.MODEL, words.MODELS, self.models),
@@ -92,7 +95,7 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (self.appearance, self.chat, self.models, self.storage, self.several)
+        pages = (self.general, self.appearance, self.chat, self.models, self.storage, self.several)
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
@@ -104,7 +107,7 @@ class SettingsWindow(QWidget):
         tab.setProperty("kind", "tab")
         tab.setIconSize(QSize(GRID, GRID))
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-        tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
         scroller = QScrollArea(self)
         scroller.setVerticalScrollBar(HidingBar(scroller))
         scroller.setWidgetResizable(True)

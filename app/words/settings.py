@@ -6,10 +6,21 @@ from typing import Final
 
 TITLE: Final = "Settings"
 
+GENERAL: Final = "General"
 APPEARANCE: Final = "Appearance"
 CHAT: Final = "Chat"
 MODELS: Final = "Models"
 STORAGE: Final = "Storage"
+
+AT_START: Final = "At the start"
+OPEN_AT_LOGIN: Final = "Open at Login"
+REOPEN: Final = "Reopen the Last Chat"
+REOPEN_NOTE: Final = "Otherwise Rejoinder opens with a new chat."
+AT_END: Final = "At the end"
+CONFIRM_QUIT: Final = "Ask Before Quitting"
+CONFIRM_QUIT_NOTE: Final = (
+    "Rejoinder always asks while an answer is being written or an edited message is not saved."
+)
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"

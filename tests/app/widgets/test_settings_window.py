@@ -16,6 +16,7 @@ from app.settings import Appearance, load_settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -276,3 +277,50 @@ def test_mirror_is_set_and_a_text_that_is_no_address_is_refused(
     mirror.clear()
     QTest.keyClick(mirror, Key.Key_Return)
     assert stage.core.hub.host == "huggingface.co"
+
+
+def test_open_at_login_writes_and_removes_its_file(stage: Stage, tmp_path: Path) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    for is_on in (True, False):
+        QTest.mouseClick(page.at_login, LEFT)
+        stage.wait_until(lambda is_on=is_on: stage.core.login.is_on == is_on)
+        assert page.at_login.isChecked() == is_on
+        assert bool(list(tmp_path.rglob("login.plist"))) == is_on
+
+
+def test_open_at_login_that_fails_is_reported_and_stays_off(stage: Stage, tmp_path: Path) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    (tmp_path / "agents").touch()
+    QTest.mouseClick(page.at_login, LEFT)
+    stage.wait_until(lambda: "The disk" in stage.window.toast.text)
+    assert not page.at_login.isChecked()
+
+
+@pytest.mark.parametrize("reopens", [True, False])
+def test_start_shows_the_last_chat_if_the_settings_want_it(
+    make_stage: MakeStage, *, reopens: bool
+) -> None:
+    stage = make_stage()
+    stage.chat("Hello", "Hi")
+    page = opened(stage, Icon.GENERAL).general
+    if not reopens:
+        QTest.mouseClick(page.reopen, LEFT)
+    settings = stage.core.preferences.value
+    stage.close()
+    again = make_stage(settings=settings)
+    again.wait_until(lambda: "Hello" in again.rows)
+    again.settle()
+    assert again.texts == (["Hello", "Hi"] if reopens else [])
+
+
+def test_quit_asks_if_the_settings_want_it(stage: Stage) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    QTest.mouseClick(page.confirm, LEFT)
+    stage.window.close()
+    (sheet,) = stage.window.findChildren(MessageSheet)
+    assert sheet.text == "All chats are saved."
+    sheet.reject()
+    assert stage.window.isVisible()
+    QTest.mouseClick(page.confirm, LEFT)
+    stage.window.close()
+    assert not stage.window.isVisible()
