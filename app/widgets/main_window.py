@@ -140,6 +140,8 @@ class MainWindow(QMainWindow):
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
         self.pane.flush()
         self.inspector.flush()
+        if self._settings is not None:
+            self._settings.new_chats.flush()
         preferences = self._core.preferences
         value = replace(preferences.value, window_geometry=frame_text(self))
         if self.sidebar.isVisible():

@@ -28,6 +28,7 @@ from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
+from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_storage import StoragePage
 from app.words import settings as words, several
@@ -49,6 +50,7 @@ class SettingsWindow(QWidget):
         self.general = GeneralPage(theme, core.preferences, core.login, self)
         self.appearance = AppearancePage(theme, core.preferences, self)
         self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
+        self.new_chats = NewChatsPage(theme, core.presets, core.models, self)
         self.models = ModelsPage(
             core.preferences,
             core.models,
@@ -77,6 +79,7 @@ class SettingsWindow(QWidget):
             (Icon.GENERAL, words.GENERAL, self.general),
             (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
             (Icon.CHAT, words.CHAT, self.chat),
+            (Icon.NEW_CHAT, words.NEW_CHATS_TAB, self.new_chats),
             (Icon.MODEL, words.MODELS, self.models),
             (Icon.STORAGE, words.STORAGE, self.storage),
             (Icon.MACS, several.TITLE, self.several),
@@ -95,7 +98,15 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (self.general, self.appearance, self.chat, self.models, self.storage, self.several)
+        pages = (
+            self.general,
+            self.appearance,
+            self.chat,
+            self.new_chats,
+            self.models,
+            self.storage,
+            self.several,
+        )
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
@@ -124,7 +135,7 @@ class SettingsWindow(QWidget):
     def _fit(self) -> None:
         """Fit the window to the size of text, inside the screen."""
         area, zoom = self.screen().availableSize(), max(1.0, self._theme.zoom)
-        wanted = QSize(round(Size.SETTINGS_WIDTH * zoom), round(Size.SETTINGS_HEIGHT * zoom))
+        wanted = QSize(round(Size.SETTINGS_WINDOW * zoom), round(Size.SETTINGS_HEIGHT * zoom))
         self.setFixedSize(wanted.boundedTo(area - QSize(Space.XXL, Space.HUGE)))
 
     def _tint(self) -> None:

@@ -12,7 +12,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app.conversation.preset import Preset
-from app.settings import Appearance, load_settings
+from app.conversation.tree import Setup
+from app.settings import Appearance, Settings, load_settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
@@ -324,3 +325,43 @@ def test_quit_asks_if_the_settings_want_it(stage: Stage) -> None:
     QTest.mouseClick(page.confirm, LEFT)
     stage.window.close()
     assert not stage.window.isVisible()
+
+
+def test_new_chats_begin_with_prompt_sampling_and_thinking_of_the_settings(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    begun = stage.current
+    page = opened(stage, Icon.NEW_CHAT).new_chats
+    QTest.keyClicks(page.prompt, "Be brief.")
+    page.thinking.buttons[False].click()
+    QTest.keyClicks(page.temperature, "0.25")
+    QTest.keyClick(page.temperature, Key.Key_Return)
+    QTest.keyClicks(page.sampling.fields["top_k"], "40")
+    QTest.keyClick(page.sampling.fields["top_k"], Key.Key_Return)
+    stage.run(CommandId.NEW_CHAT)
+    new = stage.core.desk.get(stage.core.library.current)
+    assert new.system_prompt == "Be brief."
+    assert new.setup == Setup(temperature=0.25, top_k=40, thinking=False)
+    assert stage.core.desk.get(begun).setup == Setup()
+    QTest.mouseClick(page.reset, LEFT)
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("", Setup())
+    assert page.prompt.toPlainText() == ""
+
+
+def test_preset_goes_before_the_settings_of_new_chats(make_stage: MakeStage) -> None:
+    options = {"temperature": 0.25, "unknown": 3, "top_k": 0.5}
+    stage = make_stage(settings=Settings(new_chat_prompt="Be brief.", new_chat_options=options))
+    presets, path = stage.core.presets, stage.core.models.status.path
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("Be brief.", Setup(temperature=0.25))
+    presets.save_preset(Preset(name="Long", system_prompt="Be long."))
+    presets.choose(path, "Long")
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("Be long.", Setup())
+
+
+def test_typed_prompt_of_new_chats_is_saved_when_the_app_quits(stage: Stage) -> None:
+    page = opened(stage, Icon.NEW_CHAT).new_chats
+    QTest.keyClicks(page.prompt, "Be brief.")
+    stage.close()
+    assert load_settings(stage.rig.settings_path).settings.new_chat_prompt == "Be brief."
