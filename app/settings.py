@@ -96,6 +96,8 @@ class Settings:
     new_chat_prompt: str = ""  # system prompt of new chats
     # Options of new chats. Key: a field of Setup. Options without an entry have its default.
     new_chat_options: Mapping[str, float] = field(default_factory=dict[str, float])
+    # The shortcuts that the user has changed. Key: id of a command. Value: portable text of the keys.
+    shortcuts: Mapping[str, str] = field(default_factory=dict[str, str])
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
@@ -186,13 +188,9 @@ def _keep_aside(path: Path) -> LoadedSettings:
 def _to_json(settings: Settings) -> dict[str, object]:
     defaults = {path: asdict(one) for path, one in settings.model_defaults.items()}
     values = {name: getattr(settings, name) for name in _NAMES}
-    options = dict(settings.new_chat_options)
-    return {
-        **settings.unknown,
-        **values,
-        "model_defaults": defaults,
-        "new_chat_options": options,
-    }
+    mappings = {"new_chat_options": settings.new_chat_options, "shortcuts": settings.shortcuts}
+    plain = {name: dict[str, object](mapping) for name, mapping in mappings.items()}
+    return {**settings.unknown, **values, **plain, "model_defaults": defaults}
 
 
 def _from_json(parsed: dict[str, object]) -> Settings:
@@ -246,7 +244,12 @@ def _read_numbers(value: object) -> dict[str, float]:
     return {key: one for key, one in entries if isinstance(one, int | float) and abs(one) < _HUGE}
 
 
+def _read_texts(value: object) -> dict[str, str]:
+    return {key: one for key, one in _entries(value).items() if isinstance(one, str)}
+
+
 _READERS: dict[str, Callable[[object], object]] = {
     "model_defaults": _read_model_defaults,
     "new_chat_options": _read_numbers,
+    "shortcuts": _read_texts,
 }

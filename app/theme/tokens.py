@@ -256,7 +256,7 @@ class Size:
     SWITCHER_FIELD = 40
     PICKER_HEIGHT = 520
     SETTINGS_WIDTH = 640
-    SETTINGS_WINDOW = 720  # room for all tabs of the settings
+    SETTINGS_WINDOW = 800  # room for all tabs of the settings
     SETTINGS_HEIGHT = 528
     SETTINGS_LABEL = 144
     MODELS_WIDTH = 720

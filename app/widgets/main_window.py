@@ -56,6 +56,7 @@ from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
+from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
@@ -291,7 +292,7 @@ class MainWindow(QMainWindow):
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
             CommandId.SHORTCUTS: lambda: show_shortcuts(
-                self, return_sends=preferences.value.return_sends
+                self, preferences.value.shortcuts, return_sends=preferences.value.return_sends
             ),
             CommandId.DIAGNOSTICS: lambda: ask_where_to_save(
                 self, diagnostics.FILE_NAME, self._core.diagnostics.save
@@ -387,6 +388,7 @@ class MainWindow(QMainWindow):
         self._theme.set_sharp(value.more_contrast)
         self._theme.set_zoom(value.text_zoom / 100)
         self.inspector.set_zoom(self._theme.zoom)
+        apply_choices(self.commands, value.shortcuts)
         self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)

@@ -30,8 +30,9 @@ from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_several import SeveralPage
+from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
-from app.words import settings as words, several
+from app.words import settings as words, several, shortcuts
 
 
 class SettingsWindow(QWidget):
@@ -59,6 +60,7 @@ class SettingsWindow(QWidget):
             actions[CommandId.GET_MODELS],
             self,
         )
+        self.shortcuts = ShortcutsPage(theme, core.preferences, self)
         self.storage = StoragePage(theme, core.preferences, core.storage, core.data_folder, self)
         self.several = SeveralPage(theme, core.several, self)
         self._build()
@@ -81,6 +83,7 @@ class SettingsWindow(QWidget):
             (Icon.CHAT, words.CHAT, self.chat),
             (Icon.NEW_CHAT, words.NEW_CHATS_TAB, self.new_chats),
             (Icon.MODEL, words.MODELS, self.models),
+            (Icon.KEYBOARD, shortcuts.TAB, self.shortcuts),
             (Icon.STORAGE, words.STORAGE, self.storage),
             (Icon.MACS, several.TITLE, self.several),
         ):
@@ -104,6 +107,7 @@ class SettingsWindow(QWidget):
             self.chat,
             self.new_chats,
             self.models,
+            self.shortcuts,
             self.storage,
             self.several,
         )
