@@ -113,7 +113,9 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    config = engine_config(
+        settings, on_cpu=options.selftest is not None and options.selftest.on_cpu
+    )
     place = DataPlace(paths.data_dir)
     return Seams(
         make_engine=lambda on_event: SwitchedEngine(config, on_event),
@@ -130,6 +132,11 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         login_item=login_item(paths.bundle),
         debug=options.debug,
     )
+
+
+def engine_config(settings: Settings, *, on_cpu: bool = False) -> EngineConfig:
+    """Return the configuration of the engine, which holds until the app ends."""
+    return EngineConfig(on_cpu=on_cpu, most_budget_bytes=settings.memory_gb * 10**9 or None)
 
 
 def tell(problem: Problem) -> None:

@@ -26,6 +26,7 @@ ZOOM_MIN = 80
 ZOOM_MAX = 200
 # Ending of the temporary files of older versions, as tempfile.mkstemp made it.
 _RANDOM = "[a-z0-9_]" * 8
+MEMORY_GB = (0, 2, 4, 8, 16)  # choices of memory_gb; 0: chosen from the machine's memory
 _HUGE = 1e12  # no number in the settings reaches it
 KV_BITS = (0, 8, 4)  # choices of ModelDefaults.kv_bits
 
@@ -91,6 +92,7 @@ class Settings:
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     keep_on_disk: bool = True  # True: the engine keeps the state of chats on disk
     disk_gb: int = 0  # highest size of this state in GB; 0: chosen from the free space
+    memory_gb: int = 0  # one of MEMORY_GB: highest size of the state of chats in memory
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
     several_macs: bool = False  # True: the model is divided over the hosts of this file
     new_chat_prompt: str = ""  # system prompt of new chats
@@ -200,7 +202,8 @@ def _from_json(parsed: dict[str, object]) -> Settings:
         known[name] = read(parsed.get(name))
     unknown = {key: value for key, value in parsed.items() if key not in _NAMES}
     settings = Settings(**cast("dict[str, Any]", known), unknown=unknown)
-    return replace(settings, text_zoom=zoom_in_range(settings.text_zoom))
+    memory_gb = settings.memory_gb if settings.memory_gb in MEMORY_GB else 0
+    return replace(settings, text_zoom=zoom_in_range(settings.text_zoom), memory_gb=memory_gb)
 
 
 def _read(value: object, default: object) -> object:

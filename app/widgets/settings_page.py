@@ -57,6 +57,11 @@ class SettingsPage(QWidget):
         self._grid.addWidget(note, self._grid.rowCount(), 1)
         return note
 
+    def join(self, *, is_first: bool) -> None:
+        """Leave less space above and below, because the rows are a group of a longer page."""
+        top = Space.XL if is_first else 0
+        self._grid.setContentsMargins(Space.XXL, top, Space.XXL, Space.S)
+
     def order(self) -> None:
         """Set the Tab order from top to bottom. Call it again after adding or removing rows."""
         set_tab_order(*self.controls)

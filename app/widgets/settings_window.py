@@ -24,15 +24,15 @@ from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
 from app.widgets.hiding_bar import HidingBar
+from app.widgets.settings_advanced import AdvancedPage
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
-from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
-from app.words import settings as words, several, shortcuts
+from app.words import settings as words, shortcuts
 
 
 class SettingsWindow(QWidget):
@@ -61,8 +61,8 @@ class SettingsWindow(QWidget):
             self,
         )
         self.shortcuts = ShortcutsPage(theme, core.preferences, self)
-        self.storage = StoragePage(theme, core.preferences, core.storage, core.data_folder, self)
-        self.several = SeveralPage(theme, core.several, self)
+        self.storage = StoragePage(theme, core.preferences, core.storage, self)
+        self.advanced = AdvancedPage(theme, core, self)
         self._build()
         theme.changed.connect(self._tint)
         theme.zoomed.connect(self._fit)
@@ -85,7 +85,7 @@ class SettingsWindow(QWidget):
             (Icon.MODEL, words.MODELS, self.models),
             (Icon.KEYBOARD, shortcuts.TAB, self.shortcuts),
             (Icon.STORAGE, words.STORAGE, self.storage),
-            (Icon.MACS, several.TITLE, self.several),
+            (Icon.ADVANCED, words.ADVANCED, self.advanced),
         ):
             self._add(icon, name, page)
         self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
@@ -109,7 +109,7 @@ class SettingsWindow(QWidget):
             self.models,
             self.shortcuts,
             self.storage,
-            self.several,
+            self.advanced,
         )
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)

@@ -22,6 +22,13 @@ CONFIRM_QUIT_NOTE: Final = (
     "Rejoinder always asks while an answer is being written or an edited message is not saved."
 )
 
+ADVANCED: Final = "Advanced"
+MEMORY_LIMIT: Final = "Memory for chats"
+MEMORY_NOTE: Final = (
+    "The most that Rejoinder keeps of your chats in memory, beside the model. It applies when "
+    "Rejoinder is opened again."
+)
+
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
 CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text"

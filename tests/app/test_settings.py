@@ -139,3 +139,11 @@ def test_damaged_options_of_new_chats_are_left_out_one_by_one(tmp_path: Path) ->
 
     assert loaded.new_chat_options == {"top_p": 0.5}
     assert loaded.text_zoom == 120
+
+
+@pytest.mark.parametrize("stored", [3, -1, "4", True, 10**30])
+def test_memory_limit_that_is_no_choice_is_automatic(tmp_path: Path, stored: object) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"memory_gb": stored}))
+
+    assert load_settings(path).settings.memory_gb == 0

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
+from app.main import engine_config
 from app.settings import Appearance, Settings, load_settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -130,7 +131,7 @@ def test_return_can_be_set_to_start_a_new_line(make_stage: MakeStage) -> None:
 
 def test_faster_answers_can_be_turned_off_for_the_next_request(make_stage: MakeStage) -> None:
     stage = make_stage()
-    page = opened(stage, Icon.CHAT).chat
+    page = opened(stage, Icon.ADVANCED).advanced.engine
     stage.chat("One", "1")
     QTest.mouseClick(page.faster, LEFT, pos=page.faster.rect().center())
     stage.chat("Two", "2")
@@ -365,3 +366,13 @@ def test_typed_prompt_of_new_chats_is_saved_when_the_app_quits(stage: Stage) -> 
     QTest.keyClicks(page.prompt, "Be brief.")
     stage.close()
     assert load_settings(stage.rig.settings_path).settings.new_chat_prompt == "Be brief."
+
+
+def test_memory_limit_is_saved_and_limits_the_engine_of_the_next_start(stage: Stage) -> None:
+    page = opened(stage, Icon.ADVANCED).advanced.engine
+    QTest.mouseClick(page.memory.buttons[4], LEFT)
+    stage.close()
+    settings = load_settings(stage.rig.settings_path).settings
+    assert settings.memory_gb == 4
+    assert engine_config(settings).most_budget_bytes == 4 * 10**9
+    assert engine_config(Settings()).most_budget_bytes is None
