@@ -32,7 +32,8 @@ class SettingsPage(QWidget):
         row = self._grid.rowCount()
         label = QLabel(words, self)
         label.setBuddy(control)
-        label.setProperty("kind", "row")
+        if words:
+            label.setProperty("kind", "row")
         top = Qt.AlignmentFlag.AlignTop
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight | top)
         side = top if fills else Qt.AlignmentFlag.AlignLeft | top

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import QRectF
 
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ReplyFigures, Version
@@ -46,7 +47,7 @@ def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> No
     shelf = FormulaShelf()
     look = Look(theme, shelf)
     for actions, item in ((answer_actions, answer(0, "Yes.")), (user_actions, question(0))):
-        places = []
+        places: list[dict[str, QRectF]] = []
         for version in (Version(1, 1), Version(2, 2)):
             row = actions(look, replace(item, version=version))
             row.measure(600)
