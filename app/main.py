@@ -32,6 +32,7 @@ from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
+from app.login_item import login_item
 from app.options import Options
 from app.paths import Paths
 from app.settings import Settings, load_settings, remove_leftovers
@@ -128,7 +129,9 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = EngineConfig(on_cpu=options.selftest is not None and options.selftest.on_cpu)
+    config = engine_config(
+        settings, on_cpu=options.selftest is not None and options.selftest.on_cpu
+    )
     place = DataPlace(paths.data_dir)
     return Seams(
         make_engine=lambda on_event: SwitchedEngine(config, on_event),
@@ -142,8 +145,14 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,
+        login_item=login_item(paths.bundle),
         debug=options.debug,
     )
+
+
+def engine_config(settings: Settings, *, on_cpu: bool = False) -> EngineConfig:
+    """Return the configuration of the engine, which holds until the app ends."""
+    return EngineConfig(on_cpu=on_cpu, most_budget_bytes=settings.memory_gb * 10**9 or None)
 
 
 def tell(problem: Problem) -> None:

@@ -31,6 +31,7 @@ from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.imports import Imports
 from app.controllers.library import LibraryController
+from app.controllers.login import OpenAtLogin
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
@@ -49,6 +50,7 @@ from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
 from app.conversation.attachments import MAX_ATTACHMENTS
+from app.login_item import LoginItem
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 from app.store.place import DataPlace
@@ -72,6 +74,7 @@ class Seams:
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
     check_hosts: CheckHosts = check_hosts
+    login_item: LoginItem | None = None  # None: the app cannot be opened at login
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
@@ -89,6 +92,7 @@ class Core(QObject):
         self.store = StoreLane(seams.open_store)
         self.bridge = EngineBridge(seams.make_engine)
         self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)
+        self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
@@ -180,6 +184,7 @@ class Core(QObject):
             self.several,
             self.data_folder,
             self.diagnostics,
+            self.login,
         ):
             source.failed.connect(self.failed)
 
@@ -188,7 +193,9 @@ class Core(QObject):
         self.store.open()
         self.presets.start()
         self.folders.start()
-        self.library.start(self.preferences.value.selected_conversation)
+        value = self.preferences.value
+        self.library.start(value.selected_conversation if value.reopen_last else None)
+        self.login.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""

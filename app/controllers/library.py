@@ -396,6 +396,33 @@ class LibraryController(QObject):
         """Return True if the conversation is new and has not changed since its creation."""
         return conversation == self._blank
 
+    def _is_emptied(self, conversation: Conversation) -> bool:
+        """Return True if a listed conversation is as it was when it began, and is not pinned."""
+        conversation_id = conversation.conversation_id
+        listed = self._summaries.get(conversation_id)
+        if listed is None or conversation.nodes or conversation.draft.strip():
+            return False
+        begun = new_conversation(conversation_id, now=conversation.created_at)
+        begun = self._folders.begin_conversation(begun, listed.placement.folder_id)
+        is_alike = replace(conversation, draft="") == begun
+        return is_alike and listed.placement == Placement(folder_id=listed.placement.folder_id)
+
+    def _unlist(self, conversation: Conversation) -> None:
+        """Take an emptied conversation out of the list and the store. It stays in memory."""
+        conversation_id, now = conversation.conversation_id, self._origin.now()
+        placement = self._summaries.pop(conversation_id).placement
+        self._sorted = None
+        if conversation_id == self.current:
+            self._new_places = {conversation_id: placement}
+            self._blank = conversation
+
+        def remove(store: ConversationStore) -> None:
+            store.delete(conversation_id, now=now)
+            store.remove(conversation_id)
+
+        self._store.release(conversation_id)
+        self._store.run(remove, None, self.failed.emit)
+
     def _show(self, conversation_id: ConversationId) -> None:
         self._wanted = conversation_id
         self.current = self._desk.shown = conversation_id
@@ -479,10 +506,13 @@ class LibraryController(QObject):
             place = self._deleted[conversation_id].summary.placement
             self._put_deleted(summary_of(conversation, place))
             self.recently_deleted_changed.emit()
+            return
+        if self._is_emptied(conversation):
+            self._unlist(conversation)
         else:
             self._list(conversation)
-            self._remember_current()
-            self.list_changed.emit()
+        self._remember_current()
+        self.list_changed.emit()
 
     def _put(self, summary: ConversationSummary) -> None:
         self._summaries[summary.conversation_id] = summary

@@ -204,7 +204,6 @@ def _figures(reply: MessageNode, earlier_model: str | None) -> ReplyFigures | No
         first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
         num_tokens=reply.reply.num_tokens if reply.reply else usage.output_tokens,
         tokens_per_pass=usage.output_tokens / usage.passes if usage.drafted_tokens else None,
-        kept_drafts=usage.accepted_tokens / usage.drafted_tokens if usage.drafted_tokens else None,
         model_name=model_name,
     )
 

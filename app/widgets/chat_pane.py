@@ -82,6 +82,8 @@ class ChatPane(QWidget):
         self._layout = QVBoxLayout(self)
         # caption about the size of the next prompt; may be empty
         self._reading_note = ""
+        # problem of the message that was refused last and given back to the composer
+        self._refused: Problem | None = None
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -147,6 +149,7 @@ class ChatPane(QWidget):
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
+        composer.emptied.connect(self._end_refusal)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
@@ -262,6 +265,7 @@ class ChatPane(QWidget):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
+            self._refused = refusal.problem
             self._show_refusal(refusal)
         elif refusal.problem is not None:
             # The conversation itself may no longer be in memory.
@@ -272,6 +276,11 @@ class ChatPane(QWidget):
         """Put the text of a refused message back into the composer, before the text typed since."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
+
+    def _end_refusal(self) -> None:
+        """Hide the notice about a refused message, because the composer holds it no longer."""
+        if self._refused is not None and self.notice.problem is self._refused:
+            self.notice.hide()
 
     def _show_refusal(self, refusal: Refusal) -> None:
         problem = refusal.problem
@@ -362,7 +371,8 @@ class ChatPane(QWidget):
         if not is_few or not self.model_note.isHidden():
             privacy = ""
         too_long = "" if files.excess_note else self._reading_note
-        self.composer.set_caption(files.reading_note or too_long or privacy)
+        caption = files.reading_note or too_long or privacy
+        self.composer.set_caption(caption, keeps_line=not self.view.isHidden())
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
 from app.controllers.printing import PageDocument, page_layout
 from app.conversation.tree import Conversation
 from app.exchange.importing import Unreadable
-from app.words import attachments, commands, dialogs as words, exchange, several, window
+from app.widgets.message_sheet import MessageSheet
+from app.words import attachments, dialogs as words, exchange, several, window
 from engine.types import Problem
 
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
@@ -171,8 +172,7 @@ def show_about(parent: QWidget) -> None:
     # the window.
     from importlib.metadata import version  # noqa: PLC0415
 
-    box = QMessageBox(parent)
-    box.setWindowTitle(commands.ABOUT)
-    box.setText(words.about(version("rejoinder")))
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.open()
+    title, text = words.about(version("rejoinder")).split("\n\n", 1)
+    sheet = MessageSheet(title, text, "", parent)
+    sheet.add_button(window.CLOSE, is_default=True).clicked.connect(sheet.accept)
+    sheet.open()

@@ -106,7 +106,8 @@ class Inspector(QWidget):
             blocker.unblock()
 
     def set_zoom(self, zoom: float) -> None:
-        """Scale the lines of the system prompt. The window's style sheet scales the font."""
+        """Scale the width and the lines of the system prompt. The style sheet scales the fonts."""
+        self.setFixedWidth(min(round(Size.INSPECTOR * max(1.0, zoom)), Size.INSPECTOR_MAX))
         self.prompt.set_line_height(round(Type.UI.line * zoom))
 
     def flush(self) -> None:
@@ -129,7 +130,7 @@ class Inspector(QWidget):
         self.number.setValidator(QDoubleValidator(0, MAX_TEMPERATURE, 2, self.number))
         self.number.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.number.setAccessibleName(words.TEMPERATURE_NUMBER)
-        self.number.setFixedWidth(2 * Size.CONTROL_LARGE)
+        self.number.set_width(2 * Size.CONTROL_LARGE)
         self.reset.setObjectName("resetTemperature")
         self.reset.setProperty("kind", "plain")
         self.seed.setAccessibleName(words.SEED)

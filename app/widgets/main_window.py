@@ -56,9 +56,11 @@ from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
+from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
+from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
@@ -72,6 +74,8 @@ from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, diagnostics, hub, window as words
 from engine.types import ConversationId, Problem
 
+# Commands that work in every window of the app.
+EVERYWHERE = (CommandId.CLOSE, CommandId.SETTINGS, CommandId.QUIT)
 APPEARANCES = {
     Appearance.LIGHT: CommandId.LIGHT,
     Appearance.DARK: CommandId.DARK,
@@ -105,10 +109,14 @@ class MainWindow(QMainWindow):
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
-            self, lambda: core.turns.num_writing, lambda: self.pane.view.has_edits
+            self,
+            lambda: core.turns.num_writing,
+            lambda: self.pane.view.has_edits,
+            lambda: core.preferences.value.confirm_quit,
         )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self.commands = make_actions(self, self._slots())
+        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
         self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
         self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
@@ -134,6 +142,8 @@ class MainWindow(QMainWindow):
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
         self.pane.flush()
         self.inspector.flush()
+        if self._settings is not None:
+            self._settings.new_chats.flush()
         preferences = self._core.preferences
         value = replace(preferences.value, window_geometry=frame_text(self))
         if self.sidebar.isVisible():
@@ -285,7 +295,7 @@ class MainWindow(QMainWindow):
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
             CommandId.SHORTCUTS: lambda: show_shortcuts(
-                self, return_sends=preferences.value.return_sends
+                self, preferences.value.shortcuts, return_sends=preferences.value.return_sends
             ),
             CommandId.DIAGNOSTICS: lambda: ask_where_to_save(
                 self, diagnostics.FILE_NAME, self._core.diagnostics.save
@@ -367,7 +377,7 @@ class MainWindow(QMainWindow):
         self.sidebar.begin_search()
 
     def _is_narrow(self) -> bool:
-        return self.width() < Size.SIDEBAR + Size.INSPECTOR + Size.WINDOW_MIN_WIDTH // 2
+        return self.width() < Size.SIDEBAR + self.inspector.width() + Size.WINDOW_MIN_WIDTH // 2
 
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
@@ -381,6 +391,7 @@ class MainWindow(QMainWindow):
         self._theme.set_sharp(value.more_contrast)
         self._theme.set_zoom(value.text_zoom / 100)
         self.inspector.set_zoom(self._theme.zoom)
+        apply_choices(self.commands, value.shortcuts)
         self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)

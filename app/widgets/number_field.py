@@ -41,7 +41,7 @@ class NumberField(LineField):
         self.setLocale(locale)
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.setFixedWidth(2 * Size.CONTROL_LARGE)
+        self.set_width(2 * Size.CONTROL_LARGE)
         validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)

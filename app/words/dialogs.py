@@ -11,6 +11,7 @@ CANCEL: Final = "Cancel"
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."
 EDIT_UNSAVED: Final = "An edited message is not saved."
+ALL_SAVED: Final = "All chats are saved."
 EDIT_LOST: Final = "The changes to the message will be lost."
 QUIT: Final = "Quit"
 # Note of a start while an earlier run of the app has not closed yet.

@@ -66,6 +66,10 @@ def show_all_lines(count: int) -> str:
     return f"Show all {count:,} lines"
 
 
+def show_about(count: int) -> str:
+    return f"Show all, about {count:,} lines"
+
+
 def code_lines(count: int) -> str:
     return "1 line" if count == 1 else f"{count:,} lines"
 
@@ -94,8 +98,8 @@ def first_token(time: str) -> str:
     return f"first token {time}"
 
 
-def drafts(tokens_per_pass: str, percent: int) -> str:
-    return f"{tokens_per_pass} tokens a pass, {percent}% of drafts kept"
+def faster(factor: str) -> str:
+    return f"Faster answers: {factor}×"  # noqa: RUF001 (a factor)
 
 
 def answer_finished(num_tokens: int | None) -> str:

@@ -20,6 +20,7 @@ from app.controllers.models import Catalog
 from app.controllers.origin import Origin
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
+from app.login_item import LoginItem
 from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore
@@ -232,6 +233,7 @@ def make_core(
             model=model,
             debug=debug,
             hosts=hosts,
+            login_item=LoginItem(data_dir / "agents" / "login.plist", Path("/Apps/Rejoinder.app")),
         )
     )
 

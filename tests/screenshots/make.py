@@ -353,7 +353,7 @@ def settings(stage: Stage, tab: Icon) -> None:
 
 
 def several_macs(stage: Stage) -> None:
-    settings(stage, Icon.MACS)
+    settings(stage, Icon.ADVANCED)
     several = stage.core.several
     several.hosts = MACS
     several.start()
@@ -362,7 +362,7 @@ def several_macs(stage: Stage) -> None:
 
 
 def checked_macs(stage: Stage) -> None:
-    settings(stage, Icon.MACS)
+    settings(stage, Icon.ADVANCED)
     several = stage.core.several
     several.hosts, several.checks = MACS, CHECKS
     several.changed.emit()

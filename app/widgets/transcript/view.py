@@ -31,6 +31,7 @@ from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.key_press import is_typing
 from app.widgets.menu import pop_up
+from app.widgets.tips import hide_tip
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
 from app.widgets.transcript.editor.host import EditorHost
@@ -406,6 +407,7 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        hide_tip()
         if self._keys.press(event):
             return
         if is_typing(event):

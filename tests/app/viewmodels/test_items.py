@@ -109,7 +109,7 @@ def test_answer_with_drafts_has_the_figures_of_speculation() -> None:
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
 
     assert reply.figures is not None
-    assert (reply.figures.tokens_per_pass, reply.figures.kept_drafts) == (2.0, 0.8)
+    assert reply.figures.tokens_per_pass == 2.0
 
 
 def test_answer_without_tokens_has_no_rate() -> None:

@@ -85,7 +85,8 @@ class EditorHost(QObject):
 
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
-        editor = MessageEditor(look, layout.item.text, layout.item.role, self._viewport)
+        item = layout.item
+        editor = MessageEditor(look, item.text, item.role, item.files, self._viewport)
         typed = self._typed.pop(self._key, None)
         if typed is not None:
             editor.set_typed(typed)
@@ -97,6 +98,7 @@ class EditorHost(QObject):
         editor.set_room(layout.content.text_width(layout.width), layout.width)
         self._reserve()
         editor.show()
+        editor.place_cursor()
         editor.setFocus()
 
     def _close(self) -> None:

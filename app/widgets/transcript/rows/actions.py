@@ -163,7 +163,7 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
     parts = answer_parts(item)
     if item.figures is not None:
         explained = "" if item.state_line is None else item.state_line.explained
-        tip = "\n".join(line for line in (drafts_text(item.figures), explained) if line)
+        tip = "\n".join(line for line in (faster_text(item.figures), explained) if line)
         parts = (*parts, Note(figures_text(item.figures), tip))
     return ActionsRow(look, parts, Side.LEFT)
 
@@ -174,14 +174,17 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 
 
 def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
-    """Return the buttons of a finished answer."""
+    """Return the buttons of a finished answer.
+
+    Those of versions are at the end, so that the others stay in place when a second version appears.
+    """
     return (
-        *version_parts(item.version),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
         ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
         ActionButton(RowAction.EDIT_ANSWER, Icon.EDIT, words.EDIT_ANSWER),
         ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
+        *version_parts(item.version),
     )
 
 
@@ -245,8 +248,7 @@ def figures_text(reply: ReplyFigures) -> str:
     return _DOT.join(parts)
 
 
-def drafts_text(reply: ReplyFigures) -> str:
-    """Return the figures of speculative decoding, or an empty string if no draft was verified."""
-    if reply.tokens_per_pass is None or reply.kept_drafts is None:
-        return ""
-    return words.drafts(f"{reply.tokens_per_pass:.1f}", round(100 * reply.kept_drafts))
+def faster_text(reply: ReplyFigures) -> str:
+    """Return the gain by speculative decoding, or an empty string if there is none to show."""
+    factor = f"{reply.tokens_per_pass or 1.0:.1f}"
+    return words.faster(factor) if float(factor) > 1 else ""
