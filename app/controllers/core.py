@@ -109,7 +109,6 @@ class Core(QObject):
         self.hub = HubController(
             self._lane, seams.catalog, self.models, self.preferences, queue_file
         )
-        self.several.counted.connect(self.hub.judge_again)
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(
@@ -136,7 +135,6 @@ class Core(QObject):
         self._place = seams.place
         self.recently_deleted = RecentlyDeleted(self.library, self.folders)
         self.history = VisitHistory(self.library)
-        self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.read_ahead = ReadAheadController(
@@ -163,10 +161,15 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
-        self.store.purged.connect(self.storage.forget)
         self.prompt_sizes = PromptSizes(
             self.bridge, self.desk, self.turns, self.models, self.library, self.chat
         )
+        self._connect()
+
+    def _connect(self) -> None:
+        self.several.counted.connect(self.hub.judge_again)
+        self.library.selected.connect(self.preferences.set_selected)
+        self.store.purged.connect(self.storage.forget)
         for source in (
             self.store,
             self.desk,
