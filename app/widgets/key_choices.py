@@ -6,7 +6,6 @@ or "" for no shortcut. Some keys cannot be chosen: text fields use them, or they
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache
 
@@ -30,7 +29,7 @@ _OF_FIELDS = frozenset(
 _ELSEWHERE = ("Ctrl+Return", "Shift+Return", *(f"Ctrl+{place}" for place in range(1, 10)))
 _EDITING = ("MoveTo", "Select", "DeleteStart", "DeleteEnd", "Insert")  # kinds of standard keys
 _MODIFIERS = ("Ctrl+", "Alt+", "Meta+")
-_FUNCTION = re.compile(r"(Shift\+)?F\d+")
+_SHIFT = "Shift+"
 
 Choices = Mapping[str, str]
 
@@ -89,8 +88,9 @@ def native(keys: QKeySequence) -> str:
 
 def _types(keys: QKeySequence) -> bool:
     """Return True if the keys type a character or move the cursor: they have no modifier."""
-    text = keys.toString()
-    return _FUNCTION.fullmatch(text) is None and not any(one in text for one in _MODIFIERS)
+    text = keys.toString().removeprefix(_SHIFT)
+    is_function = text.startswith("F") and text[1:].isdecimal()
+    return not is_function and not any(modifier in text for modifier in _MODIFIERS)
 
 
 @cache

@@ -33,11 +33,11 @@ class GeneralPage(SettingsPage):
         self._refresh()
 
     def _build(self) -> None:
-        label = self.add_row(words.AT_START, self.at_login)
-        if not self._login.is_possible:
-            self.at_login.hide()
-            label.setText("")
-        self.add_row("" if self._login.is_possible else words.AT_START, self.reopen)
+        first, *others = [self.at_login, self.reopen] if self._login.is_possible else [self.reopen]
+        self.at_login.setVisible(self._login.is_possible)
+        self.add_row(words.AT_START, first)
+        for box in others:
+            self.add_row("", box)
         self.add_note(words.REOPEN_NOTE)
         self.add_row(words.AT_END, self.confirm)
         self.add_note(words.CONFIRM_QUIT_NOTE)

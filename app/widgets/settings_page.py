@@ -32,8 +32,8 @@ class SettingsPage(QWidget):
         row = self._grid.rowCount()
         label = QLabel(words, self)
         label.setBuddy(control)
-        if words:
-            label.setProperty("kind", "row")
+        label.setProperty("kind", "row")
+        label.setVisible(bool(words))
         top = Qt.AlignmentFlag.AlignTop
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight | top)
         side = top if fills else Qt.AlignmentFlag.AlignLeft | top

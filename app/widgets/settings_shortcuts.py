@@ -9,7 +9,15 @@ from operator import attrgetter
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QFrame,
+    QGridLayout,
+    QLabel,
+    QScrollArea,
+    QSizePolicy,
+    QVBoxLayout,
+    QWidget,
+)
 
 from app.controllers.preferences import Preferences
 from app.theme.icons import Icon
@@ -20,6 +28,7 @@ from app.widgets.button import Button
 from app.widgets.commands import COMMANDS, MenuCommand, key_sequences
 from app.widgets.fields import LineField
 from app.widgets.focus_order import set_tab_order
+from app.widgets.hiding_bar import HidingBar
 from app.widgets.icon_button import IconButton
 from app.widgets.key_button import KeyButton
 from app.widgets.key_choices import is_changeable, keys_of, refusal
@@ -85,7 +94,9 @@ class ShortcutsPage(QWidget):
         self.field.setPlaceholderText(words.FIND)
         self.field.setAccessibleName(words.FIND)
         self.sentence.setProperty("tone", "secondary")
-        grid = QGridLayout()
+        content = QWidget(self)
+        grid = QGridLayout(content)
+        grid.setContentsMargins(0, 0, Space.L, 0)
         grid.setHorizontalSpacing(Space.M)
         grid.setVerticalSpacing(Space.XS)
         grid.setColumnStretch(0, 1)
@@ -98,15 +109,28 @@ class ShortcutsPage(QWidget):
             grid.addWidget(heading, grid.rowCount(), 0, 1, 3)
             for command in commands:
                 self._add(grid, command)
+        grid.setRowStretch(grid.rowCount(), 1)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.XXL, Space.L, Space.XXL, Space.L)
         layout.setSpacing(Space.S)
         layout.addWidget(self.field)
         layout.addWidget(self.sentence)
-        layout.addLayout(grid)
+        layout.addWidget(self._scroller(content), 1)
         layout.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
-        layout.addStretch(1)
         set_tab_order(*self.controls)
+
+    def _scroller(self, content: QWidget) -> QScrollArea:
+        """Return a view of the rows. Field and sentence stay on screen while the rows scroll."""
+        scroller = QScrollArea(self)
+        scroller.setVerticalScrollBar(HidingBar(scroller))
+        scroller.setWidgetResizable(True)
+        scroller.setFrameShape(QFrame.Shape.NoFrame)
+        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # The height of the rows must not stretch the page, which would then scroll itself.
+        scroller.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        scroller.setWidget(content)
+        return scroller
 
     def _add(self, grid: QGridLayout, command: MenuCommand) -> None:
         text = command.text.removesuffix("…")

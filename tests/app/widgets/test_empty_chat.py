@@ -101,7 +101,7 @@ def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: 
 
 
 def test_composer_is_as_high_in_later_chats_as_in_the_first(stage: Stage) -> None:
-    places = set()
+    places: set[int] = set()
     for number in range(PRIVACY_CHATS + 2):
         stage.run(CommandId.NEW_CHAT)
         stage.chat(f"Question {number}", "Yes")

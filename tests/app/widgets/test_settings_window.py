@@ -11,6 +11,8 @@ from PySide6.QtGui import QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
+from app.bridge.tasks import TaskLane
+from app.controllers.login import OpenAtLogin
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.main import engine_config
@@ -19,6 +21,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
+from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -376,3 +379,14 @@ def test_memory_limit_is_saved_and_limits_the_engine_of_the_next_start(stage: St
     assert settings.memory_gb == 4
     assert engine_config(settings).most_budget_bytes == 4 * 10**9
     assert engine_config(Settings()).most_budget_bytes is None
+
+
+def test_open_at_login_is_absent_where_it_is_impossible(stage: Stage, tmp_path: Path) -> None:
+    lane = TaskLane("files")
+    login = OpenAtLogin(lane, None)
+    page = GeneralPage(stage.theme, stage.core.preferences, login, stage.window)
+    login.toggle()
+    assert page.at_login.isHidden()
+    assert page.controls[0] is page.reopen
+    assert not list(tmp_path.rglob("login.plist"))
+    lane.stop()

@@ -65,8 +65,10 @@ def test_chosen_keys_hold_after_a_restart(make_stage: MakeStage) -> None:
 
 def test_keys_of_another_command_are_refused_with_its_name(stage: Stage) -> None:
     page = opened(stage)
+    page.shown["About Rejoinder"].setFocus(Qt.FocusReason.TabFocusReason)  # scrolls to the end
     choose(page, GO_TO, Key.Key_N, CTRL)
     assert "“New Chat”" in page.sentence.text()
+    assert not page.sentence.visibleRegion().isEmpty()
     assert page.shown[GO_TO].text() == "Ctrl+K"
     assert stage.core.preferences.value.shortcuts == {}
     choose(page, GO_TO, Key.Key_J, CTRL)
