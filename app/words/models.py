@@ -20,8 +20,7 @@ NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
-# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · Hybrid.
-HYBRID: Final = "Hybrid"
+# Parts of a model's description, for example 9B · 4-bit · 5.2 GB.
 TEXT_ONLY: Final = "Text only"
 
 NO_MODELS: Final = (
@@ -51,6 +50,10 @@ def preparing_demo(percent: str) -> str:
 
 def loading(percent: str) -> str:
     return f"Loading {percent}"
+
+
+def downloading(percent: str) -> str:
+    return f"Downloading {percent}"
 
 
 def bits(number: str) -> str:

@@ -34,7 +34,7 @@ from app.conversation.tree import Setup
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
-from app.viewmodels.model_offers import OfferAction
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow

@@ -26,7 +26,7 @@ READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B
 
 
 def test_describe_skips_unknown_parts() -> None:
-    assert describe(card()) == "9B · 4-bit · 5.2 GB · Hybrid"
+    assert describe(card()) == "9B · 4-bit · 5.2 GB"
     assert describe(card(hybrid=False, text_only=True)) == "9B · 4-bit · 5.2 GB · Text only"
     unknown = card(num_parameters=0, bits=0.0, size_bytes=0, hybrid=False)
     assert describe(unknown) == ""
