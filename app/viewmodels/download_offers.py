@@ -24,12 +24,15 @@ _ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
 }
 
 
-def fetching_line(downloads: tuple[Download, ...], now: float = 0.0) -> str:
+def fetching_line(
+    downloads: tuple[Download, ...], now: float = 0.0, *, is_short: bool = False
+) -> str:
     """Return one line about the downloads that run, wait or have failed, "" for none.
 
     Args:
         downloads: all downloads.
         now: a time of the clock of `retry_at`.
+        is_short: True: with an arrow in place of the verb.
     """
     active = [download for download in downloads if download.state in UNFINISHED]
     if not active:
@@ -46,7 +49,7 @@ def fetching_line(downloads: tuple[Download, ...], now: float = 0.0) -> str:
         state = words.STATES[first.state.value]
     time_left = "" if left is None else words.left(figures.seconds(left))
     line = words.joined(readable_name(first.repo_id), state, time_left)
-    return words.fetching(line, len(active) - 1)
+    return (words.fetching_short if is_short else words.fetching)(line, len(active) - 1)
 
 
 def download_offers(state: ModelsState) -> tuple[Offer, ...]:

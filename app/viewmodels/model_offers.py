@@ -84,40 +84,47 @@ def found_offers(
         state: the state of models and downloads.
     """
     return tuple(
-        _with_progress(_found_offer(model, details, fits, state.today), state) for model in found
+        _with_progress(_with_details(_found_offer(model, state), details, fits, state), state)
+        for model in found
     )
 
 
-def _found_offer(
-    found: FoundModel,
-    details: Mapping[str, RepoDetails | Problem | None],
-    fits: Mapping[str, Fit | Problem],
-    today: date,
-) -> Offer:
+def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
     updated = date.fromisoformat(found.updated) if found.updated else None
     description = words.joined(
         words.bits(found.bits),
         words.kind(is_mlx=found.is_mlx),
-        "" if updated is None else words.updated(days_ago(updated, today)),
+        "" if updated is None else words.updated(days_ago(updated, state.today)),
         words.downloads(found.downloads),
         found.licence,
         words.GATED if found.is_gated else "",
     )
-    offer = Offer(
+    return Offer(
         key=found.repo_id,
         title=readable_name(found.repo_id),
         description=words.lines(description, found.repo_id),
     )
-    if found.repo_id not in details:
+
+
+def _with_details(
+    offer: Offer,
+    details: Mapping[str, RepoDetails | Problem | None],
+    fits: Mapping[str, Fit | Problem],
+    state: ModelsState,
+) -> Offer:
+    """Add what the Hub has answered about a model, unless the model is on this machine."""
+    if offer.key in state.cards:
+        return offer
+    if offer.key not in details:
         return replace(offer, actions=(OfferAction.SHOW,))
-    match details[found.repo_id]:
+    match details[offer.key]:
         case None:
             return replace(offer, sentence=words.CHECKING)
         case Problem() as problem:
             sentence = words.spaced(problem.cause, problem.advice)
             return replace(offer, sentence=sentence, actions=(OfferAction.ASK_AGAIN,))
         case RepoDetails() as known:
-            return _described(offer, known, fits.get(found.repo_id))
+            return _described(offer, known, fits.get(offer.key))
 
 
 def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> Offer:

@@ -20,5 +20,7 @@ class DownloadLine(QuietLine):
         self._refresh()
 
     def _refresh(self) -> None:
-        line = fetching_line(self._hub.downloads, self._hub.now)
-        self.show_line(line, line)
+        downloads, now = self._hub.downloads, self._hub.now
+        spoken = fetching_line(downloads, now)
+        self.show_line(fetching_line(downloads, now, is_short=True), spoken)
+        self.setAccessibleName(spoken)

@@ -47,7 +47,7 @@ class ModelRemoval(QObject):
             part
             for part in (
                 words.answered_chats(len(titles), shown) if titles else "",
-                words.spaced(words.frees(size), str(plan.paths[0])),
+                words.lines(words.frees(size), str(plan.paths[0])),
             )
             if part
         )
@@ -57,7 +57,8 @@ class ModelRemoval(QObject):
     def _ask_to_delete(self, plan: RemovalPlan) -> None:
         size = figures.file_size(plan.freed_bytes)
         question = words.ask_to_delete(plan.model.name)
-        note = words.spaced(words.NO_UNDO, words.frees_now(size), str(plan.paths[0]))
+        freed = words.spaced(words.NO_UNDO, words.frees_now(size))
+        note = words.lines(freed, str(plan.paths[0]))
         self._show(question, note, words.DELETE_NOW, partial(self._core.hub.delete, plan))
 
     def _show(self, question: str, note: str, verb: str, act: Callable[[], None]) -> None:

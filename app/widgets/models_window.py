@@ -162,7 +162,7 @@ class ModelsWindow(QWidget):
         ):
             changed.connect(self._refresh_if_visible)
         models.cards_changed.connect(self._look_if_visible)
-        self.found.rested.connect(hub.details.want)
+        self.found.rested.connect(self._ask_for_seen)
         self._core.preferences.changed.connect(self._fit_text)
         self._fit_text()
 
@@ -185,6 +185,11 @@ class ModelsWindow(QWidget):
     def _refresh_if_visible(self, *_: object) -> None:
         if self.isVisible():
             self.refresh()
+
+    def _ask_for_seen(self, repo_ids: list[str]) -> None:
+        """Ask for the size and fit of the found models on show that are not on this computer."""
+        hub = self._core.hub
+        hub.details.want([one for one in repo_ids if one not in hub.cards])
 
     def _search(self) -> None:
         self._core.hub.search(self.field.text())

@@ -71,6 +71,7 @@ class OfferRow(QFrame):
         self.bar.setTextVisible(False)
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(Space.S)
+        self._buttons.addStretch()  # a long state does not widen the buttons below it
         self._build()
 
     @property

@@ -16,11 +16,13 @@ class QuietLine(Button):
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__("", parent)
+        self._line = ""
         self.setProperty("kind", "row")
         self.setProperty("place", "foot")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def show_line(self, line: str, tip: str) -> None:
+        self._line = line
         self.setVisible(bool(line))
         self.setAccessibleName(line)
         self.setToolTip(tip)
@@ -29,7 +31,7 @@ class QuietLine(Button):
     def _elide(self) -> None:
         inner = self.width() - 2 * Space.M  # inside the padding, which the style sheet sets
         right = Qt.TextElideMode.ElideRight
-        self.setText(self.fontMetrics().elidedText(self.accessibleName(), right, inner))
+        self.setText(self.fontMetrics().elidedText(self._line, right, inner))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -163,6 +163,11 @@ def fetching(download: str, num_more: int) -> str:
     return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
 
 
+def fetching_short(download: str, num_more: int) -> str:
+    """Return the line about downloads in the sidebar. `download` describes the first one."""
+    return joined(f"↓ {download}", f"{num_more} more" if num_more else "")
+
+
 def failed_line(name: str) -> str:
     """Return the line about a download that has failed."""
     return f"{name} could not be downloaded"

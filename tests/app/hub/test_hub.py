@@ -273,7 +273,7 @@ def test_repository_without_weights_cannot_be_downloaded(hub: FakeHub, queue: Qu
     queue.downloads.add(REPO)
     failed = queue.wait_for(DownloadState.FAILED, DownloadState.DONE)
     assert failed.problem is not None
-    assert "no weights" in failed.problem.cause
+    assert "no files" in failed.problem.cause
 
 
 def test_no_connection_has_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -201,6 +201,7 @@ def test_line_about_downloads_opens_their_page(
     stage.core.hub.downloads_changed.emit()
 
     assert line.accessibleName() == "Downloading New · 25%"
+    assert line.text() == "↓ New · 25%"
     assert line.isVisible()
     line.click()
     window = stage.window.findChild(ModelsWindow)
