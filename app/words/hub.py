@@ -75,7 +75,7 @@ ASKING_FAILED: Final = "The request to Hugging Face failed."
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
 RESUMES: Final = "The download resumes as soon as it can."
 
-_CHECK_CONNECTION: Final = "Check the connection, then try again."
+_CHECK_CONNECTION: Final = "Check the network, then try again."
 _TRY_LATER: Final = "Try again in a while."
 _CHOOSE_ANOTHER: Final = "Try other words or another model."
 
