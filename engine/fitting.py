@@ -92,4 +92,5 @@ def _number(numbers: Mapping[str, object], name: str) -> int:
 
 
 def _unmeasured(reason: str) -> ModelFolderError:
-    return ModelFolderError(f"Its memory can’t be predicted. {reason}", advice=_ADVICE)
+    cause = "Its size in memory can’t be told from its description."
+    return ModelFolderError(cause, advice=_ADVICE, details=reason)

@@ -138,7 +138,7 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
             case Problem():
                 return replace(offer, sentence=fit.cause)
             case Fit(verdict=verdict):
-                sentence = words.spaced(f"{verdict_text(fit)}.", speed_text(fit))
+                sentence = words.fit_of(verdict_text(fit), speed_text(fit))
                 fits = verdict is not FitVerdict.TOO_LARGE
                 return replace(
                     offer, sentence=sentence, actions=(OfferAction.DOWNLOAD,) if fits else ()
@@ -153,8 +153,8 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
             for file in known.choices
         )
         if isinstance(fit, Fit) and measured is not None:
-            verdict = words.fit_of(measured.path, verdict_text(fit))
-            offer = replace(offer, sentence=words.spaced(verdict, speed_text(fit)))
+            sentence = words.fit_of(verdict_text(fit), speed_text(fit), measured.path)
+            offer = replace(offer, sentence=sentence)
         return replace(offer, actions=(OfferAction.CHOOSE_FILE,), choices=choices)
     return replace(offer, sentence=words.SENTENCES["no_model"][0])
 

@@ -179,8 +179,10 @@ def in_one(cause: str, advice: str) -> str:
     return f"{cause.removesuffix('.')}{end}"
 
 
-def fit_of(file: str, verdict: str) -> str:
-    return f"{file}: {verdict}."
+def fit_of(verdict: str, speed: str, file: str = "") -> str:
+    """Return the sentence about the fit of a model, or of one file of it. `speed` may be empty."""
+    fit = "; ".join(part for part in (verdict, speed) if part)
+    return f"{file}: {fit}." if file else f"{fit}."
 
 
 def for_memory(gigabytes: int) -> str:

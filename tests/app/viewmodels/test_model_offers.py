@@ -41,7 +41,7 @@ FITS = Fit(
     needed_bytes=6_000_000_000,
     device_bytes=16_000_000_000,
     num_chats=14,
-    tokens_per_s=None,
+    tokens_per_s=42.0,
 )
 NOTHING = ModelsState(
     status=ModelStatus(phase=ModelPhase.NONE),
@@ -113,7 +113,9 @@ def test_found_model_that_fits_has_its_size_and_download() -> None:
     offer = found_offer(DETAILS, FITS)
 
     assert offer.description.startswith("5.2 GB · 4-bit · MLX · updated 3 weeks ago")
-    assert offer.sentence == "Fits, with room for about 14 chats of 8,000 tokens."
+    assert offer.sentence == (
+        "Fits, with room for about 14 chats of 8,000 tokens; about 42 tokens a second (estimate)."
+    )
     assert offer.actions == (OfferAction.DOWNLOAD,)
 
 
