@@ -44,7 +44,9 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True)
 class UnloadModel:
-    """Drop the loaded model and the cached state of all conversations."""
+    """Drop the loaded model and the cached state of all conversations in memory."""
+
+    until_needed: bool = False  # True: the next request loads the model again
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +281,8 @@ class ModelFailed:
 class ModelUnloaded:
     """The model was unloaded, or a newer command ended its loading."""
 
-    # True if the model was unloaded because no request came. The next request loads it again.
+    # True if the next request loads the model again: no request came for too long, or the command
+    # to unload it said so.
     is_idle: bool = False
 
 

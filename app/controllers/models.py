@@ -70,6 +70,10 @@ class Catalog(Protocol):
         """Return the fit of a model with this config.json and bytes of weights."""
         ...
 
+    def end_fits(self) -> None:
+        """End the process that measures fits. The next measurement starts it again."""
+        ...
+
     def fit_gguf(self, header: Path) -> Fit:
         """Return the fit of a GGUF file of which only the header is there."""
         ...
@@ -90,7 +94,14 @@ class Catalog(Protocol):
         """Return what the removal of a model would do."""
         ...
 
-    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] = ...) -> None:
+        """Move the files of a plan to the Trash, with `trash` or with the engine's own function."""
+        ...
+
+    def delete(self, plan: RemovalPlan) -> None:
+        """Delete the files of a plan for good."""
+        ...
+
     def make_copy(
         self, card: ModelCard, bits: int, progress: Callable[[float], None]
     ) -> OpenedModel:
@@ -193,6 +204,16 @@ class ModelsController(QObject):
         """Load the model in a folder, and remember it for the next start."""
         self._preferences.change(model_path=str(path), model_name=self._name(path))
         self._load(path)
+
+    @property
+    def can_unload(self) -> bool:
+        """True if a model is loaded. Call unload() only while no answer runs: it would be cut off."""
+        return self.status.phase is ModelPhase.READY and not self.status.is_unloaded
+
+    def unload(self) -> None:
+        """Free the memory of the model and of its chats. The next message loads it again."""
+        if self.can_unload:
+            self._engine.unload_model()
 
     def load_again(self) -> None:
         """Load the model that the engine has lost."""

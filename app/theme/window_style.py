@@ -26,7 +26,10 @@ SHEETS = ("#messageSheet", "#folderSheet", "#presetSheet", "#shortcuts")
 # Largest zoom of the tabs of the settings. They stand in one row.
 TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
-ZOOMED = ("#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", *SHEETS)
+ZOOMED = (
+    "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#picker",
+    *SHEETS,
+)  # fmt: skip
 
 
 def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
@@ -78,7 +81,7 @@ def _zoomed_rules(zoom: float) -> str:
             f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
             f"#switcher QLineEdit {{ min-height: {field - 2}px; }}",
             f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
-            f"#sidebar QPushButton#memoryLine {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}",
+            f'#sidebar QPushButton[place="foot"] {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}',
             f"QPushButton#titleButton, #titleField {{ {_size(Type.TITLE, zoom)} }}",
             f"QPushButton#modelButton {{ {_size(Type.UI, zoom)} }}",
         )
@@ -170,7 +173,7 @@ QPushButton[kind="row"] {{
   text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
 QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
-QPushButton#memoryLine {{
+QPushButton[place="foot"] {{
   color: {colors.secondary}; padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}

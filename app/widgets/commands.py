@@ -79,6 +79,7 @@ class CommandId(StrEnum):
     CHOOSE_MODEL = "choose-model"
     GET_MODELS = "get-models"
     ADD_FOLDER = "add-folder"
+    UNLOAD = "unload"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
     ZOOM = "zoom"
@@ -364,6 +365,9 @@ COMMANDS = (
         keys="Ctrl+Shift+M",
     ),
     MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
+    MenuCommand(
+        id=CommandId.UNLOAD, text=words.UNLOAD, hint=words.UNLOAD_HINT, menu=MenuName.MODEL
+    ),
     MenuCommand(
         id=CommandId.READ_AHEAD,
         text=words.READ_AHEAD,

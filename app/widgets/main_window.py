@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -34,7 +33,6 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.hub.values import Download
 from app.settings import Appearance
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -58,8 +56,10 @@ from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
+from app.widgets.model_commands import ModelCommands
+from app.widgets.model_notices import ModelNotices
 from app.widgets.model_picker import ModelPicker
-from app.widgets.models_window import ModelsWindow
+from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
@@ -71,7 +71,7 @@ from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.undo_name import UndoName
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import commands, diagnostics, hub, window as words
+from app.words import commands, diagnostics, window as words
 from engine.types import ConversationId, Problem
 
 # Commands that work in every window of the app.
@@ -115,7 +115,9 @@ class MainWindow(QMainWindow):
             lambda: core.preferences.value.confirm_quit,
         )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
+        self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
+        self._model_commands.bind(self.commands)
         OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
         self.switching = Switching(theme, core, self.commands, self)
         self.pane.find_bar.bind(self.commands)
@@ -123,6 +125,7 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
+        self._model_notices = ModelNotices(core, self.toast.offer, self)
         self.outline = DropOutline(theme, self.pane)
         self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
@@ -222,9 +225,7 @@ class MainWindow(QMainWindow):
         self.pane.choose_model_requested.connect(self._choose_model)
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
-        core.hub.completed.connect(self._on_downloaded)
-        core.copies.completed.connect(self._on_model_complete)
-        core.opening.imported.connect(self._on_model_complete)
+        self.sidebar.downloads.clicked.connect(lambda: self._open_models(ModelsTab.DOWNLOADS))
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -238,6 +239,7 @@ class MainWindow(QMainWindow):
         text = self._text_commands
         return {
             **self._list_commands.slots(),
+            **self._model_commands.slots(),
             CommandId.NEW_CHAT: self._new_chat,
             CommandId.ATTACH: self.pane.attaching.choose,
             CommandId.IMPORT: self._exchange.import_chats,
@@ -345,18 +347,12 @@ class MainWindow(QMainWindow):
         self.picker.open_below(self.toolbar.model_button)
 
     def _get_models(self) -> None:
+        self._open_models(None)
+
+    def _open_models(self, tab: ModelsTab | None) -> None:
         if self._models is None:
             self._models = ModelsWindow(self._core, self)
-        self._models.open()
-
-    def _on_downloaded(self, download: Download) -> None:
-        if download.chosen:  # a GGUF file must be imported before it can be used
-            self._core.opening.import_model(Path(download.folder, download.chosen))
-        else:
-            self._on_model_complete(download.repo_id.rpartition("/")[2])
-
-    def _on_model_complete(self, name: str) -> None:
-        self.toast.say(hub.complete(name))
+        self._models.open(tab)
 
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.models.add_folder)

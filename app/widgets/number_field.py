@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QLocale, Qt, Signal
+from PySide6.QtCore import QEvent, QLocale, Qt, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size
+from app.theme.tokens import Size, Space
 from app.widgets.fields import LineField
 
 # For these reasons the field loses the focus only for a while, to its menu or another window. The
@@ -41,7 +41,8 @@ class NumberField(LineField):
         self.setLocale(locale)
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.set_width(2 * Size.CONTROL_LARGE)
+        self._highest = highest
+        self._fit()
         validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)
@@ -53,6 +54,18 @@ class NumberField(LineField):
         self.setPlaceholderText(self._text(default))
         if not (self.hasFocus() and self.isModified()):
             self._show()
+
+    def _fit(self) -> None:
+        """Make the field wide enough for all digits of its highest number."""
+        digits = self.fontMetrics().horizontalAdvance(self._text(self._highest))
+        # QLineEdit has 2 px beside the text, inside the border and the padding of the style sheet.
+        self.setFixedWidth(max(2 * Size.CONTROL_LARGE, digits + 2 * (Space.S + 1 + 2) + 2))
+
+    @override
+    def changeEvent(self, arg__1: QEvent) -> None:
+        super().changeEvent(arg__1)
+        if arg__1.type() is QEvent.Type.FontChange:
+            self._fit()
 
     def _show(self) -> None:
         value = self._value

@@ -29,6 +29,7 @@ from app.viewmodels.sections import ListState, RowMaker
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
+from app.widgets.download_line import DownloadLine
 from app.widgets.folder_sheet import FolderSheet
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
@@ -85,6 +86,7 @@ class Sidebar(QWidget):
         self.nothing_found = Sentences(self)
         self.archived_button = Button(folder_words.ARCHIVED, self)
         self.deleted_button = Button(deleted.TITLE, self)
+        self.downloads = DownloadLine(core.hub, self)
         self.footer = SidebarFooter(self)
         self.memory = MemoryLine(core.storage, self)
         self.toast = Toast(self)
@@ -175,8 +177,8 @@ class Sidebar(QWidget):
         deleted_box = QVBoxLayout()
         deleted_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.XS)
         deleted_box.setSpacing(0)
-        deleted_box.addWidget(self.archived_button)
-        deleted_box.addWidget(self.deleted_button)
+        for button in (self.archived_button, self.deleted_button, self.downloads):
+            deleted_box.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

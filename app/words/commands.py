@@ -81,6 +81,8 @@ CHOOSE_MODEL: Final = "Choose Model…"
 GET_MODELS: Final = "Get Models…"
 LOAD_AGAIN: Final = "Reload Model"
 ADD_FOLDER: Final = "Add Model Folder…"
+UNLOAD: Final = "Unload Model"
+UNLOAD_HINT: Final = "Frees its memory. The next message loads it again."
 READ_AHEAD: Final = "Read Ahead While Idle"
 READ_AHEAD_HINT: Final = (
     "Reads the open chat and long drafts before you send, while no answer is running"

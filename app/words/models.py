@@ -20,8 +20,7 @@ NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
-# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · Hybrid.
-HYBRID: Final = "Hybrid"
+# Parts of a model's description, for example 9B · 4-bit · 5.2 GB.
 TEXT_ONLY: Final = "Text only"
 
 NO_MODELS: Final = (
@@ -64,6 +63,10 @@ def reading(percent: str) -> str:
 
 def answering(count: int) -> str:
     return "Answering" if count == 1 else f"Answering {count:,} chats"
+
+
+def downloading(percent: str) -> str:
+    return f"Downloading {percent}"
 
 
 def bits(number: str) -> str:

@@ -125,9 +125,9 @@ class FakeEngine(EngineCommands):
         match command:
             case LoadModel(path=path):
                 self._load(path)
-            case UnloadModel():
+            case UnloadModel(until_needed):
                 self.loaded = False
-                self.on_event(ModelUnloaded())
+                self.on_event(ModelUnloaded(is_idle=until_needed))
             case Submit(request=request):
                 self._submit(request)
             case Cancel(request_id=request_id):

@@ -131,6 +131,8 @@ class FakeCatalog:
     def fit(self, config: str, file_bytes: int) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
+    def end_fits(self) -> None: ...
+
     def fit_gguf(self, header: Path) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
@@ -160,7 +162,9 @@ class FakeCatalog:
     ) -> RemovalPlan:
         raise ModelFolderError("The fake catalog removes nothing.")
 
-    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] | None = None) -> None: ...
+
+    def delete(self, plan: RemovalPlan) -> None: ...
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)

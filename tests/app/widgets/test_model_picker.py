@@ -283,7 +283,7 @@ def test_picker_shows_a_line_while_something_is_downloaded(
         )
     )
     stage.core.hub.downloads_changed.emit()
-    assert picker.fetching.text() == "Downloading Other-4bit · 25%"
+    assert picker.fetching.text() == "Downloading Other · 25%"
     assert picker.fetching.isVisible()
     assert picker.rect().contains(picker.fetching.geometry())
     downloads.clear()
