@@ -100,8 +100,12 @@ def _set(latex: str, *, display: bool) -> Picture | None:
     if not width > 0 or not height > 0:
         return None
     descent = -made.getyofst()
+    drawn = made.svgxml()
+    # Without the width, Qt also strokes each glyph with an invisible pen. In a PDF file that makes
+    # a formula seven times as large and six times as slow.
+    drawn.set("stroke-width", "0")
     return Picture(
-        svg=made.svg(),
+        svg=ET.tostring(drawn, encoding="unicode"),
         width=(width + 2 * _MARGIN) / _SIZE,
         ascent=(height - descent + _MARGIN) / _SIZE,
         descent=(descent + _MARGIN) / _SIZE,
