@@ -60,6 +60,7 @@ from app.widgets.list_commands import ListCommands
 from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
 from app.widgets.pane_toast import PaneToast
+from app.widgets.paper.printing import Printing
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
@@ -99,7 +100,8 @@ class MainWindow(QMainWindow):
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
         self._text_commands = TextCommands(self.pane.view, core.undo)
-        self._exchange = ExchangeCommands(self, core, origin)
+        self.printing = Printing(self.pane.view.paper_kit, self)
+        self._exchange = ExchangeCommands(self, core, origin, self.printing)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
@@ -114,6 +116,7 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
+        self.toast.follow(self.printing)
         self.outline = DropOutline(theme, self.pane)
         self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
@@ -180,6 +183,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         core = self._core
         core.failed.connect(self.show_problem)
+        self.printing.failed.connect(self.show_problem)
         for changed in (
             core.library.current_changed,
             core.library.list_changed,

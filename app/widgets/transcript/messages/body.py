@@ -258,7 +258,9 @@ class MarkdownRows:
                 return [FormulaRow(look, Type.BODY if is_answer else Type.REASONING, block, ink)]
             case TextBlock():
                 style = look.heading(block.level) if is_answer else Type.REASONING
-                return [*text_rows(look, style, block.spans, ink)]
+                rows = text_rows(look, style, block.spans, ink)
+                rows[-1].keeps_next = block.level > 0
+                return [*rows]
             case _:
                 raise AssertionError(f"a block of unknown kind: {block}")
 

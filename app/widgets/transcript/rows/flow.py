@@ -165,8 +165,10 @@ class TextFlow:
         at: QPointF,
         selected: Range | None = None,
         found: Sequence[Range] = (),
+        *,
+        clip: QRectF | None = None,
     ) -> None:
-        """Paint the text with its top left corner at `at`.
+        """Paint the text with its top left corner at `at`. Leave out lines outside `clip`.
 
         The ranges in `found` are underlined. The range `selected` has the accent colour as its
         background.
@@ -183,14 +185,16 @@ class TextFlow:
             painter.setBrush(QColor(colors.inline_code))
             painter.drawRoundedRect(shape, _BOX_RADIUS, _BOX_RADIUS)
         painter.setPen(QColor(self._ink))
+        clip = clip or QRectF()
         if selected is None:
-            self._layout.draw(painter, at)
+            self._layout.draw(painter, at, (), clip)
             self._paint_insets(painter, at, None)
             return
         for rect in self._line_rects(selected.start, selected.end):
             painter.fillRect(rect.translated(at), QColor(colors.accent))
         inverse = self._look.ink_format(colors.on_accent)
-        self._layout.draw(painter, at, [self._qt_range(selected.start, selected.end, inverse)])
+        inverted = [self._qt_range(selected.start, selected.end, inverse)]
+        self._layout.draw(painter, at, inverted, clip)
         self._paint_insets(painter, at, selected)
 
     def position_at(self, x: float, y: float) -> int:
@@ -223,6 +227,11 @@ class TextFlow:
         """The position of the first character of each line."""
         lines = map(self._layout.lineAt, range(self._layout.lineCount()))
         return [self._units.to_python(line.textStart()) for line in lines] or [0]
+
+    @property
+    def line_tops(self) -> list[int]:
+        """The y coordinate of the top of each line."""
+        return [band.top for band in self._bands]
 
     @property
     def links(self) -> list[Link]:
@@ -286,7 +295,7 @@ class TextFlow:
         """
         for inset in self._insets:
             if width is not None:
-                inset.drawing.fit(width)
+                inset.drawing.fit(width, self._look.page_height)
             font = QFont(self._face.font)
             blank = QFontMetricsF(font).horizontalAdvance(_BLANK)
             spacing = QFont.SpacingType.AbsoluteSpacing

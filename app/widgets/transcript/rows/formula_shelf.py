@@ -25,6 +25,7 @@ from app.viewmodels.typeset import INK, Formula, Picture
 MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
 # Factor for the font size of formulas. Without it, formulas look smaller than the text around them.
 _SCALE = 1.1
+_PAGE_SHARE = 0.8  # maximum height of a formula on paper, as a share of the page
 
 
 class Engraving:
@@ -49,11 +50,15 @@ class Drawing:
         self._engraving = engraving
         # Length of one em in pixels, before fit() shrinks the formula.
         self._em = text_size * _SCALE
-        self._shrunk = 1.0  # scale factor set by fit(), at most 1
+        self.shrunk = 1.0  # scale factor set by fit(), at most 1
 
-    def fit(self, width: float) -> None:
-        """Shrink the formula if it is wider than `width`."""
-        self._shrunk = min(1.0, width / (self._engraving.picture.width * self._em))
+    def fit(self, width: float, page_height: float | None) -> None:
+        """Shrink the formula if it is wider than `width` or higher than most of a page."""
+        picture = self._engraving.picture
+        self.shrunk = min(1.0, width / (picture.width * self._em))
+        if page_height is not None:
+            height = (picture.ascent + picture.descent) * self._em
+            self.shrunk = min(self.shrunk, _PAGE_SHARE * page_height / height)
 
     @property
     def width(self) -> float:
@@ -73,7 +78,7 @@ class Drawing:
         self._engraving.paint(painter, rect, ink)
 
     def _scaled(self, length: float) -> float:
-        return length * self._em * self._shrunk
+        return length * self._em * self.shrunk
 
 
 class FormulaShelf(QObject):

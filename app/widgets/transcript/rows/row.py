@@ -130,6 +130,7 @@ class TranscriptRow:
     num_lines: int = 1
     natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
+    keeps_next: bool = False  # True for a heading: no page ends between it and the next row
 
     @property
     def indent(self) -> int:
@@ -150,6 +151,13 @@ class TranscriptRow:
 
     def paint(self, paint: Paint) -> None:
         raise NotImplementedError
+
+    def page_breaks(self) -> Sequence[int]:
+        """Return the y coordinates, from top to bottom, at which a page may end in the row."""
+        return ()
+
+    def request_formulas(self) -> None:
+        """Request missing formulas of the row again, so that they are typeset next."""
 
     def release(self) -> None:
         """Drop the line layout to free memory. paint() creates a new line layout."""
@@ -284,9 +292,18 @@ class TextRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        self._content.ask_again()
+        self.request_formulas()
         flow = self._laid_out(self._width)
-        flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found)
+        clip = QRectF(0, paint.top, self._width, paint.bottom - paint.top)
+        flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found, clip=clip)
+
+    @override
+    def page_breaks(self) -> Sequence[int]:
+        return between_lines(self._laid_out(self._width).line_tops)
+
+    @override
+    def request_formulas(self) -> None:
+        self._content.ask_again()
 
     @override
     def release(self) -> None:
@@ -342,6 +359,14 @@ class TextRow(TranscriptRow):
             self._flow.wrap(width, max_lines=self.max_lines)
             self._width = width
         return self._flow
+
+
+def between_lines(tops: Sequence[int]) -> Sequence[int]:
+    """Return the tops of the lines before which a page may end.
+
+    At least two lines of a text stay together at the end of a page and at the start of the next.
+    """
+    return tops[2:-1]
 
 
 def link_hit(link: Link) -> Hit:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from PySide6.QtGui import QTextCharFormat
+
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
@@ -84,6 +86,10 @@ class SpanText:
                 self._insets.append(Inset(place, drawing))
         if marks or span.link:
             made = self._look.span_format(self._style, marks, link=bool(span.link))
+            if span.link and self._look.on_paper:
+                made = QTextCharFormat(made)  # a PDF has a link where the format has an address
+                made.setAnchor(True)
+                made.setAnchorHref(span.link)
             self._runs.append(
                 TextRun(place.start, place.end, made, span.link, TextMark.CODE in marks)
             )
