@@ -66,6 +66,7 @@ EXEMPT = {
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
+    "viewmodels/latex.py": {"_COMMANDS"},  # names of LaTeX commands
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
     "widgets/transcript/input/mouse.py": {
         "_TIP"

@@ -259,6 +259,10 @@ class TextFlow:
         runs = [run for run in self._runs if run.link and run.start <= position < run.end]
         return self._link(runs) if runs else None
 
+    def line_rects(self, part: Range) -> list[QRectF]:
+        """Return rectangles that cover a part of the text, at least one for each of its lines."""
+        return list(self._line_rects(part.start, part.end))
+
     def end_point(self) -> QPointF:
         """Return the point at which the text ends.
 

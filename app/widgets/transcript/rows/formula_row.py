@@ -16,7 +16,7 @@ from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TextRow, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
 
 _READABLE = 0.4  # smallest factor to which a formula is shrunk on paper
@@ -85,6 +85,12 @@ class FormulaRow(TranscriptRow):
     @override
     def request_formulas(self) -> None:
         self._awaited.ask_again()
+
+    @override
+    def hits(self) -> Sequence[Hit]:
+        why = "" if self._drawing is not None else self._look.formulas.why_undrawn(self._formula)
+        area = QRectF(0, 0, self._width, self.height)
+        return [Hit(Target(RowAction.EXPLAIN), area, tip=why)] if why else []
 
     @override
     def release(self) -> None:

@@ -312,13 +312,21 @@ class TextRow(TranscriptRow):
     @override
     def hits(self) -> Sequence[Hit]:
         if not any(span.link for span in self._spans):
-            return ()
-        return [link_hit(link) for link in self._laid_out(self._width).links]
+            return self._reasons()
+        links = [link_hit(link) for link in self._laid_out(self._width).links]
+        return [*links, *self._reasons()]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         link = self._laid_out(self._width).link_at(x, y)
-        return None if link is None else link_hit(link)
+        if link is not None:
+            return link_hit(link)
+        return next((hit for hit in self._reasons() if hit.rect.contains(x, y)), None)
+
+    def _reasons(self) -> list[Hit]:
+        """Return a hit with a tooltip for each line of the formulas that are shown as code."""
+        undrawn = self._content.undrawn
+        return reason_hits(self._content, self._laid_out(self._width)) if undrawn else []
 
     @property
     @override
@@ -372,6 +380,15 @@ def between_lines(tops: Sequence[int]) -> Sequence[int]:
 def link_hit(link: Link) -> Hit:
     """Return a `Hit` that opens a link."""
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
+
+
+def reason_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
+    """Return a hit with a tooltip for each line of the formulas that are shown as code."""
+    return [
+        Hit(Target(RowAction.EXPLAIN), rect, tip=why)
+        for place, why in content.undrawn
+        for rect in flow.line_rects(place)
+    ]
 
 
 class RuleRow(TranscriptRow):

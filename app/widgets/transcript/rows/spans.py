@@ -30,6 +30,8 @@ class SpanText:
         self.text = ""
         self._look = look
         self._style = style
+        # Ranges of the formulas that cannot be typeset, and the reasons as text.
+        self.undrawn: list[tuple[Range, str]] = []
         self._runs: list[TextRun] = []
         self._insets: list[Inset] = []
         self._formulas: list[tuple[Range, Formula]] = []
@@ -81,6 +83,9 @@ class SpanText:
             self._formulas.append((place, formula))
             engraving = self._awaited.find(formula)
             marks = TextMark.CODE if engraving is None else TextMark.NONE
+            why = self._look.formulas.why_undrawn(formula)
+            if why:
+                self.undrawn.append((place, why))
             if engraving is not None:
                 drawing = Drawing(engraving, self._style.size * self._look.zoom)
                 self._insets.append(Inset(place, drawing))

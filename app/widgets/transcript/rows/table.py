@@ -32,6 +32,7 @@ from app.widgets.transcript.rows.row import (
     TranscriptRow,
     between_lines,
     link_hit,
+    reason_hits,
 )
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
@@ -56,10 +57,16 @@ _HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
 class _PlacedCell:
     """A cell of a table after its layout."""
 
+    content: SpanText
     flow: TextFlow
     start: int  # index of the cell's first character in the text of the TableRow
     x: int  # left edge of the text, in pixels from the left edge of the unscrolled table
     y: int  # top edge of the text, in pixels from the top of the TableRow
+
+    def hits(self) -> list[Hit]:
+        """Return the links, and the formulas that are shown as code."""
+        found = [*map(link_hit, self.flow.links), *reason_hits(self.content, self.flow)]
+        return [hit.translated(self.x, self.y) for hit in found]
 
 
 class TableColumns:
@@ -231,20 +238,23 @@ class TableRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        if not any(span.link for row in self._rows for cell in row for span in cell.spans):
+        spans = (span for row in self._rows for cell in row for span in cell.spans)
+        if not any(span.link or TextMark.FORMULA in span.marks for span in spans):
             return []
-        return [
-            link_hit(link).translated(cell.x - self.columns.scroll.offset, cell.y)
-            for cell in self._laid_out()
-            for link in cell.flow.links
-        ]
+        scrolled = self.columns.scroll.offset
+        return [hit.translated(-scrolled, 0) for cell in self._laid_out() for hit in cell.hits()]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         x += self.columns.scroll.offset
         cell = self._cell_at(x, y)
-        link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
-        return None if link is None else link_hit(link)
+        if cell is None:
+            return None
+        link = cell.flow.link_at(x - cell.x, y - cell.y)
+        reasons = reason_hits(cell.content, cell.flow)
+        if link is not None:
+            return link_hit(link)
+        return next((hit for hit in reasons if hit.rect.contains(x - cell.x, y - cell.y)), None)
 
     @property
     @override
@@ -349,7 +359,7 @@ class TableRow(TranscriptRow):
                 flow.wrap(width - slack)
             start_side = slack if flow.is_rtl else 0
             shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
-            yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
+            yield _PlacedCell(cell, flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self.columns.pad
 
