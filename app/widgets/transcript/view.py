@@ -58,8 +58,9 @@ from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look, PaperLook
-from app.widgets.transcript.rows.row import LayoutCache, Target
+from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 
 import pytest
+from pypdf import PdfReader
 from PySide6.QtCore import QBuffer, QIODevice, Qt
 from PySide6.QtGui import QImage, QPageRanges, QPainter, QPdfWriter
 from pytestqt.qtbot import QtBot
@@ -240,7 +243,7 @@ def test_wide_table_fits_the_page(kit: RowKit) -> None:
 
 
 def test_formula_too_wide_to_read_is_shown_as_code(qtbot: QtBot, kit: RowKit) -> None:
-    latex = "+".join(f"x_{{{number}}}" for number in range(100))
+    latex = "+".join(f"x_{{{number}}}" for number in range(60))
     layout = laid_out(kit, f"$${latex}$$")
     formula = Formula(latex, display=True)
     qtbot.waitUntil(lambda: kit.look.formulas.is_made(formula))
@@ -248,3 +251,18 @@ def test_formula_too_wide_to_read_is_shown_as_code(qtbot: QtBot, kit: RowKit) ->
     while not layout.is_settled:
         layout.advance()
     assert layout.rows[0].height > 3 * kit.look.body.line
+
+
+def test_each_line_is_in_the_file_once(kit: RowKit) -> None:
+    lines = [f"word{number}" for number in range(90)]
+    text = "{}\n\n```text\n{}\n```\n\n|a|\n|-|\n{}".format(
+        " some_more_text ".join(lines),
+        "\n".join(f"code{line}" for line in lines),
+        "\n".join(f"|cell{line}|" for line in lines),
+    )
+    pages = PdfReader(BytesIO(pdf_of(kit, conversation(text)))).pages
+    found = Counter(re.findall(r"\b\w*word\d+\b", "\n".join(page.extract_text() for page in pages)))
+    # The question and the answer have the same text. A question with code is Markdown as well.
+    assert len(pages) > 3
+    assert len(found) == 270
+    assert set(found.values()) == {2}

@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -166,10 +166,13 @@ class TextFlow:
         selected: Range | None = None,
         found: Sequence[Range] = (),
         *,
-        clip: QRectF | None = None,
+        top: float = -inf,
+        bottom: float = inf,
     ) -> None:
-        """Paint the text with its top left corner at `at`. Leave out lines outside `clip`.
+        """Paint the text with its top left corner at `at`.
 
+        Lines outside the range from y = `top` to y = `bottom` of the text are left out: in a PDF
+        file, clipped text can be found and copied. Text with a selection is painted whole.
         The ranges in `found` are underlined. The range `selected` has the accent colour as its
         background.
         """
@@ -185,16 +188,16 @@ class TextFlow:
             painter.setBrush(QColor(colors.inline_code))
             painter.drawRoundedRect(shape, _BOX_RADIUS, _BOX_RADIUS)
         painter.setPen(QColor(self._ink))
-        clip = clip or QRectF()
         if selected is None:
-            self._layout.draw(painter, at, (), clip)
+            for number, band in enumerate(self._bands):
+                if band.top < bottom and band.top + band.height > top:
+                    self._layout.lineAt(number).draw(painter, at)
             self._paint_insets(painter, at, None)
             return
         for rect in self._line_rects(selected.start, selected.end):
             painter.fillRect(rect.translated(at), QColor(colors.accent))
         inverse = self._look.ink_format(colors.on_accent)
-        inverted = [self._qt_range(selected.start, selected.end, inverse)]
-        self._layout.draw(painter, at, inverted, clip)
+        self._layout.draw(painter, at, [self._qt_range(selected.start, selected.end, inverse)])
         self._paint_insets(painter, at, selected)
 
     def position_at(self, x: float, y: float) -> int:

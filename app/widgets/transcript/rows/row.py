@@ -1,4 +1,4 @@
-"""The base class of all rows, the row class for text, and the cache of line layouts.
+"""The base class of all rows, and the row class for text.
 
 Used on the main thread only. A message is a vertical list of rows: paragraphs, code blocks, tables,
 buttons. All coordinates in a row are relative to its top left corner. A row does not store its
@@ -8,7 +8,6 @@ release() drops them, but keeps the height of the row.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -26,7 +25,6 @@ from app.widgets.transcript.rows.ranges import Range, all_within, within
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
 
-MAX_LAYOUTS = 150  # maximum number of rows in the layout cache
 CARET_WIDTH = 9
 CARET_HEIGHT = 18
 
@@ -236,29 +234,6 @@ class TranscriptRow:
         return False
 
 
-class LayoutCache:
-    """The rows that have a line layout, least recently used first.
-
-    If there are more than `size` rows, the cache evicts the first row and drops its line layout.
-    """
-
-    def __init__(self, size: int = MAX_LAYOUTS) -> None:
-        self._size = size
-        self._rows: OrderedDict[TranscriptRow, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def touch(self, row: TranscriptRow) -> None:
-        self._rows[row] = None
-        self._rows.move_to_end(row)
-        if len(self._rows) > self._size:
-            self._rows.popitem(last=False)[0].release()
-
-    def clear(self) -> None:
-        self._rows.clear()
-
-
 class TextRow(TranscriptRow):
     """A paragraph, a heading, or a part of a very long paragraph."""
 
@@ -294,8 +269,8 @@ class TextRow(TranscriptRow):
     def paint(self, paint: Paint) -> None:
         self.request_formulas()
         flow = self._laid_out(self._width)
-        clip = QRectF(0, paint.top, self._width, paint.bottom - paint.top)
-        flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found, clip=clip)
+        marks = paint.selected, paint.found
+        flow.paint(paint.painter, QPointF(0, 0), *marks, top=paint.top, bottom=paint.bottom)
 
     @override
     def page_breaks(self) -> Sequence[int]:

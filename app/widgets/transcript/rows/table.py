@@ -208,7 +208,8 @@ class TableRow(TranscriptRow):
             if cell.y >= bottom or cell.y + cell.flow.height <= top:
                 continue
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
-            cell.flow.paint(painter, at, *paint.within(cell.start, length))
+            marks = paint.within(cell.start, length)
+            cell.flow.paint(painter, at, *marks, top=top - cell.y, bottom=bottom - cell.y)
         painter.restore()
         self.columns.scroll.paint_edges(painter, paint.ground, 0, height)
         self.columns.scroll.paint(painter, height + Space.S)
