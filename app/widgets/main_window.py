@@ -62,6 +62,7 @@ from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
+from app.widgets.paper.printing import Printing
 from app.widgets.quitting import QuitGuard
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
@@ -104,7 +105,8 @@ class MainWindow(QMainWindow):
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
         self._text_commands = TextCommands(self.pane.view, core.undoing)
-        self._exchange = ExchangeCommands(self, core, origin)
+        self.printing = Printing(self.pane.view.paper_kit, self)
+        self._exchange = ExchangeCommands(self, core, origin, self.printing)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
@@ -117,15 +119,13 @@ class MainWindow(QMainWindow):
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
-        self._model_commands.bind(self.commands)
-        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
+        self._bind_commands()
         self.switching = Switching(theme, core, self.commands, self)
-        self.pane.find_bar.bind(self.commands)
-        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
         self._model_notices = ModelNotices(core, self.toast.offer, self)
+        self.toast.follow(self.printing)
         self.outline = DropOutline(theme, self.pane)
         self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
@@ -136,6 +136,12 @@ class MainWindow(QMainWindow):
         self._restore_position()
         self._apply_preferences()
         self._refresh()
+
+    def _bind_commands(self) -> None:
+        self._model_commands.bind(self.commands)
+        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
+        self.pane.find_bar.bind(self.commands)
+        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
 
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
@@ -195,6 +201,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         core = self._core
         core.failed.connect(self.show_problem)
+        self.printing.failed.connect(self.show_problem)
         for changed in (
             core.library.current_changed,
             core.library.list_changed,

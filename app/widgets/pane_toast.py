@@ -15,6 +15,7 @@ from app.controllers.imports import ImportResult
 from app.theme.tokens import Size, Space
 from app.widgets.chat_pane import ChatPane
 from app.widgets.dialogs import show_reasons, show_unreadable
+from app.widgets.paper.printing import Printing
 from app.widgets.toast import Toast
 from app.words import attachments, dialogs, exchange, undo as undo_words, window as words
 
@@ -44,6 +45,17 @@ class PaneToast(Toast):
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)
         core.presets.deleted.connect(self._on_preset_deleted)
+
+    def follow(self, printing: Printing) -> None:
+        """Report the progress of printing with a button that cancels it, and its result."""
+        cancel = printing.cancel
+
+        def on_progressed(percent: int) -> None:
+            self.offer(exchange.making_pages(percent), dialogs.CANCEL, cancel)
+
+        printing.progressed.connect(on_progressed)
+        printing.ended.connect(lambda: self.withdraw(cancel))
+        printing.saved.connect(self._on_saved)
 
     def place(self) -> None:
         """Move the toast above the composer, or to the bottom of the pane in an empty chat."""

@@ -62,6 +62,22 @@ ANSWERING: Final = "Answering…"
 ANSWER_STOPPED: Final = "Answer stopped"
 
 
+# Reasons why a formula is shown as code.
+FORMULA_TOO_LONG: Final = "Shown as LaTeX: the formula is too long to draw."
+FORMULA_TOO_DEEP: Final = "Shown as LaTeX: the formula is nested too deeply to draw."
+FORMULA_TOO_SLOW: Final = "Shown as LaTeX: the formula takes too long to draw."
+FORMULA_DEFINES: Final = "Shown as LaTeX: a formula that defines commands is not drawn."
+FORMULA_INVALID: Final = "Shown as LaTeX: a part of the formula is wrong or not supported."
+
+
+def formula_unsupported(name: str) -> str:
+    return f"Shown as LaTeX: “{name}” is not supported."
+
+
+def formula_character(character: str) -> str:
+    return f"Shown as LaTeX: the font of formulas has no “{character}”."
+
+
 def show_all_lines(count: int) -> str:
     return f"Show all {count:,} lines"
 

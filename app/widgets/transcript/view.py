@@ -9,6 +9,7 @@ change, the view lays out the visible messages (Placement), moves child widgets,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import monotonic, perf_counter
 
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
@@ -58,8 +59,9 @@ from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
-from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import LayoutCache, Target
+from app.widgets.transcript.rows.layout_cache import LayoutCache
+from app.widgets.transcript.rows.look import Look, PaperLook
+from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
@@ -223,6 +225,11 @@ class TranscriptView(QAbstractScrollArea):
         if zoom != self._zoom:
             self._zoom = zoom
             self._apply_look()
+
+    def paper_kit(self, page_height: int) -> RowKit:
+        """Make a kit for the rows of printed pages. It shares the typeset formulas and lexers."""
+        look = PaperLook(self._theme, self._formulas, page_height)
+        return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
 
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         """Choose the key that submits an edited message: Return, or Ctrl+Return."""
