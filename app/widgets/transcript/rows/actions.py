@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.attachments import short_name
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
@@ -50,6 +51,7 @@ class Note:
 
     text: str
     tip: str = ""
+    stays: bool = False  # True: painted while the buttons are hidden, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +90,11 @@ class ActionsRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        if not paint.actions_shown:
-            return
         painter = paint.painter
         painter.setFont(self._look.face(Type.SMALL).font)
         for one in self._placed:
+            if not paint.actions_shown and not _stays(one.part):
+                continue
             if isinstance(one.part, ActionButton):
                 self._paint_button(paint, one.part, one.rect)
             else:
@@ -158,10 +160,20 @@ def _target(part: ActionButton | Note) -> Target | None:
     return Target(part.action) if part.enabled else None
 
 
+def _stays(part: ActionButton | Note) -> bool:
+    return isinstance(part, Note) and part.stays
+
+
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
-    """Return the row under a finished answer: its buttons and its figures."""
+    """Return the row under a finished answer: its buttons and its figures.
+
+    If several models answered in the chat, the row begins with the name of the model.
+    """
     parts = answer_parts(item)
     if item.figures is not None:
+        if item.figures.names_model:
+            name = item.figures.model_name
+            parts = (Note(short_name(name), name, stays=True), *parts)
         explained = "" if item.state_line is None else item.state_line.explained
         tip = "\n".join(line for line in (drafts_text(item.figures), explained) if line)
         parts = (*parts, Note(figures_text(item.figures), tip))
@@ -230,9 +242,10 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 def figures_text(reply: ReplyFigures) -> str:
     """Return the figures of a reply: speed, time to the first token, number of tokens.
 
-    If the reply has a model name, the text begins with the name.
+    The text begins with the name of the model, unless the name is on show at any time.
     """
-    parts: list[str] = [reply.model_name] if reply.model_name else []
+    has_name = reply.model_name and not reply.names_model
+    parts: list[str] = [reply.model_name] if has_name else []
     if reply.decode_tok_s is not None:
         digits = 0 if reply.decode_tok_s >= 10 else 1
         parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
