@@ -39,6 +39,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
 from app.controllers.several import CheckHosts, SeveralMacs
@@ -100,9 +101,12 @@ class Core(QObject):
             seams.check_hosts,
             seams.hosts,
         )
-        queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
-            self._lane, seams.catalog, self.models, self.preferences, queue_file
+            self._lane,
+            seams.catalog,
+            self.models,
+            self.preferences,
+            seams.settings_path.with_name("downloads.json"),
         )
         self.several.counted.connect(self.hub.judge_again)
         self.copies = Copies(seams.catalog, self.models)
@@ -134,7 +138,12 @@ class Core(QObject):
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.read_ahead = ReadAheadController(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.library,
+            self.chat,
         )
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
@@ -158,9 +167,19 @@ class Core(QObject):
             seams.logs_dir,
         )
         self.store.purged.connect(self.storage.forget)
+        self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.library,
+            self.chat,
+            self.reading_rate,
         )
+        self._connect_failures()
+
+    def _connect_failures(self) -> None:
         for source in (
             self.store,
             self.desk,

@@ -18,11 +18,18 @@ from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
 from app.conversation.attachments import document_text
-from app.conversation.tree import Setup, has_messages
+from app.conversation.tree import Conversation, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size, Space
 from app.viewmodels.models import longest_model, only_demo
-from app.viewmodels.notes import context_share, gone_note, last_generation, model_note, reading_note
+from app.viewmodels.notes import (
+    context_share,
+    gone_note,
+    last_generation,
+    model_note,
+    reading_note,
+    too_long_note,
+)
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
@@ -136,6 +143,8 @@ class ChatPane(QWidget):
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
+        core.prompt_sizes.watch_edit(lambda: self.view.edit)
+        self.view.edited.connect(core.prompt_sizes.note_edit)
         core.attachments.changed.connect(self._on_files_changed)
         self.attaching.said.connect(self.said)
         self.app_notice.said.connect(self.said)
@@ -337,12 +346,15 @@ class ChatPane(QWidget):
         self.gone_model.show_text(gone_note(models.status))
         generation = last_generation(conversation)
         models.check("" if generation is None else generation.model_path)
-        self._reading_note = reading_note(
-            conversation, models.status, self._core.prompt_sizes.size, models.gone
-        )
+        self._reading_note = self._note_on_reading(conversation)
         share, tip = context_share(conversation, models.status) or (None, "")
         self.composer.ring.show_share(share, tip)
         self._refresh_recent()
+
+    def _note_on_reading(self, conversation: Conversation) -> str:
+        models, sizes = self._core.models, self._core.prompt_sizes
+        too_long = too_long_note(models.status, sizes.size)
+        return too_long or reading_note(conversation, models.status, sizes.to_read, models.gone)
 
     def _refresh_recent(self) -> None:
         """Update heading, recent chats and caption. They depend on the folders and the list."""
