@@ -20,6 +20,7 @@ from app.bridge.tasks import TaskLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
+from app.controllers.chat_models import ChatModels
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
@@ -137,11 +138,13 @@ class Core(QObject):
         self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
+        self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
         self.read_ahead = ReadAheadController(
             self.bridge,
             self.desk,
             self.turns,
             self.models,
+            self.chat_models,
             self.library,
             self.chat,
         )

@@ -33,12 +33,13 @@ from app.viewmodels.notes import (
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
+from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.empty_state import ModelNote, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
-from app.widgets.gone_model import GoneModel
 from app.widgets.long_files import LongFiles
+from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.transcript.binding import TranscriptBinding
@@ -79,7 +80,8 @@ class ChatPane(QWidget):
         self.recent = RecentChats(theme, self)
         self.app_notice = AppNotice(theme, core, self)
         self.notice = Notice(theme, self)
-        self.gone_model = GoneModel(self)
+        self.gone_model = ChoiceLine(commands.CHOOSE_MODEL, commands.GET_MODELS, self)
+        self.model_question = ModelQuestionLine(core, self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
         self.long_files = LongFiles(self)
@@ -123,6 +125,7 @@ class ChatPane(QWidget):
         layout.addLayout(_centred(self.app_notice))
         layout.addLayout(_centred(self.notice))
         layout.addLayout(_centred(self.gone_model))
+        layout.addLayout(_centred(self.model_question))
         layout.addLayout(_centred(self.long_files))
         layout.addLayout(_centred(self.queued))
         layout.addWidget(self.composer)
@@ -144,6 +147,7 @@ class ChatPane(QWidget):
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
         core.prompt_sizes.watch_edit(lambda: self.view.edit)
+        core.chat_models.stayed.connect(self._refresh_words)
         self.view.edited.connect(core.prompt_sizes.note_edit)
         core.attachments.changed.connect(self._on_files_changed)
         self.attaching.said.connect(self.said)
@@ -162,8 +166,8 @@ class ChatPane(QWidget):
         self.view.edit_closed.connect(composer.edit.setFocus)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
-        self.gone_model.choose_requested.connect(self.choose_model_requested)
-        self.gone_model.get_requested.connect(self.get_models_requested)
+        self.gone_model.first.clicked.connect(self.choose_model_requested)
+        self.gone_model.second.clicked.connect(self.get_models_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -172,7 +176,8 @@ class ChatPane(QWidget):
         self.view.set_zoom(value.text_zoom / 100)
         self.composer.set_zoom(value.text_zoom / 100)
         self.model_note.setMaximumWidth(round(Size.PICKER_WIDTH * value.text_zoom / 100))
-        for card in (self.app_notice, self.notice, self.gone_model, self.long_files, self.queued):
+        cards = (self.app_notice, self.notice, self.gone_model, self.long_files, self.queued)
+        for card in (*cards, self.model_question):
             card.setMaximumWidth(round(Size.COLUMN * value.text_zoom / 100))
         self.composer.set_return_sends(value.return_sends)
         self.view.set_return_sends(value.return_sends)
@@ -354,7 +359,9 @@ class ChatPane(QWidget):
     def _note_on_reading(self, conversation: Conversation) -> str:
         models, sizes = self._core.models, self._core.prompt_sizes
         too_long = too_long_note(models.status, sizes.size)
-        return too_long or reading_note(conversation, models.status, sizes.to_read, models.gone)
+        if too_long or self._core.chat_models.must_ask(self._shown):
+            return too_long  # the question about the model has the tokens to read
+        return reading_note(conversation, models.status, sizes.to_read, models.gone)
 
     def _refresh_recent(self) -> None:
         """Update heading, recent chats and caption. They depend on the folders and the list."""

@@ -1,8 +1,8 @@
-"""The line above the composer while the model in use is gone, with what helps. Main thread."""
+"""A line above the composer: a sentence, and up to two buttons. Main thread."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
 from typing_extensions import override
@@ -11,28 +11,25 @@ from app.theme.tokens import Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
-from app.words import commands
 
 
-class GoneModel(QFrame):
-    """A sentence with buttons to choose and to get another model. Hidden if no model is gone."""
+class ChoiceLine(QFrame):
+    """A sentence with buttons. The line is hidden while its sentence is empty.
 
-    choose_requested = Signal()
-    get_requested = Signal()
+    The owner connects `clicked` of the two buttons.
+    """
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, first: str, second: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("offer")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.sentence = Sentences(self)
-        self.choose_button = Button(commands.CHOOSE_MODEL, self)
-        self.get_button = Button(commands.GET_MODELS, self)
-        self.choose_button.clicked.connect(self.choose_requested)
-        self.get_button.clicked.connect(self.get_requested)
+        self.first = Button(first, self)
+        self.second = Button(second, self)
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(Space.S)
-        self._buttons.addWidget(self.choose_button)
-        self._buttons.addWidget(self.get_button)
+        self._buttons.addWidget(self.first)
+        self._buttons.addWidget(self.second)
         self._layout = layout = QBoxLayout(QBoxLayout.Direction.LeftToRight, self)
         layout.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
         layout.setSpacing(Space.S)
@@ -50,9 +47,20 @@ class GoneModel(QFrame):
         if text:
             announce(self, text)
 
-    @override
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
+    def show_choices(self, text: str, first: str, second: str) -> None:
+        """Show the sentence with these texts on the buttons. A button without a text is hidden."""
+        for button, name in ((self.first, first), (self.second, second)):
+            button.setText(name)
+            button.setVisible(bool(name))
+        self.show_text(text)
+        self._arrange()
+
+    def _arrange(self) -> None:
         is_wide = self.width() >= 2 * self._buttons.sizeHint().width()
         direction = QBoxLayout.Direction
         self._layout.setDirection(direction.LeftToRight if is_wide else direction.TopToBottom)
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
