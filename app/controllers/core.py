@@ -26,6 +26,7 @@ from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
+from app.controllers.first_return import FirstReturn
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
@@ -135,7 +136,6 @@ class Core(QObject):
         self._place = seams.place
         self.recently_deleted = RecentlyDeleted(self.library, self.folders)
         self.history = VisitHistory(self.library)
-        self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
@@ -169,7 +169,6 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
-        self.store.purged.connect(self.storage.forget)
         self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
             self.bridge,
@@ -180,9 +179,19 @@ class Core(QObject):
             self.chat,
             self.reading_rate,
         )
-        self._connect_failures()
+        self.first_return = FirstReturn(
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.library,
+            self.preferences,
+            self.reading_rate,
+        )
+        self._connect()
 
-    def _connect_failures(self) -> None:
+    def _connect(self) -> None:
+        self.library.selected.connect(self.preferences.set_selected)
+        self.store.purged.connect(self.storage.forget)
         for source in (
             self.store,
             self.desk,

@@ -61,6 +61,7 @@ from app.widgets.model_picker import ModelPicker
 from app.widgets.models_window import ModelsWindow
 from app.widgets.pane_toast import PaneToast
 from app.widgets.quitting import QuitGuard
+from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
@@ -281,6 +282,7 @@ class MainWindow(QMainWindow):
             CommandId.BACK: lambda: self._core.history.step(-1),
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
+            CommandId.REMEMBERING: lambda: show_remembering(self._theme, self),
             CommandId.SHORTCUTS: lambda: show_shortcuts(
                 self, return_sends=preferences.value.return_sends
             ),
