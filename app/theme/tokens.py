@@ -257,6 +257,7 @@ class Size:
     SETTINGS_LABEL = 144
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
+    PAGE_HEIGHT = 640  # a page of the Help menu
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32

@@ -124,8 +124,8 @@ class ChatPane(QWidget):
         for line in self._lines:
             layout.addLayout(_centred(line))
         layout.addWidget(self.composer)
-        for note in (self.promise, self.model_note):
-            layout.addLayout(_centred(note))
+        layout.addLayout(_centred(self.promise, below=Space.L))
+        layout.addLayout(_centred(self.model_note))
         layout.addWidget(self.recent, 1)
 
     def _connect(self) -> None:
@@ -384,8 +384,8 @@ class ChatPane(QWidget):
         return done
 
 
-def _centred(card: QWidget) -> QHBoxLayout:
+def _centred(card: QWidget, *, below: int = 0) -> QHBoxLayout:
     row = QHBoxLayout()
-    row.setContentsMargins(Space.XL, 0, Space.XL, 0)
+    row.setContentsMargins(Space.XL, 0, Space.XL, below)
     row.addWidget(card)
     return row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Space
@@ -26,7 +26,10 @@ class ChoiceLine(QFrame):
         self.sentence = Sentences(self)
         self.first = Button(first, self)
         self.second = Button(second, self)
-        self._buttons = QHBoxLayout()
+        self._names = (first, second)  # full texts of the buttons
+        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        for button in (self.first, self.second):
+            button.setMinimumWidth(1)  # a long text is shortened and does not widen the window
         self._buttons.setSpacing(Space.S)
         self._buttons.addWidget(self.first)
         self._buttons.addWidget(self.second)
@@ -49,15 +52,26 @@ class ChoiceLine(QFrame):
 
     def show_choices(self, text: str, first: str, second: str) -> None:
         """Show the sentence with these texts on the buttons. A button without a text is hidden."""
-        for button, name in ((self.first, first), (self.second, second)):
-            button.setText(name)
+        self._names = (first, second)
+        for button, name in zip((self.first, self.second), self._names, strict=True):
             button.setVisible(bool(name))
+            button.setAccessibleName(name)
         self.show_text(text)
         self._arrange()
 
     def _arrange(self) -> None:
-        is_wide = self.width() >= 2 * self._buttons.sizeHint().width()
-        direction = QBoxLayout.Direction
+        """Put the buttons beside or below the sentence. Stack and shorten buttons that are too wide."""
+        direction, room = QBoxLayout.Direction, self.width() - 2 * Space.L
+        middle = Qt.TextElideMode.ElideMiddle
+        for button, name in zip((self.first, self.second), self._names, strict=True):
+            shown = button.fontMetrics().elidedText(name, middle, room - 2 * Space.L)
+            button.setText(shown)
+            button.setToolTip(name if shown != name else "")
+        self._buttons.setDirection(direction.LeftToRight)
+        width = self._buttons.sizeHint().width()
+        if width > room:
+            self._buttons.setDirection(direction.TopToBottom)
+        is_wide = self.width() >= 2 * width
         self._layout.setDirection(direction.LeftToRight if is_wide else direction.TopToBottom)
 
     @override

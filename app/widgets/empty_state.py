@@ -91,7 +91,6 @@ class Promise(Sentences):
         super().__init__(parent, text=promise.SENTENCE)
         self.setProperty("tone", "secondary")
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.setContentsMargins(0, 0, 0, Space.L)
 
 
 class RecentChats(QWidget):

@@ -94,7 +94,7 @@ def show_remembering(theme: Theme, parent: QWidget) -> None:
     layout = QVBoxLayout(dialog)
     layout.setContentsMargins(0, 0, 0, 0)
     layout.addWidget(scroller)
-    dialog.resize(Size.SWITCHER_WIDTH, Size.MODELS_HEIGHT)
+    dialog.resize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT)
     dialog.open()
 
 

@@ -30,7 +30,9 @@ SYSTEM_PROMPT: Final = (
     "The system prompt stands before the first message. After a change the whole chat is read."
 )
 EDITED: Final = "An edited message is read. What stands above it is restored."
-EVICTED: Final = "A chat that you have not used for long may have made room for others."
+EVICTED: Final = (
+    "A chat that you have not used for long may have made room for others. It is then read again."
+)
 MORE: Final = (
     "The line above an answer tells what was restored and what was read. Settings > Storage shows"
     f" how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."

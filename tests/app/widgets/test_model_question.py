@@ -142,3 +142,22 @@ def test_pointer_over_the_chat_of_another_model_reads_nothing_from_disk(
     stage.rig.desk.expect(chat)
     stage.settle()
     assert stage.engine.read_aheads == []
+
+
+def test_buttons_of_the_question_fit_a_narrow_window(make_stage: MakeStage) -> None:
+    named = card("Some-Very-Long-Model-Name-30B-A3B-Instruct-2507-4bit-DWQ", path=OTHER.path)
+    stage = make_stage(catalog=FakeCatalog(cards=(TINY, named)))
+    stage.chat("Hello there, model", REPLY)
+    chat = stage.current
+    stage.rig.library.new_chat()
+    stage.rig.models.choose(OTHER.path)
+    stage.window.resize(640, 480)
+    stage.rig.library.select(chat)
+    stage.settle()
+    line = stage.pane.model_question
+    assert line.second.isVisible()
+    stage.wait_until(lambda: line.second.y() > line.first.y())  # the buttons are stacked
+    for button in (line.first, line.second):
+        assert button.sizeHint().width() <= button.width()
+        assert line.rect().contains(button.geometry())
+    assert line.second.toolTip().startswith("Stay with Some-Very-Long-Model-Name-30B-A3B")

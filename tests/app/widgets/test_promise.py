@@ -1,4 +1,4 @@
-"""What Rejoinder remembers is told: in the first window, after the first return, and in a page."""
+"""Tests of the sentence, the note and the page about what Rejoinder remembers."""
 
 from __future__ import annotations
 

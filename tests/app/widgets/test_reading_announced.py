@@ -1,4 +1,4 @@
-"""What a message makes the model read is announced before it is sent, if it takes long."""
+"""Long reading is announced before a message is sent."""
 
 from __future__ import annotations
 
