@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValidator
 from PySide6.QtWidgets import (
     QFrame,
@@ -43,6 +43,11 @@ class PromptEdit(TextField):
     """The field of the system prompt."""
 
     left = Signal()  # emitted when the field loses the keyboard focus
+
+    @override
+    def sizeHint(self) -> QSize:
+        # the same height with and without the note below the field
+        return QSize(super().sizeHint().width(), self.minimumHeight())
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
