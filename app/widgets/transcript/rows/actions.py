@@ -79,8 +79,10 @@ class ActionsRow(TranscriptRow):
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        # Align the icons, not their larger click areas, with the edge of the column.
-        inset = self._look.px((_BUTTON - _GLYPH) / 2)
+        # Align the icons, not their larger click areas, with the edge of the column. A text has
+        # half of Space.S at each side.
+        starts_with_text = self._side is Side.LEFT and placed and isinstance(placed[0].part, Note)
+        inset = self._look.px(Space.S / 2 if starts_with_text else (_BUTTON - _GLYPH) / 2)
         if placed:
             placed[-1] = self._cut(placed[-1], width + inset)
         used = placed[-1].rect.right() if placed else 0
