@@ -104,6 +104,7 @@ class Settings:
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True
+    return_noted: bool = False  # True once the first return to a chat was explained
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True
     # Entries of the settings file that a newer version of the app wrote and this version does not

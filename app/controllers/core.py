@@ -20,11 +20,13 @@ from app.bridge.tasks import TaskLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
+from app.controllers.chat_models import ChatModels
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
+from app.controllers.first_return import FirstReturn
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
@@ -40,6 +42,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
 from app.controllers.several import CheckHosts, SeveralMacs
@@ -105,9 +108,12 @@ class Core(QObject):
             seams.check_hosts,
             seams.hosts,
         )
-        queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
-            self._lane, seams.catalog, self.models, self.preferences, queue_file
+            self._lane,
+            seams.catalog,
+            self.models,
+            self.preferences,
+            seams.settings_path.with_name("downloads.json"),
         )
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
@@ -137,8 +143,15 @@ class Core(QObject):
         self.history = VisitHistory(self.library)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
+        self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
         self.read_ahead = ReadAheadController(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.chat_models,
+            self.library,
+            self.chat,
         )
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
@@ -161,8 +174,23 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
+        self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.library,
+            self.chat,
+            self.reading_rate,
+        )
+        self.first_return = FirstReturn(
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.library,
+            self.preferences,
+            self.reading_rate,
         )
         self._connect()
 

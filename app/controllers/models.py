@@ -129,6 +129,7 @@ class ModelsController(QObject):
 
     cards_changed = Signal()
     status_changed = Signal()
+    chosen = Signal(object)  # argument: Path of the model that the user chose, before it is loaded
     will_replace = Signal()  # emitted before another model replaces the one in use
     lost = Signal(object)  # argument: the Problem that made the engine lose the loaded model
     failed = Signal(object)  # argument: a Problem
@@ -203,6 +204,7 @@ class ModelsController(QObject):
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start."""
         self._preferences.change(model_path=str(path), model_name=self._name(path))
+        self.chosen.emit(path)
         self._load(path)
 
     @property

@@ -88,6 +88,7 @@ class CommandId(StrEnum):
     BACK = "back"
     FORWARD = "forward"
     ALL_TO_FRONT = "all-to-front"
+    REMEMBERING = "remembering"
     SHORTCUTS = "shortcuts"
     DIAGNOSTICS = "diagnostics"
     ABOUT = "about"
@@ -399,6 +400,7 @@ COMMANDS = (
         menu=MenuName.WINDOW,
         separated=True,
     ),
+    MenuCommand(id=CommandId.REMEMBERING, text=words.REMEMBERING, menu=MenuName.HELP),
     MenuCommand(
         id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
     ),

@@ -64,6 +64,7 @@ from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
 from app.widgets.paper.printing import Printing
 from app.widgets.quitting import QuitGuard
+from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
@@ -303,6 +304,7 @@ class MainWindow(QMainWindow):
             CommandId.BACK: lambda: self._core.history.step(-1),
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
+            CommandId.REMEMBERING: lambda: show_remembering(self._theme, self),
             CommandId.SHORTCUTS: lambda: show_shortcuts(
                 self, preferences.value.shortcuts, return_sends=preferences.value.return_sends
             ),

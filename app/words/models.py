@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import computer
+from app.words import computer, units
 
 # Texts of the model picker.
 MODELS: Final = "Models"
@@ -34,6 +34,29 @@ GONE_ADVICE: Final = "Connect its disk, choose another model, or download it aga
 
 def is_gone(name: str) -> str:
     return f"{name} is no longer on {computer.THIS_COMPUTER}."
+
+
+WHICH_IS_GONE: Final = f"which is no longer on {computer.THIS_COMPUTER}"
+WHICH_CANT_BE_LOADED: Final = "which can’t be loaded"
+
+
+def chat_used(name: str) -> str:
+    return f"This chat used {name}."
+
+
+def chat_used_but(name: str, why: str) -> str:
+    """Return a sentence about a chat's model. why: a clause, such as WHICH_IS_GONE."""
+    return f"This chat used {name}, {why}."
+
+
+def use_model(name: str) -> str:
+    return f"Use {name}"
+
+
+def stay_with(name: str, num_tokens: int | None) -> str:
+    """Return the text of a button. num_tokens: what the model would read; None if unknown."""
+    reads = "" if num_tokens is None else f" (reads {units.tokens(num_tokens)})"
+    return f"Stay with {name}{reads}"
 
 
 def importing(*, name: str, percent: str) -> str:

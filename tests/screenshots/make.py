@@ -648,6 +648,36 @@ def other_model(stage: Stage) -> None:
     stage.wait_until(lambda: MODELS[1].name in stage.composer.caption)
 
 
+def model_question(stage: Stage) -> None:
+    """A chat that another model answered, opened again."""
+    two_versions(stage)
+    chat = stage.current
+    stage.core.library.new_chat()
+    stage.core.models.choose(MODELS[1].path)
+    stage.core.library.select(chat)
+    stage.wait_until(lambda: "reads" in stage.pane.model_question.second.text())
+
+
+def return_note(stage: Stage) -> None:
+    """A chat after the first return to it."""
+    two_versions(stage)
+    chat = stage.current
+    stage.core.library.new_chat()
+    stage.engine.plan = plan(read=400)
+    say(stage, "Name three birds.")
+    answer(stage, "Robin, wren and swift.", following=plan(restored=12_702, read=24))
+    stage.core.library.select(chat)
+    say(stage, FOLLOW_UP)
+    answer(stage, TABLE)
+    stage.wait(SHORT_MS)
+
+
+def remembering(stage: Stage) -> None:
+    two_versions(stage)
+    stage.run(CommandId.REMEMBERING)
+    stage.wait(SHORT_MS)
+
+
 def gone_model(stage: Stage) -> None:
     """A chat whose model was removed from the disk after it had been unloaded."""
     two_turns(stage)
@@ -765,6 +795,9 @@ SCENES = {
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
     "other-model": WindowScene(other_model),
+    "model-question": WindowScene(model_question, ("normal", "small")),
+    "return-note": WindowScene(return_note, ("normal", "small")),
+    "remembering": WindowScene(remembering),
     "gone-model": WindowScene(gone_model, ("normal", "small")),
     "picker": WindowScene(picker, ("normal", "small")),
     "empty": WindowScene(empty, ("normal", "small", "large")),

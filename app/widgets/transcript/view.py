@@ -84,6 +84,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
+    edited = Signal()  # an editor was opened or closed, or its text has changed
     edit_closed = Signal()  # an editor that had the focus has closed
     selection_changed = Signal(bool)  # argument: True if text is selected
     quoted = Signal(str)  # argument: text of the transcript that the user quotes in a reply
@@ -236,6 +237,11 @@ class TranscriptView(QAbstractScrollArea):
         self._editor_host.return_sends = return_sends
 
     @property
+    def edit(self) -> tuple[str, str] | None:
+        """Key and typed text of the user's message that is open in an editor, or None."""
+        return self._editor_host.edit
+
+    @property
     def has_edits(self) -> bool:
         """True if the user has changed the text of a message, and has not submitted it yet."""
         return self._editor_host.has_changes
@@ -375,6 +381,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editor_host.submitted.connect(self.edit_submitted)
         self._editor_host.cancelled.connect(self.edit_cancelled)
         self._editor_host.focus_left.connect(self.edit_closed)
+        self._editor_host.edited.connect(self.edited)
         self._editor_host.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)

@@ -238,7 +238,10 @@ def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage
     assert len(stage.texts) == 2
     stage.engine.work_idly(10, 110, shown=stage.current)
     stage.settle()
-    assert "will read" not in stage.composer.caption, "the chat is being read ahead"
+    assert "about 100 tokens" in stage.composer.caption, "this is left to read"
+    stage.engine.work_idly(60, 110, shown=stage.current)
+    stage.settle()
+    assert "will read" not in stage.composer.caption, "little is left to read"
     stage.engine.num_cached = 110
     stage.engine.stop_idle_work()
     stage.wait_until(lambda: len(stage.engine.counts) == 2)

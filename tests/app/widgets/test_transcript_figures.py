@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
 from app.viewmodels.transcript import ReplyFigures, Version
 from app.widgets.transcript.rows.actions import answer_actions, faster_text, user_actions
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Paint
+from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, question
 
 ALL = "58 tok/s · first token 0.11 s · 212 tokens"
@@ -55,4 +58,20 @@ def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> No
         one, two = places
         assert one.items() <= two.items()
         assert len(two) >= len(one) + 1
+    shelf.close()
+
+
+@pytest.mark.parametrize("names_model", [True, False])
+def test_name_of_the_model_stays_on_show_where_several_answered(
+    theme: Theme, names_model: bool
+) -> None:
+    shelf = FormulaShelf()
+    figures = ReplyFigures(num_tokens=212, model_name="Tiny", names_model=names_model)
+    row = answer_actions(Look(theme, shelf), replace(answer(0, "Yes."), figures=figures))
+    image = QImage(600, row.measure(600), QImage.Format.Format_ARGB32)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    row.paint(Paint(painter, top=0, bottom=image.height(), ground="#FFFFFF", actions_shown=False))
+    painter.end()
+    assert bool(pixels_of(image).any()) is names_model
     shelf.close()

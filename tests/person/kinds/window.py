@@ -82,6 +82,18 @@ def look_at_shortcuts(person: Person) -> bool:
     return True
 
 
+@kind("read how Rejoinder remembers")
+def read_how_it_remembers(person: Person) -> bool:
+    person.run(CommandId.REMEMBERING)
+    page = person.window.findChild(QDialog, "remembering")
+    assert isinstance(page, QWidget)
+    assert page.isVisible()
+    QTest.keyClick(page, Qt.Key.Key_Escape)
+    person.settle()
+    assert not person.window.findChildren(QDialog, "remembering")
+    return True
+
+
 @kind("use the settings")
 def use_settings(person: Person) -> bool:
     person.press(Qt.Key.Key_Comma, CTRL)

@@ -54,6 +54,7 @@ class MessageEditor(QWidget):
 
     submitted = Signal(str)
     cancelled = Signal()
+    text_changed = Signal()
     size_changed = Signal()  # emitted when sizeHint() has changed
 
     def __init__(
@@ -170,6 +171,7 @@ class MessageEditor(QWidget):
         self._text.submitted.connect(self._submit)
         self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
+        self._text.textChanged.connect(self.text_changed)
         self._text.resized.connect(self._fit)
 
     def _submit(self) -> None:

@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.attachments import short_name
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
@@ -50,6 +51,7 @@ class Note:
 
     text: str
     tip: str = ""
+    stays: bool = False  # True: painted while the buttons are hidden, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,10 @@ class ActionsRow(TranscriptRow):
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        # Align the icons, not their larger click areas, with the edge of the column.
-        inset = self._look.px((_BUTTON - _GLYPH) / 2)
+        # Align the icons, not their larger click areas, with the edge of the column. A text has
+        # half of Space.S at each side.
+        starts_with_text = self._side is Side.LEFT and placed and isinstance(placed[0].part, Note)
+        inset = self._look.px(Space.S / 2 if starts_with_text else (_BUTTON - _GLYPH) / 2)
         if placed:
             placed[-1] = self._cut(placed[-1], width + inset)
         used = placed[-1].rect.right() if placed else 0
@@ -88,11 +92,11 @@ class ActionsRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        if not paint.actions_shown:
-            return
         painter = paint.painter
         painter.setFont(self._look.face(Type.SMALL).font)
         for one in self._placed:
+            if not paint.actions_shown and not _stays(one.part):
+                continue
             if isinstance(one.part, ActionButton):
                 self._paint_button(paint, one.part, one.rect)
             else:
@@ -158,10 +162,20 @@ def _target(part: ActionButton | Note) -> Target | None:
     return Target(part.action) if part.enabled else None
 
 
+def _stays(part: ActionButton | Note) -> bool:
+    return isinstance(part, Note) and part.stays
+
+
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
-    """Return the row under a finished answer: its buttons and its figures."""
+    """Return the row under a finished answer: its buttons and its figures.
+
+    If several models answered in the chat, the row begins with the name of the model.
+    """
     parts = answer_parts(item)
     if item.figures is not None:
+        if item.figures.names_model:
+            name = item.figures.model_name
+            parts = (Note(short_name(name), name, stays=True), *parts)
         explained = "" if item.state_line is None else item.state_line.explained
         tip = "\n".join(line for line in (faster_text(item.figures), explained) if line)
         parts = (*parts, Note(figures_text(item.figures), tip))
@@ -233,9 +247,10 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 def figures_text(reply: ReplyFigures) -> str:
     """Return the figures of a reply: speed, time to the first token, number of tokens.
 
-    If the reply has a model name, the text begins with the name.
+    The text begins with the name of the model, unless the name is on show at any time.
     """
-    parts: list[str] = [reply.model_name] if reply.model_name else []
+    has_name = reply.model_name and not reply.names_model
+    parts: list[str] = [reply.model_name] if has_name else []
     if reply.decode_tok_s is not None:
         digits = 0 if reply.decode_tok_s >= 10 else 1
         parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
