@@ -193,7 +193,7 @@ def messages_edited(conv: Conversation, node_id: NodeId, text: str) -> tuple[Mes
     edited = conv.nodes[node_id]
     user = replace(edited, content=message_text(text))
     above = () if edited.parent is None else path_to(conv, edited.parent)
-    return tuple(_messages(conv.system_prompt, (*above, user)))
+    return tuple(one.message for one in _prompted(conv, (*above, user)))
 
 
 def _user_node(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QLocale, Qt, Signal
+from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
@@ -35,14 +35,14 @@ class NumberField(LineField):
     ) -> None:
         super().__init__(parent)
         self._decimals = decimals
+        self._highest = highest
         self._value: float | None = None
         locale = self.locale()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
         self.setLocale(locale)
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self._highest = highest
-        self._fit()
+        self.set_width(2 * Size.CONTROL_LARGE)
         validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)
@@ -55,17 +55,13 @@ class NumberField(LineField):
         if not (self.hasFocus() and self.isModified()):
             self._show()
 
+    @override
     def _fit(self) -> None:
-        """Make the field wide enough for all digits of its highest number."""
+        """Make the field also wide enough for all digits of its highest number."""
+        super()._fit()
         digits = self.fontMetrics().horizontalAdvance(self._text(self._highest))
         # QLineEdit has 2 px beside the text, inside the border and the padding of the style sheet.
-        self.setFixedWidth(max(2 * Size.CONTROL_LARGE, digits + 2 * (Space.S + 1 + 2) + 2))
-
-    @override
-    def changeEvent(self, arg__1: QEvent) -> None:
-        super().changeEvent(arg__1)
-        if arg__1.type() is QEvent.Type.FontChange:
-            self._fit()
+        self.setFixedWidth(max(self.width(), digits + 2 * (Space.S + 1 + 2) + 2))
 
     def _show(self) -> None:
         value = self._value

@@ -8,8 +8,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.theme.tokens import Size
-from app.widgets.chat_pane import PRIVACY_CHATS
 from app.widgets.commands import CommandId
+from app.widgets.composer_caption import PRIVACY_CHATS
 from app.widgets.models_window import ModelsWindow
 from app.words import computer
 from tests.app.conftest import MakeStage
