@@ -10,6 +10,9 @@ Only one process may use a data folder, and the InstanceLock decides which:
     second process    sends its model and files to the socket of the first one, which opens them
                       and brings its window to the front; exits with status 0
 
+A first process that has quit its window saves for seconds before it ends. A second process then waits
+for the lock, with a note (app.widgets.closing_note), and becomes the first one.
+
 The second process fails with an AlreadyRunningError if the first one does not answer. A second
 process that is a self-test always fails in this way, because it must check its own window.
 
@@ -21,7 +24,11 @@ exception ends the process with a traceback, which the crash log records once it
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
+from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 
 from app.crashes import CrashLog
@@ -54,26 +61,67 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return 1
 
 
-def _run(paths: Paths, options: Options) -> int:
-    try:
-        with (
-            InstanceLock(paths.data_dir),
-            listening(paths.data_dir) as listener,
-            CrashLog(paths.logs_dir) as crashes,
-        ):
-            # Imported after the crash log is open, which records a crash during the import of Qt. A
-            # process that only hands over its files does not need Qt.
-            from app.main import open_window  # noqa: PLC0415
+class _Start(Enum):
+    """The outcome of a start."""
 
-            # crashes.last: path of the last run's crash log; None if that run did not crash
-            return open_window(paths, options, listener=listener, last_crash=crashes.last)
-    except AlreadyRunningError:  # raised by InstanceLock
-        # Send the model folder together with the files: the first process opens all paths in the
-        # same way.
-        model = () if options.model is None else (options.model,)
-        if options.selftest is None and hand_over(paths.data_dir, (*model, *options.files)):
+    FIRST = auto()  # this process holds the lock
+    HANDED_OVER = auto()  # another process holds the lock and opens the files
+
+
+def _run(paths: Paths, options: Options) -> int:
+    with ExitStack() as stack:
+        lock = InstanceLock(paths.data_dir)
+        stack.callback(lock.release)
+        if options.selftest is not None:
+            lock.acquire()
+        elif _start(lock, paths.data_dir, options) is not _Start.FIRST:
             return 0
+        listener = stack.enter_context(listening(paths.data_dir))
+        crashes = stack.enter_context(CrashLog(paths.logs_dir))
+        # Imported after the crash log is open, which records a crash during the import of Qt. A
+        # process that only hands over its files does not need Qt.
+        from app.main import open_window  # noqa: PLC0415
+
+        # crashes.last: path of the last run's crash log; None if that run did not crash
+        return open_window(
+            paths, options, listener=listener, last_crash=crashes.last, on_end=lock.note_end
+        )
+
+
+def _start(lock: InstanceLock, data_dir: Path, options: Options) -> _Start | None:
+    """Lock the data folder or hand over, and wait for a process that is closing.
+
+    Return None if the user does not want to wait.
+    """
+    # Send the model folder together with the files: the first process opens all paths in the same
+    # way.
+    model = () if options.model is None else (options.model,)
+    attempt = partial(_try_start, lock, data_dir, (*model, *options.files))
+    start = attempt()
+    if start is None:
+        from app.main import wait_for_result  # noqa: PLC0415
+
+        start = wait_for_result(attempt)
+    return start
+
+
+def _try_start(lock: InstanceLock, data_dir: Path, files: Sequence[Path]) -> _Start | None:
+    """Lock the data folder or hand over. Return None if the process with the lock is closing.
+
+    Raises:
+        AlreadyRunningError: the process with the lock does not answer.
+    """
+    try:
+        lock.acquire()
+    except AlreadyRunningError:
+        if lock.is_ending():
+            return None
+        if hand_over(data_dir, files):
+            return _Start.HANDED_OVER
+        if lock.is_ending():  # since the call
+            return None
         raise
+    return _Start.FIRST
 
 
 def _nobody_reads() -> bool:

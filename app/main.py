@@ -9,6 +9,7 @@ Main thread. The order in time:
     window.show()     first paint; the window then emits `painted`, once
     core.start()      start the engine, because importing its libraries takes seconds
     app.exec()        run until the app quits
+    on_end()          report to later starts that this process is about to end
     callers.close()   accept no more hand-overs
     end()             save everything, stop the engine and join every thread
 """
@@ -18,8 +19,10 @@ from __future__ import annotations
 import logging
 import socket
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from PySide6.QtCore import Qt
 
@@ -29,12 +32,14 @@ from app.bridge.quit_signals import QuitSignals
 from app.bridge.reports import catch_unexpected, log_qt_messages, start_log
 from app.controllers.core import Core, Seams
 from app.controllers.origin import SystemOrigin
+from app.login_item import login_item
 from app.options import Options
 from app.paths import Paths
 from app.settings import Settings, load_settings, remove_leftovers
 from app.store.place import DataPlace
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
+from app.widgets import closing_note
 from app.widgets.application import Application
 from app.widgets.dialogs import show_problem
 from app.widgets.main_window import MainWindow
@@ -54,14 +59,25 @@ log = logging.getLogger(__name__)
 # main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
 SWITCH_S = 0.0002
 
+T = TypeVar("T")
+
 
 def open_window(
-    paths: Paths, options: Options, *, listener: socket.socket | None, last_crash: Path | None
+    paths: Paths,
+    options: Options,
+    *,
+    listener: socket.socket | None,
+    last_crash: Path | None,
+    on_end: Callable[[], None],
 ) -> int:
     """Run the app until it is closed; return the exit status.
 
-    `listener` is the socket for hand-overs from later processes, and `last_crash` is the crash log
-    of the last run.
+    Args:
+        paths: the folders of the app.
+        options: the options of the command line.
+        listener: the socket for hand-overs from later processes.
+        last_crash: the crash log of the last run.
+        on_end: called when the window is gone, before everything is saved.
 
     Raises:
         DiskError: the log cannot be written, or the settings cannot be read.
@@ -98,6 +114,7 @@ def open_window(
     callers = listener and Callers(listener)
     listen_to_others(app, callers, window, core)
     status = app.exec()
+    on_end()
     if callers is not None:
         callers.close()
     end(window, core)
@@ -112,9 +129,10 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = EngineConfig(
+    config = engine_config(
+        settings,
+        paths,
         on_cpu=options.selftest is not None and options.selftest.on_cpu,
-        abilities_folder=paths.abilities_dir,
     )
     place = DataPlace(paths.data_dir)
     return Seams(
@@ -129,7 +147,17 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         state_dir=paths.state_dir,
         model=options.model,
         hosts=options.hosts,
+        login_item=login_item(paths.bundle),
         debug=options.debug,
+    )
+
+
+def engine_config(settings: Settings, paths: Paths, *, on_cpu: bool = False) -> EngineConfig:
+    """Return the configuration of the engine, which holds until the app ends."""
+    return EngineConfig(
+        on_cpu=on_cpu,
+        most_budget_bytes=settings.memory_gb * 10**9 or None,
+        abilities_folder=paths.abilities_dir,
     )
 
 
@@ -143,8 +171,19 @@ def tell(problem: Problem) -> None:
     show_problem(problem)
 
 
+def wait_for_result(poll: Callable[[], T | None]) -> T | None:
+    """Call `poll` until it returns a value, before the window is open. See closing_note.py."""
+    _application = make_application()
+    return closing_note.wait_for_result(poll)
+
+
 def make_application() -> Application:
-    """Create the Qt application, set its name and icon, and install accessibility support."""
+    """Create the Qt application, set its name and icon, and install accessibility support.
+
+    Return the application that a note before the window has created, if there is one.
+    """
+    if isinstance(made := Application.instance(), Application):
+        return made
     # macOS also sends an event for each file on the command line. Qt gets argv here and drops the
     # event of each file that argv names, so no file is opened twice.
     app = Application(sys.argv)

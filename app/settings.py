@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
@@ -26,6 +26,8 @@ ZOOM_MIN = 80
 ZOOM_MAX = 200
 # Ending of the temporary files of older versions, as tempfile.mkstemp made it.
 _RANDOM = "[a-z0-9_]" * 8
+MEMORY_GB = (0, 2, 4, 8, 16)  # choices of memory_gb; 0: chosen from the machine's memory
+_HUGE = 1e12  # no number in the settings reaches it
 KV_BITS = (0, 8, 4)  # choices of ModelDefaults.kv_bits
 
 log = logging.getLogger(__name__)
@@ -61,8 +63,8 @@ class Settings:
     """All settings that are kept between starts.
 
     The name of a field is its key in the JSON file. A field has one of the types that `_read` can
-    check: bool, int, str, a StrEnum, tuple of str, str | None with None as its default, or a
-    mapping from str to ModelDefaults.
+    check: bool, int, str, a StrEnum, tuple of str, or str | None with None as its default. Mappings
+    have a reader of their own in `_READERS`.
     """
 
     appearance: Appearance = Appearance.SYSTEM
@@ -81,6 +83,8 @@ class Settings:
     inspector_visible: bool = False
     # conversation that was on show when the app last ended
     selected_conversation: ConversationId | None = None
+    reopen_last: bool = True  # True: a start shows selected_conversation; False: a new chat
+    confirm_quit: bool = False  # True: the app always asks before it quits
     read_message: str = ""  # key of the message at the top of the view when the app last ended
     read_offset: int = 0  # pixels from the top of read_message to the top of the view
     text_zoom: int = 100  # size of text, in per cent
@@ -88,12 +92,19 @@ class Settings:
     unload_after_min: int = 0  # idle minutes after which the model is unloaded; 0: never
     keep_on_disk: bool = True  # True: the engine keeps the state of chats on disk
     disk_gb: int = 0  # highest size of this state in GB; 0: chosen from the free space
+    memory_gb: int = 0  # one of MEMORY_GB: highest size of the state of chats in memory
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
     several_macs: bool = False  # True: the model is divided over the hosts of this file
+    new_chat_prompt: str = ""  # system prompt of new chats
+    # Options of new chats. Key: a field of Setup. Options without an entry have its default.
+    new_chat_options: Mapping[str, float] = field(default_factory=dict[str, float])
+    # The shortcuts that the user has changed. Key: id of a command. Value: portable text of the keys.
+    shortcuts: Mapping[str, str] = field(default_factory=dict[str, str])
     read_ahead: bool = True  # True: the engine reads prompts ahead while it is idle
     name_chats: bool = True  # True: the model names a chat after its first answer
     # True: the engine verifies drafts of an answer's next tokens, where this is expected to be faster
     faster_answers: bool = True
+    return_noted: bool = False  # True once the first return to a chat was explained
     # True: the Return key sends the message; False: only Ctrl+Return sends it, on a Mac ⌘+Return
     return_sends: bool = True
     # Entries of the settings file that a newer version of the app wrote and this version does not
@@ -180,15 +191,20 @@ def _keep_aside(path: Path) -> LoadedSettings:
 def _to_json(settings: Settings) -> dict[str, object]:
     defaults = {path: asdict(one) for path, one in settings.model_defaults.items()}
     values = {name: getattr(settings, name) for name in _NAMES}
-    return {**settings.unknown, **values, "model_defaults": defaults}
+    mappings = {"new_chat_options": settings.new_chat_options, "shortcuts": settings.shortcuts}
+    plain = {name: dict[str, object](mapping) for name, mapping in mappings.items()}
+    return {**settings.unknown, **values, **plain, "model_defaults": defaults}
 
 
 def _from_json(parsed: dict[str, object]) -> Settings:
     defaults = Settings()
     known = {name: _read(parsed.get(name), getattr(defaults, name)) for name in _NAMES}
+    for name, read in _READERS.items():
+        known[name] = read(parsed.get(name))
     unknown = {key: value for key, value in parsed.items() if key not in _NAMES}
     settings = Settings(**cast("dict[str, Any]", known), unknown=unknown)
-    return replace(settings, text_zoom=zoom_in_range(settings.text_zoom))
+    memory_gb = settings.memory_gb if settings.memory_gb in MEMORY_GB else 0
+    return replace(settings, text_zoom=zoom_in_range(settings.text_zoom), memory_gb=memory_gb)
 
 
 def _read(value: object, default: object) -> object:
@@ -199,9 +215,6 @@ def _read(value: object, default: object) -> object:
         case tuple() if isinstance(value, list):
             items = cast("list[object]", value)
             return tuple(item for item in items if isinstance(item, str))
-        case Mapping() if isinstance(value, dict):
-            entries = cast("dict[str, object]", value)
-            return {path: _read_defaults(entry) for path, entry in entries.items()}
         case StrEnum() if isinstance(value, str) and value in set(type(default)):
             return type(default)(value)
         case _:
@@ -211,7 +224,7 @@ def _read(value: object, default: object) -> object:
 
 def _read_defaults(value: object) -> ModelDefaults:
     """Return the options of one model; replace each missing or invalid value by its default."""
-    entry = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    entry = _entries(value)
     thinking, context_len = entry.get("thinking"), entry.get("context_len")
     kv_bits = entry.get("kv_bits")
     return ModelDefaults(
@@ -219,3 +232,28 @@ def _read_defaults(value: object) -> ModelDefaults:
         context_len=max(0, context_len) if type(context_len) is int else 0,
         kv_bits=kv_bits if type(kv_bits) is int and kv_bits in KV_BITS else 0,
     )
+
+
+def _entries(value: object) -> dict[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _read_model_defaults(value: object) -> dict[str, ModelDefaults]:
+    return {path: _read_defaults(entry) for path, entry in _entries(value).items()}
+
+
+def _read_numbers(value: object) -> dict[str, float]:
+    """Return the entries that are finite numbers. A bool is a number of Python."""
+    entries = _entries(value).items()
+    return {key: one for key, one in entries if isinstance(one, int | float) and abs(one) < _HUGE}
+
+
+def _read_texts(value: object) -> dict[str, str]:
+    return {key: one for key, one in _entries(value).items() if isinstance(one, str)}
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "model_defaults": _read_model_defaults,
+    "new_chat_options": _read_numbers,
+    "shortcuts": _read_texts,
+}

@@ -28,6 +28,7 @@ from engine.events import (
     SetUnloadAfter,
     Show,
     Submit,
+    UnloadModel,
     Verify,
 )
 from engine.types import ConversationId, Message, Request, RequestId
@@ -52,6 +53,10 @@ class EngineCommands(Protocol):
                 the model's own limit.
         """
         self.send(LoadModel(path, kv_bits, context_len))
+
+    def unload_model(self) -> None:
+        """Unload the model until the next request, which loads it again."""
+        self.send(UnloadModel(until_needed=True))
 
     def submit(self, request: Request) -> None:
         """Send a Submit command.

@@ -37,6 +37,8 @@ class EngineConfig:
     # the activations of one layer, and the logits of 64 positions for a vocabulary of 250,000
     # tokens.
     pass_bytes: int = 512 << 20
+    # Upper limit of the automatic cache budget. None: no limit.
+    most_budget_bytes: int | None = None
     # Lower limit of the automatic cache budget. It is enough for a few conversations.
     least_budget_bytes: int = 256 << 20
     # Seconds between two checks of the machine's available memory. The interval is short, so that

@@ -325,11 +325,8 @@ class EngineCore:
         match command:
             case LoadModel():
                 self._load(command)
-            case UnloadModel():
-                self._idle_load = None
-                self._unload()
-                self._drop_cache()
-                self._emit(ModelUnloaded())
+            case UnloadModel(until_needed):
+                self._set_aside(self._loaded_by if until_needed else None)
             case SetUnloadAfter(seconds):
                 self._unload_after_s = seconds
             case _:
@@ -527,7 +524,8 @@ class EngineCore:
             except Empty:
                 break
         fraction = done / total if total else 1.0
-        self._emit(ModelLoading(str(path), LoadStage.READING, fraction, done, total))
+        stage = LoadStage.READING if done < total else LoadStage.CHECKING
+        self._emit(ModelLoading(str(path), stage, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError
 
@@ -538,11 +536,15 @@ class EngineCore:
             return False
         if time.monotonic() - self._requested_at < seconds:
             return False
-        self._idle_load = self._loaded_by
+        self._set_aside(self._loaded_by)
+        return True
+
+    def _set_aside(self, idle_load: LoadModel | None) -> None:
+        """Unload the model. The next request carries out `idle_load`, if it is not None."""
+        self._idle_load = idle_load
         self._unload()
         self._drop_cache()
-        self._emit(ModelUnloaded(is_idle=True))
-        return True
+        self._emit(ModelUnloaded(is_idle=idle_load is not None))
 
     def _release_idle(self) -> bool:
         """Return freed memory to the machine if no request came for some seconds.

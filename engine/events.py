@@ -44,7 +44,9 @@ class LoadModel:
 
 @dataclass(frozen=True, slots=True)
 class UnloadModel:
-    """Drop the loaded model and the cached state of all conversations."""
+    """Drop the loaded model and the cached state of all conversations in memory."""
+
+    until_needed: bool = False  # True: the next request loads the model again
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +238,7 @@ class LoadStage(StrEnum):
 
     IMPORTING = "importing"  # The engine thread imports mlx and mlx-lm, once after its start.
     READING = "reading"  # the engine reads the model's weights into memory
+    CHECKING = "checking"  # the weights are in memory; the engine tests the model and its template
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +255,11 @@ class ModelLoading:
     def is_importing(self) -> bool:
         """True while the engine imports its libraries, before it loads the first model."""
         return self.stage is LoadStage.IMPORTING
+
+    @property
+    def is_checking(self) -> bool:
+        """True while the engine tests a model whose weights are in memory."""
+        return self.stage is LoadStage.CHECKING
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,7 +281,8 @@ class ModelFailed:
 class ModelUnloaded:
     """The model was unloaded, or a newer command ended its loading."""
 
-    # True if the model was unloaded because no request came. The next request loads it again.
+    # True if the next request loads the model again: no request came for too long, or the command
+    # to unload it said so.
     is_idle: bool = False
 
 

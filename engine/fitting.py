@@ -30,7 +30,7 @@ class FitMeter:
     """A measure of models. Any thread may use it; it measures one model at a time."""
 
     def __init__(self, config: EngineConfig) -> None:
-        self._config = config
+        self.config = config  # of the next measurement
         self._child = ChildProcess("engine.models.measuring")
         self._lock = threading.Lock()
 
@@ -63,8 +63,9 @@ class FitMeter:
         return self._measured({"file_bytes": file_bytes}, config.encode())
 
     def _measured(self, header: Mapping[str, object], body: bytes) -> Fit:
-        call = Frame({**header, "on_cpu": self._config.on_cpu}, body)
+        call = Frame({**header, "on_cpu": self.config.on_cpu}, body)
         with self._lock:
+            self._child.drop_ended()
             try:
                 answer = self._child.exchange(call, limit_s=_LIMIT_S, max_bytes=_MAX_BYTES)
             except ChildEndedError as error:
@@ -79,10 +80,10 @@ class FitMeter:
             snapshot_bytes=_number(numbers, "snapshot_bytes"),
         )
         device = Device(
-            memory_bytes=self._config.device_bytes or _number(numbers, "device_bytes"),
+            memory_bytes=self.config.device_bytes or _number(numbers, "device_bytes"),
             chip=str(numbers["chip"]),
         )
-        return judge(memory, device, self._config)
+        return judge(memory, device, self.config)
 
 
 def _number(numbers: Mapping[str, object], name: str) -> int:
@@ -92,4 +93,5 @@ def _number(numbers: Mapping[str, object], name: str) -> int:
 
 
 def _unmeasured(reason: str) -> ModelFolderError:
-    return ModelFolderError(f"Its memory can’t be predicted. {reason}", advice=_ADVICE)
+    cause = "Its size in memory can’t be told from its description."
+    return ModelFolderError(cause, advice=_ADVICE, details=reason)

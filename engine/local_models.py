@@ -22,7 +22,7 @@ from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan, plan_removal, remove as carry_out
 from engine.catalog.starter import ensure_starter, find_starter, starter_folder
-from engine.catalog.trash import move_to_trash
+from engine.catalog.trash import delete, move_to_trash
 from engine.config import GIVEN_SHARE, EngineConfig
 from engine.copying import make_copy
 from engine.errors import ModelFolderError
@@ -70,6 +70,7 @@ class LocalModels:
         self._memory_bytes = psutil.virtual_memory().total
         # Bytes that a model may take on all Macs together. None: models run on this machine only.
         self._given_bytes: int | None = None
+        self._meter = FitMeter(EngineConfig())
 
     def count_hosts(self, memory_bytes: int | None) -> None:
         """Judge models by the memory of several Macs together. None: by that of this machine."""
@@ -134,6 +135,15 @@ class LocalModels:
         """
         carry_out(plan, trash)
 
+    def delete(self, plan: RemovalPlan) -> None:
+        """Delete the files of a plan of `plan_removal` for good.
+
+        Raises:
+            DiskError: a file cannot be deleted.
+            RemovalError: the model has changed since the plan was made.
+        """
+        carry_out(plan, delete)
+
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
         # On a Mac, quantised weights stay quantised in memory. Elsewhere they are loaded as
         # float32.
@@ -147,6 +157,8 @@ class LocalModels:
     def fit(self, config: str, file_bytes: int) -> Fit:
         """Return the fit of a model that is not on this machine.
 
+        The process that measures it stays for the next call, until `end_fits`.
+
         Args:
             config: the text of the model's config.json.
             file_bytes: bytes of the model's weight files.
@@ -154,11 +166,12 @@ class LocalModels:
         Raises:
             UserFixableError: mlx-lm cannot build the model.
         """
-        meter = FitMeter(EngineConfig(device_bytes=self._given_bytes))
-        try:
-            return meter.fit_config(config, file_bytes)
-        finally:
-            meter.close()
+        self._meter.config = EngineConfig(device_bytes=self._given_bytes)
+        return self._meter.fit_config(config, file_bytes)
+
+    def end_fits(self) -> None:
+        """End the process that measures fits. The next call of `fit` starts it again."""
+        self._meter.close()
 
     def fit_gguf(self, header: Path) -> Fit:
         """Return the fit of a GGUF file that is not on this machine.

@@ -74,12 +74,13 @@ def cache_budget(config: EngineConfig, weight_bytes: int) -> int:
 
     A configured budget is returned unchanged. Otherwise the budget is the device's memory minus
     weight_bytes (the size of the model's weights) and the head room. It is at least
-    config.least_budget_bytes.
+    config.least_budget_bytes, and at most config.most_budget_bytes.
     """
     if config.cache_budget_bytes is not None:
         return config.cache_budget_bytes
     spare = spare_bytes(config, weight_bytes) - config.head_room_bytes
-    return max(config.least_budget_bytes, spare)
+    budget = max(config.least_budget_bytes, spare)
+    return budget if config.most_budget_bytes is None else min(config.most_budget_bytes, budget)
 
 
 def limit_memory(config: EngineConfig) -> None:

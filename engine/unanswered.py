@@ -61,8 +61,8 @@ class Unanswered:
                 self._requests[request.request_id] = None
             case LoadModel(path):
                 self._model = path
-            case UnloadModel():
-                self._model = ""
+            case UnloadModel(until_needed):
+                self._model = self._model if until_needed else ""
             case Show() | SetIdleWork() | SetUnloadAfter() | SetDisk():
                 self._settings[type(command)] = command
             case Pin(conversation_id, pinned):

@@ -24,7 +24,7 @@ MAX_BYTES = 1 << 20
 class Callers(QObject):
     """The server's open connections. It accepts connections and answers requests until close().
 
-    close() does not close the listening socket: the code that opened it closes it.
+    close() also closes the listening socket, so that the request of a later process fails at once.
     """
 
     # argument: tuple[Path, ...], the files to open. The receiver also brings the window to the
@@ -41,6 +41,7 @@ class Callers(QObject):
         self._notifier.setEnabled(False)
         for caller in self.findChildren(_Caller):
             caller.close()
+        self._listener.close()
 
     def _on_called(self) -> None:
         try:

@@ -27,7 +27,7 @@ def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
         return 1
     local.remove(plan)
     name, size = for_terminal(plan.model.name), file_size(plan.freed_bytes)
-    print(words.removed(name=name, size=size, uses_trash=plan.uses_trash))
+    print(words.removed(name=name, size=size))
     return 0
 
 
@@ -36,7 +36,6 @@ def _agrees(plan: RemovalPlan) -> bool:
         name=for_terminal(plan.model.name),
         place=for_terminal(str(plan.paths[0])),
         size=file_size(plan.freed_bytes),
-        uses_trash=plan.uses_trash,
     )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         print(f"{question} {words.ASK_FOR_YES}", file=sys.stderr)

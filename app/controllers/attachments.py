@@ -42,7 +42,7 @@ from app.viewmodels.attachments import (
     seconds_left,
     short_name,
 )
-from app.words import attachments as words
+from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
 from engine.events import IdleKind, IdleWorking, TokensCounted
 from engine.types import ConversationId, Problem
@@ -79,6 +79,8 @@ class AttachmentsController(QObject):
 
     changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
     said = Signal(str)  # argument: a sentence for the user
+    # argument: tuple of sentences about files that were not attached, or not as a whole
+    refused = Signal(object)
     _progressed = Signal(object, int, int)
 
     def __init__(
@@ -148,6 +150,7 @@ class AttachmentsController(QObject):
                 conversation_id,
                 (*files[:place], *files[place + 1 :]),
                 lambda now: now if file in now else (*now[:place], file, *now[place:]),
+                undo_words.REMOVE_FILE,
             )
             return
         opening = self._openings_of(conversation_id)[place - len(files)]
@@ -304,10 +307,10 @@ class AttachmentsController(QObject):
         self.said.emit(str(problem))
 
     def _tell(self) -> None:
-        """Show one sentence about all files that were not attached."""
+        """Report the files that were not attached, or not as a whole."""
         refused, self._refused = self._refused, []
         if refused:
-            self.said.emit(words.many_refused(refused[0], len(refused) - 1))
+            self.refused.emit(tuple(refused))
 
     def _openings_of(self, conversation_id: ConversationId) -> list[_Opening]:
         return [one for one in self._opening if one.conversation_id == conversation_id]
@@ -319,8 +322,9 @@ class AttachmentsController(QObject):
         conversation_id: ConversationId,
         files: Files,
         revert: Revert | None = None,
+        name: str = undo_words.SHORTEN_FILE,
     ) -> None:
-        self._chat.set_attachments(conversation_id, files, revert=revert)
+        self._chat.set_attachments(conversation_id, files, revert=revert, name=name)
 
     def _cut(self, *, undoes: bool = False) -> None:
         """Cut the longest file once. If the prompt is then still too long, it is cut again."""

@@ -55,7 +55,7 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
-from app.words import problems as words
+from app.words import problems as words, undo as undo_words
 from engine.errors import EngineError, UserFixableError
 from engine.types import ConversationId
 
@@ -109,6 +109,8 @@ class ChatController(QObject):
         # send() adds a key for each message that it queues. A key may stay after its message is
         # gone; such a key has no effect.
         self._awaited: dict[ConversationId, NodeId] = {}
+        # The version that the last turn of a conversation added, and the function that undoes it.
+        self._new_versions: dict[ConversationId, tuple[NodeId, Callable[[], object]]] = {}
         turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
@@ -143,21 +145,25 @@ class ChatController(QObject):
         files: Files,
         *,
         revert: Revert | None = None,
+        name: str = "",
     ) -> None:
         """Replace the files of the draft.
 
+        name: name of the change for the command Undo.
         revert: function that gets the files of the draft at the time of the undo, and returns them
             without this change. None if the user cannot undo it.
         """
         if revert is not None:
-            self._undo.add(lambda: self._revert(conversation_id, revert))
+            self._undo.add(name, lambda: self._revert(conversation_id, revert), conversation_id)
         self._put(set_draft_attachments(self._desk.get(conversation_id), files))
 
     def _revert(self, conversation_id: ConversationId, revert: Revert) -> None:
-        """Take a change of files back, unless the conversation is not in memory any more."""
-        if conversation_id in self._desk:
-            files = self._desk.get(conversation_id).draft_attachments
-            self.set_attachments(conversation_id, revert(files))
+        """Take a change of files back. Load the conversation if necessary."""
+
+        def put_back(conversation: Conversation) -> None:
+            self.set_attachments(conversation_id, revert(conversation.draft_attachments))
+
+        self._desk.open(conversation_id, put_back, self.failed.emit)
 
     def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
         """Start a turn with a new message. `draft` becomes the conversation's draft."""
@@ -198,6 +204,7 @@ class ChatController(QObject):
 
     def _on_turn_refused(self, refusal: Refusal) -> None:
         """Report the refusal. The queued message, if there was one, is a part of it."""
+        self._forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
         self.queue_changed.emit(refusal.conversation_id)
 
@@ -209,20 +216,28 @@ class ChatController(QObject):
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
         """Add a new version of a user message, with this text, and request its answer."""
         ids, now = self._new_ids(), self._origin.now()
-        return self._begin(
+        has_begun = self._begin(
             conversation_id,
             text,
             lambda current: plan_edit(current, node_id, text, ids, now=now),
         )
+        if has_begun:
+            undo = self._note_version(undo_words.EDIT_MESSAGE, conversation_id, node_id)
+            self._new_versions[conversation_id] = ids.user, undo
+        return has_begun
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request another version of a reply that has ended, for example of a failed one."""
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
-        return self._begin(
+        has_begun = self._begin(
             conversation_id,
             "",
             lambda current: plan_regenerate(current, reply_id, new_id, now=now),
         )
+        if has_begun:
+            undo = self._note_version(undo_words.REGENERATE, conversation_id, reply_id)
+            self._new_versions[conversation_id] = new_id, undo
+        return has_begun
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.
@@ -246,6 +261,7 @@ class ChatController(QObject):
             return False
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         self._put(rewrite_reply(conversation, reply_id, text, new_id, now=now))
+        self._note_version(undo_words.EDIT_ANSWER, conversation_id, reply_id)
         return True
 
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
@@ -307,20 +323,46 @@ class ChatController(QObject):
     def _note_deletion(
         self, conversation_id: ConversationId, node_id: NodeId
     ) -> Callable[[], object]:
-        return self._undo.add(lambda: self._bring_back(conversation_id, node_id))
+        return self._undo.add(
+            undo_words.DELETE_MESSAGE,
+            lambda: self._bring_back(conversation_id, node_id),
+            conversation_id,
+        )
 
-    def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> None:
-        """Restore a deleted message, unless an answer is running."""
+    def _note_version(
+        self, name: str, conversation_id: ConversationId, before: NodeId
+    ) -> Callable[[], object]:
+        """Note an action that added a version of a message. Undo shows the version before again."""
+
+        def show_again() -> None:
+            self._desk.open(
+                conversation_id,
+                lambda _conversation: self.show_branch(conversation_id, before),
+                self.failed.emit,
+            )
+
+        return self._undo.add(name, show_again, conversation_id)
+
+    def _forget_version(self, conversation_id: ConversationId) -> None:
+        """Remove the undo of a version that is gone, because its turn was refused."""
+        new_id, undo = self._new_versions.pop(conversation_id, (None, None))
+        is_gone = conversation_id in self._desk and (
+            new_id not in self._desk.get(conversation_id).nodes
+        )
+        if undo is not None and is_gone:
+            self._undo.drop(undo)
+
+    def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> bool:
+        """Restore a deleted message. Return False if an answer is running."""
         if self._turns.live_in(conversation_id) is not None:
-            # an undo function runs only once: add a new one, so that the user can try again
-            self._note_deletion(conversation_id, node_id)
             self.failed.emit(AnswerRunningError(words.DELETED_COMES_BACK).problem)
-            return
+            return False
         self._desk.open(
             conversation_id,
             lambda conversation: self._on_reopened(conversation, node_id),
             self.failed.emit,
         )
+        return True
 
     def _on_reopened(self, conversation: Conversation, node_id: NodeId) -> None:
         self._put(restore_message(conversation, node_id))

@@ -11,7 +11,6 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
-from app.conversation.text import file_label
 from app.viewmodels.model_offers import ModelCopy
 from engine.catalog.card import ModelCard
 from engine.errors import EngineError
@@ -27,7 +26,7 @@ class Copies(QObject):
     """The queue of copies, with its own worker thread: a copy takes minutes."""
 
     changed = Signal()
-    completed = Signal(str)  # argument: name of the complete copy
+    completed = Signal(object)  # argument: Path of the complete copy
     _progressed = Signal(str, float)  # emitted on the worker thread
 
     def __init__(self, catalog: Catalog, models: ModelsController) -> None:
@@ -80,7 +79,7 @@ class Copies(QObject):
         del self._ended[key], self.all[key]
         self._models.look_again()
         self.changed.emit()
-        self.completed.emit(file_label(made.path))
+        self.completed.emit(made.path)
 
     def _on_failed(self, key: str, problem: Problem) -> None:
         was_cancelled = self._ended.pop(key).is_set()

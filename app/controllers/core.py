@@ -20,17 +20,20 @@ from app.bridge.tasks import TaskLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
+from app.controllers.chat_models import ChatModels
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
+from app.controllers.first_return import FirstReturn
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.imports import Imports
 from app.controllers.library import LibraryController
+from app.controllers.login import OpenAtLogin
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
@@ -39,6 +42,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.presets import PresetsController
 from app.controllers.prompt_size import PromptSizes
 from app.controllers.read_ahead import ReadAheadController
+from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
 from app.controllers.several import CheckHosts, SeveralMacs
@@ -47,7 +51,9 @@ from app.controllers.storage import Storage
 from app.controllers.titles import TitlesController
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.controllers.undoing import Undoing
 from app.conversation.attachments import MAX_ATTACHMENTS
+from app.login_item import LoginItem
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 from app.store.place import DataPlace
@@ -71,6 +77,7 @@ class Seams:
     model: Path | None = None  # model folder to load, instead of the model chosen last
     hosts: Hosts | None = None  # hosts of the command line that hold the model together
     check_hosts: CheckHosts = check_hosts
+    login_item: LoginItem | None = None  # None: the app cannot be opened at login
     debug: bool = False  # True: check the engine's cache after each answer, and show its statistics
 
 
@@ -88,6 +95,7 @@ class Core(QObject):
         self.store = StoreLane(seams.open_store)
         self.bridge = EngineBridge(seams.make_engine)
         self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)
+        self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
@@ -100,11 +108,13 @@ class Core(QObject):
             seams.check_hosts,
             seams.hosts,
         )
-        queue_file = seams.settings_path.with_name("downloads.json")
         self.hub = HubController(
-            self._lane, seams.catalog, self.models, self.preferences, queue_file
+            self._lane,
+            seams.catalog,
+            self.models,
+            self.preferences,
+            seams.settings_path.with_name("downloads.json"),
         )
-        self.several.counted.connect(self.hub.judge_again)
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
         self.turns = Turns(
@@ -121,6 +131,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
+        self.undoing = Undoing(self.undo, self.library)
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
         self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
@@ -130,11 +141,17 @@ class Core(QObject):
         self._place = seams.place
         self.recently_deleted = RecentlyDeleted(self.library, self.folders)
         self.history = VisitHistory(self.library)
-        self.library.selected.connect(self.preferences.set_selected)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
+        self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
         self.read_ahead = ReadAheadController(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.chat_models,
+            self.library,
+            self.chat,
         )
         self.titles = TitlesController(
             self.bridge, self.desk, self.turns, self.models, self.library, self.preferences
@@ -157,10 +174,30 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
-        self.store.purged.connect(self.storage.forget)
+        self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
-            self.bridge, self.desk, self.turns, self.models, self.library, self.chat
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.models,
+            self.library,
+            self.chat,
+            self.reading_rate,
         )
+        self.first_return = FirstReturn(
+            self.bridge,
+            self.desk,
+            self.turns,
+            self.library,
+            self.preferences,
+            self.reading_rate,
+        )
+        self._connect()
+
+    def _connect(self) -> None:
+        self.several.counted.connect(self.hub.judge_again)
+        self.library.selected.connect(self.preferences.set_selected)
+        self.store.purged.connect(self.storage.forget)
         for source in (
             self.store,
             self.desk,
@@ -178,6 +215,7 @@ class Core(QObject):
             self.several,
             self.data_folder,
             self.diagnostics,
+            self.login,
         ):
             source.failed.connect(self.failed)
 
@@ -186,7 +224,9 @@ class Core(QObject):
         self.store.open()
         self.presets.start()
         self.folders.start()
-        self.library.start(self.preferences.value.selected_conversation)
+        value = self.preferences.value
+        self.library.start(value.selected_conversation if value.reopen_last else None)
+        self.login.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""

@@ -16,10 +16,8 @@ from PySide6.QtCore import QIODevice, QObject, QSaveFile, Qt, Signal
 
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
-from app.controllers.printing import write_pdf
 from app.conversation.filed import FiledConversation
 from app.conversation.text import file_label
-from app.conversation.tree import Conversation
 from app.exchange.exporting import export
 from app.store.conversations import ConversationStore
 from app.words import exchange, problems as words
@@ -60,15 +58,6 @@ class Exports(QObject):
             lambda number: self.exported.emit(number, file_label(path)),
             self.failed.emit,
         )
-
-    def save_pdf(self, path: Path, conversation: Conversation) -> None:
-        """Write a conversation to a PDF file. Qt lays out its pages on the main thread only."""
-        try:
-            write_pdf(path, conversation)
-        except EngineError as error:
-            self.failed.emit(error.problem)
-        else:
-            self.saved.emit(file_label(path))
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after the exports of several that were asked for before."""

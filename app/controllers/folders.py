@@ -14,6 +14,7 @@ from app.controllers.undo import UndoList
 from app.conversation.folder import Folder, begin_in_folder, clean_folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
+from app.words import undo as words
 
 # Undo restores a folder that was deleted in an earlier run of the app, for this many seconds.
 UNDO_KEPT_S = 3600
@@ -72,7 +73,7 @@ class FoldersController(QObject):
             folder, folder_id=FolderId(self._origin.new_id()), created_at=self._origin.now()
         )
         made = self._put(clean_folder(made))
-        self._undo.add(lambda: self._mark(made.folder_id, self._origin.now()))
+        self._undo.add(words.NEW_FOLDER, lambda: self._mark(made.folder_id, self._origin.now()))
         return made
 
     def change(self, folder: Folder) -> None:
@@ -80,7 +81,7 @@ class FoldersController(QObject):
         before, folder = self.get(folder.folder_id), clean_folder(folder)
         if before is not None and folder != before:
             self._put(folder)
-            self._undo.add(lambda: self._put_back(before))
+            self._undo.add(words.CHANGE_FOLDER, lambda: self._put_back(before))
 
     def rename(self, folder_id: FolderId, name: str) -> None:
         """Rename a folder. An empty name changes nothing."""
@@ -122,7 +123,7 @@ class FoldersController(QObject):
         return begin_in_folder(begun, folder, self._presets.value.by_name.get(folder.preset))
 
     def _add_undo(self, folder_id: FolderId) -> Callable[[], object]:
-        undo = self._undo.add(lambda: self._mark(folder_id, None))
+        undo = self._undo.add(words.DELETE_FOLDER, lambda: self._mark(folder_id, None))
         self._undos[folder_id] = undo
         return undo
 

@@ -45,7 +45,8 @@ class VisitHistory(QObject):
         if current == self._visits[self._at]:
             return
         before, after = self._visits[: self._at + 1], self._visits[self._at + 1 :]
-        # A new, empty chat, for example after a deletion, does not end the way forward.
-        after = [] if self._library.is_listed(current) else after
+        # Neither a new, empty chat nor the chat that is shown after a deletion ends the way forward.
+        is_chosen = self._library.is_listed(self._visits[self._at])
+        after = [] if is_chosen and self._library.is_listed(current) else after
         self._visits = [*before[-KEPT:], current, *after]
         self._at = min(len(before), KEPT)

@@ -6,17 +6,17 @@ Nothing connects to the network before one of the methods search, ask and downlo
 from __future__ import annotations
 
 import logging
-import os
-import tempfile
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
-from PySide6.QtCore import QFile, QObject, Qt, Signal
+from PySide6.QtCore import QFile, QObject, Qt, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
+from app.controllers.hub_details import HubDetails
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
 from app.conversation.text import file_label
@@ -27,31 +27,26 @@ from app.hub.process import (
     Call,
     CancelledError,
     HubCall,
-    details,
     fetch,
     found_models,
-    header,
-    repo_details,
     search,
 )
 from app.hub.values import (
     Download,
     DownloadState,
     FoundModel,
-    RepoDetails,
-    RepoFile,
-    typical_choice,
 )
 from app.viewmodels.models import repository_of
 from app.words import hub as words
 from engine.catalog.card import ModelCard
-from engine.catalog.fit import Fit
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
-from engine.errors import DiskError, EngineError
+from engine.errors import DiskError
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
+
+_COUNT_MS = 1000  # interval between two updates of the time until a download is retried
 
 
 class HubController(QObject):
@@ -62,6 +57,7 @@ class HubController(QObject):
     installed_changed = Signal()
     failed = Signal(object)  # argument: a Problem
     completed = Signal(object)  # argument: the Download
+    trash_refused = Signal(object)  # argument: the RemovalPlan whose files the Trash cannot take
     _downloads_moved = Signal()  # emitted on any thread
 
     def __init__(
@@ -85,23 +81,27 @@ class HubController(QObject):
         self.is_searching = False
         self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
         self.problem: Problem | None = None  # why the last search failed
-        self.details: dict[str, RepoDetails | Problem | None] = {}  # None while the Hub is asked
-        # The fit of each model of `details`, or the reason why it cannot run here. GGUF files have a
-        # reason or nothing.
-        self.fits: dict[str, Fit | Problem] = {}
+        self.details = HubDetails(catalog, lambda: preferences.value.mirror, self)
+        self.details.changed.connect(self.found_changed)
         self.installed: tuple[InstalledModel, ...] = ()  # all models on the disk
         self._done: set[str] = set()  # keys of complete downloads that were announced
         self._downloads_moved.connect(self._on_moved, Qt.ConnectionType.QueuedConnection)
         self._downloads = Downloads(queue_file, self._downloads_moved.emit, self._fetch)
         self._done.update(self._complete())
+        # Counts down the time until a download is retried.
+        self._countdown = QTimer(self, interval=_COUNT_MS)
+        self._countdown.timeout.connect(self.downloads_changed)
+
+    @property
+    def now(self) -> float:
+        """The time of the clock of Download.retry_at."""
+        return time.monotonic()
 
     def judge_again(self) -> None:
         """Order the suggestions by the memory that counts now, and forget earlier verdicts."""
         self.suggestions = self._catalog.suggestions()
-        self.details.clear()
-        self.fits.clear()
+        self.details.forget()
         self.downloads_changed.emit()
-        self.found_changed.emit()
 
     @property
     def downloads(self) -> tuple[Download, ...]:
@@ -135,19 +135,10 @@ class HubController(QObject):
             self._call.cancel()
         self._call = call = search(text, endpoint=self._preferences.value.mirror)
         self._open_calls.add(call)
+        self.details.begin_search()
         self.is_searching, self.problem = True, None
         self.found_changed.emit()
         self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
-
-    def ask(self, repo_id: str) -> None:
-        """Ask the Hub for the files and the configuration of a repository."""
-        if isinstance(self.details.get(repo_id, False), RepoDetails):
-            return
-        self.details[repo_id] = None
-        self.found_changed.emit()
-        call = details(repo_id, endpoint=self._preferences.value.mirror)
-        self._open_calls.add(call)
-        self._calls.run(partial(_answer, call), partial(self._on_details, repo_id))
 
     def download(self, repo_id: str, *, chosen: str = "") -> None:
         """Queue a download."""
@@ -184,24 +175,33 @@ class HubController(QObject):
         self._lane.run(call, on_planned, self.failed.emit)
 
     def remove(self, plan: RemovalPlan) -> None:
-        """Carry out a plan of `plan_removal`."""
-        call = partial(self._catalog.remove, plan, _move_to_trash)
-        self._lane.run(call, self._on_removed, self.failed.emit)
+        """Move the files of a plan of `plan_removal` to the Trash."""
+        call = partial(_trash, self._catalog, plan)
+        self._lane.run(call, partial(self._on_removed, plan), self.failed.emit)
+
+    def delete(self, plan: RemovalPlan) -> None:
+        """Delete the files of a plan for good."""
+        call = partial(self._catalog.delete, plan)
+        self._lane.run(call, lambda _: self._on_removed(plan, is_removed=True), self.failed.emit)
 
     def _on_installed(self, installed: tuple[InstalledModel, ...]) -> None:
         self.installed = installed
         self.installed_changed.emit()
 
-    def _on_removed(self, _: None) -> None:
+    def _on_removed(self, plan: RemovalPlan, is_removed: bool) -> None:  # noqa: FBT001 (a result)
         self._models.look_again()
         self.look_for_installed()
+        if not is_removed:
+            self.trash_refused.emit(plan)
 
     def close(self) -> None:
         """Stop the running download and all calls. The queue is kept for the next start."""
+        self._countdown.stop()
         self._downloads.close()
         for call in self._open_calls:
             call.cancel()
         self._calls.stop()
+        self.details.close()
 
     def _on_answer(self, call: HubCall, take: Callable[[Any], None], answer: Any) -> None:
         if call is self._call:
@@ -215,52 +215,14 @@ class HubController(QObject):
         elif answer is not None:
             self.problem, self.found = None, found_models(answer)
 
-    def _on_details(self, repo_id: str, answer: Any) -> None:
-        if answer is None:
-            return
-        if isinstance(answer, Problem):
-            self.details[repo_id] = answer
-        else:
-            found = self.details[repo_id] = repo_details(answer)
-            if found.config:
-                self._lane.run(
-                    partial(self._catalog.fit, found.config, found.weight_bytes),
-                    partial(self._on_fit, repo_id),
-                    partial(self._on_fit, repo_id),
-                )
-            elif found.architecture:
-                self._lane.run(
-                    partial(self._catalog.require_importable, found.architecture),
-                    partial(self._ask_for_header, found),
-                    partial(self._on_fit, repo_id),
-                )
-        self.found_changed.emit()
-
-    def _ask_for_header(self, found: RepoDetails, _: None) -> None:
-        """Measure the GGUF file that most people fetch by its header, which is a few megabytes."""
-        choice = typical_choice(found.choices)
-        if choice is not None:
-            folder = tempfile.TemporaryDirectory()
-            target = Path(folder.name, "header.gguf")
-            call = header(found, choice.path, target, endpoint=self._preferences.value.mirror)
-            self._open_calls.add(call)
-            self._calls.run(
-                partial(_gguf_fit, self._catalog, call, choice, folder),
-                partial(self._on_header, found.found.repo_id),
-            )
-
-    def _on_header(self, repo_id: str, fit: Fit | None) -> None:
-        if fit is not None:
-            self._on_fit(repo_id, fit)
-
-    def _on_fit(self, repo_id: str, fit: Fit | Problem) -> None:
-        self.fits[repo_id] = fit
-        self.found_changed.emit()
-
     def _on_moved(self) -> None:
         fresh = self._complete() - self._done
         self._done |= fresh
         self.downloads_changed.emit()
+        if not any(one.state is DownloadState.WAITING for one in self.downloads):
+            self._countdown.stop()
+        elif not self._countdown.isActive():
+            self._countdown.start()
         if fresh:
             self._models.look_again()
         for download in self.downloads:
@@ -281,34 +243,29 @@ def _answer(call: HubCall) -> Any:
         return None
 
 
-def _gguf_fit(
-    catalog: Catalog, call: HubCall, choice: RepoFile, folder: tempfile.TemporaryDirectory[str]
-) -> Fit | None:
-    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane.
+class _TrashRefusedError(DiskError):
+    """The system cannot move a file or a folder to the Trash."""
 
-    Args:
-        catalog: measures the fit.
-        call: stores the header as header.gguf in the folder.
-        choice: the GGUF file.
-        folder: is removed.
-    """
-    with folder as path:
-        target = Path(path, "header.gguf")
+
+def _trash(catalog: Catalog, plan: RemovalPlan) -> bool:
+    """Carry out a plan. Return False if the Trash refuses the files. Runs on the lane."""
+    try:
+        catalog.remove(plan, _move_to_trash)
+    except _TrashRefusedError:
+        # On Linux, Qt needs the folder .local/share. The engine's own function makes it.
         try:
-            if not call.run():
-                return None
-            os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
-            return catalog.fit_gguf(target)
-        except (HubError, CancelledError, EngineError, OSError) as error:
-            log.info("no fit of %s: %s", choice.path, error)
-            return None
+            catalog.remove(plan)
+        except DiskError as error:
+            log.info("the Trash refuses %s: %s", plan.model.path, error)
+            return False
+    return True
 
 
 def _move_to_trash(path: Path) -> None:
-    """Move a file or a folder to the Trash. Runs on the lane.
+    """Move a file or a folder to the Trash with Qt, which can use that of another volume.
 
     Raises:
-        DiskError: the system refuses.
+        _TrashRefusedError: the system refuses.
     """
     if not QFile(str(path)).moveToTrash():
-        raise DiskError(words.not_removed(file_label(path)))
+        raise _TrashRefusedError(words.not_removed(file_label(path)))

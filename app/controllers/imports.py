@@ -43,6 +43,7 @@ class ImportResult:
     grown: int  # conversations with new messages
     present: int  # conversations that were there already
     unreadable: tuple[Unreadable, ...]
+    changed: tuple[ConversationId, ...] = ()  # the new conversations, and those with new messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class Imports(QObject):
         self._is_cancelled = False
         self._counts: Counter[Merged] = Counter()
         self._unreadable: list[Unreadable] = []
+        self._changed: list[ConversationId] = []
         self._reported = 0.0  # time of the last progress
 
     def start(self, paths: Sequence[Path], *, now: float) -> None:
@@ -100,6 +102,7 @@ class Imports(QObject):
         self._is_cancelled = False
         self._counts.clear()
         self._unreadable.clear()
+        self._changed.clear()
         self._reported = time.monotonic()
         self.progressed.emit(0.0)
         self._read(self._reading)
@@ -134,6 +137,8 @@ class Imports(QObject):
         self._unreadable += written.refused
         for conversation_id, outcome in written.outcomes:
             self._counts[outcome] += 1
+            if outcome is not Merged.PRESENT:
+                self._changed.append(conversation_id)
             if outcome is Merged.GROWN:
                 self._desk.load_again(conversation_id)
         if batch.is_last or self._is_cancelled or self._reading is None:
@@ -162,6 +167,7 @@ class Imports(QObject):
                 grown=counts[Merged.GROWN],
                 present=counts[Merged.PRESENT],
                 unreadable=tuple(self._unreadable),
+                changed=tuple(self._changed),
             )
         )
 

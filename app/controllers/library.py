@@ -37,7 +37,7 @@ from app.conversation.tree import (
 from app.settings import ChatOrder
 from app.store.conversations import ConversationStore
 from app.viewmodels.sections import sort_chats
-from app.words import units as words
+from app.words import undo as undo_words, units as words
 from engine.types import ConversationId, Problem
 
 # Undo restores a conversation that was deleted in an earlier run of the app, for this many seconds.
@@ -256,7 +256,11 @@ class LibraryController(QObject):
                     title=conversation.title,
                     title_is_manual=conversation.title_is_manual,
                 )
-                self._undo.add(lambda: self._change_listed(conversation_id, back))
+                self._undo.add(
+                    undo_words.RENAME,
+                    lambda: self._change_listed(conversation_id, back),
+                    conversation_id,
+                )
             return renamed
 
         self._change(conversation_id, change)
@@ -269,16 +273,25 @@ class LibraryController(QObject):
         """Delete a conversation and stop its answer; undo restores the conversation."""
         self.delete_all((conversation_id,))
 
-    def delete_all(self, conversation_ids: Iterable[ConversationId]) -> None:
-        """Delete conversations and stop their answers; one undo restores all of them."""
-        summaries = self._delete(conversation_ids)
+    def delete_all(
+        self,
+        conversation_ids: Iterable[ConversationId],
+        following: ConversationId | None = None,
+    ) -> None:
+        """Delete conversations and stop their answers; one undo restores all of them.
+
+        If one of them was on show, show `following`, or a new conversation.
+        """
+        summaries = self._delete(conversation_ids, following)
         if summaries:
             undo = self._add_undo(tuple(one.conversation_id for one in summaries))
             self.deleted.emit(summaries, undo)
 
-    def discard_all(self, conversation_ids: Iterable[ConversationId]) -> None:
+    def discard_all(
+        self, conversation_ids: Iterable[ConversationId], following: ConversationId
+    ) -> None:
         """Delete conversations because the action that made them is undone. Add no undo for this."""
-        summaries = self._delete(conversation_ids)
+        summaries = self._delete(conversation_ids, following)
         if summaries:
             self.deleted.emit(summaries, None)
 
@@ -315,8 +328,15 @@ class LibraryController(QObject):
             self._store.run_aside(_Removal(gone).step, None, self.failed.emit)
             self.recently_deleted_changed.emit()
 
+    def leave(self, following: ConversationId | None) -> None:
+        """Show another conversation: `following`, or a new one. Show a new one while it loads."""
+        if following is None or following not in self._desk:
+            self._show(self._lay_out_new())
+        if following is not None:
+            self.select(following)
+
     def _delete(
-        self, conversation_ids: Iterable[ConversationId]
+        self, conversation_ids: Iterable[ConversationId], following: ConversationId | None
     ) -> tuple[ConversationSummary, ...]:
         """Delete those conversations that are listed, and return their summaries."""
         listed = tuple(one for one in conversation_ids if one in self._summaries)
@@ -335,7 +355,7 @@ class LibraryController(QObject):
             self._unseen.discard(conversation_id)
         self._store.run(lambda store: store.delete_all(listed, now=now), None, self.failed.emit)
         if self.current in listed:
-            self._show(self._lay_out_new())
+            self.leave(following if following in self._summaries else None)
         elif self._wanted in listed:
             self._wanted = self.current  # do not show the deleted one once it is loaded
         self.list_changed.emit()
@@ -343,7 +363,9 @@ class LibraryController(QObject):
         return summaries
 
     def _add_undo(self, conversation_ids: tuple[ConversationId, ...]) -> Callable[[], object]:
-        undo = self._undo.add(partial(self.restore_all, conversation_ids))
+        undo = self._undo.add(
+            undo_words.delete(len(conversation_ids)), partial(self.restore_all, conversation_ids)
+        )
         self._undos.update(dict.fromkeys(conversation_ids, undo))
         return undo
 
@@ -373,6 +395,33 @@ class LibraryController(QObject):
     def _is_blank(self, conversation: Conversation) -> bool:
         """Return True if the conversation is new and has not changed since its creation."""
         return conversation == self._blank
+
+    def _is_emptied(self, conversation: Conversation) -> bool:
+        """Return True if a listed conversation is as it was when it began, and is not pinned."""
+        conversation_id = conversation.conversation_id
+        listed = self._summaries.get(conversation_id)
+        if listed is None or conversation.nodes or conversation.draft.strip():
+            return False
+        begun = new_conversation(conversation_id, now=conversation.created_at)
+        begun = self._folders.begin_conversation(begun, listed.placement.folder_id)
+        is_alike = replace(conversation, draft="") == begun
+        return is_alike and listed.placement == Placement(folder_id=listed.placement.folder_id)
+
+    def _unlist(self, conversation: Conversation) -> None:
+        """Take an emptied conversation out of the list and the store. It stays in memory."""
+        conversation_id, now = conversation.conversation_id, self._origin.now()
+        placement = self._summaries.pop(conversation_id).placement
+        self._sorted = None
+        if conversation_id == self.current:
+            self._new_places = {conversation_id: placement}
+            self._blank = conversation
+
+        def remove(store: ConversationStore) -> None:
+            store.delete(conversation_id, now=now)
+            store.remove(conversation_id)
+
+        self._store.release(conversation_id)
+        self._store.run(remove, None, self.failed.emit)
 
     def _show(self, conversation_id: ConversationId) -> None:
         self._wanted = conversation_id
@@ -457,10 +506,13 @@ class LibraryController(QObject):
             place = self._deleted[conversation_id].summary.placement
             self._put_deleted(summary_of(conversation, place))
             self.recently_deleted_changed.emit()
+            return
+        if self._is_emptied(conversation):
+            self._unlist(conversation)
         else:
             self._list(conversation)
-            self._remember_current()
-            self.list_changed.emit()
+        self._remember_current()
+        self.list_changed.emit()
 
     def _put(self, summary: ConversationSummary) -> None:
         self._summaries[summary.conversation_id] = summary

@@ -70,6 +70,10 @@ class Catalog(Protocol):
         """Return the fit of a model with this config.json and bytes of weights."""
         ...
 
+    def end_fits(self) -> None:
+        """End the process that measures fits. The next measurement starts it again."""
+        ...
+
     def fit_gguf(self, header: Path) -> Fit:
         """Return the fit of a GGUF file of which only the header is there."""
         ...
@@ -90,7 +94,14 @@ class Catalog(Protocol):
         """Return what the removal of a model would do."""
         ...
 
-    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] = ...) -> None:
+        """Move the files of a plan to the Trash, with `trash` or with the engine's own function."""
+        ...
+
+    def delete(self, plan: RemovalPlan) -> None:
+        """Delete the files of a plan for good."""
+        ...
+
     def make_copy(
         self, card: ModelCard, bits: int, progress: Callable[[float], None]
     ) -> OpenedModel:
@@ -118,6 +129,7 @@ class ModelsController(QObject):
 
     cards_changed = Signal()
     status_changed = Signal()
+    chosen = Signal(object)  # argument: Path of the model that the user chose, before it is loaded
     will_replace = Signal()  # emitted before another model replaces the one in use
     lost = Signal(object)  # argument: the Problem that made the engine lose the loaded model
     failed = Signal(object)  # argument: a Problem
@@ -192,7 +204,18 @@ class ModelsController(QObject):
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start."""
         self._preferences.change(model_path=str(path), model_name=self._name(path))
+        self.chosen.emit(path)
         self._load(path)
+
+    @property
+    def can_unload(self) -> bool:
+        """True if a model is loaded. Call unload() only while no answer runs: it would be cut off."""
+        return self.status.phase is ModelPhase.READY and not self.status.is_unloaded
+
+    def unload(self) -> None:
+        """Free the memory of the model and of its chats. The next message loads it again."""
+        if self.can_unload:
+            self._engine.unload_model()
 
     def load_again(self) -> None:
         """Load the model that the engine has lost."""
@@ -371,10 +394,13 @@ def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
-    importing = event.is_importing
+    if event.is_importing:
+        phase = ModelPhase.IMPORTING
+    else:
+        phase = ModelPhase.CHECKING if event.is_checking else ModelPhase.LOADING
     return replace(
         status,
-        phase=ModelPhase.IMPORTING if importing else ModelPhase.LOADING,
+        phase=phase,
         is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,

@@ -24,6 +24,8 @@ from engine.errors import EngineError
 from engine.local_models import OpenedModel
 from engine.types import Problem
 
+_GGUF = ".gguf"
+
 
 class OpeningEndedError(EngineError):
     """The error that ends an import when the app closes. It is never shown to the user."""
@@ -38,7 +40,7 @@ class Opening(QObject):
     note_changed = Signal()
     refused = Signal(object)  # argument: a Problem
     opened = Signal()  # emitted when a path was opened
-    imported = Signal(str)  # argument: name of a model that import_model() has made
+    imported = Signal(object)  # argument: Path of a model that import_model() has made
     _progressed = Signal(str, float)
 
     def __init__(
@@ -51,6 +53,8 @@ class Opening(QObject):
         self._lane = TaskLane("opening")
         self._ended = Event()
         self.note = ""
+        # The GGUF files that are imported or wait for it. Value: progress, 0 to 1.
+        self.imports: dict[str, float] = {}
         self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
 
     def open(self, paths: Iterable[Path]) -> None:
@@ -60,7 +64,7 @@ class Opening(QObject):
 
     def import_model(self, path: Path) -> None:
         """Import a GGUF file, and emit `imported`. The model in use stays in use."""
-        self._open(path, lambda opened: self.imported.emit(file_label(opened.path)))
+        self._open(path, lambda opened: self.imported.emit(opened.path))
 
     def close(self) -> None:
         """Cancel a running import, remove its incomplete files, and join the worker thread."""
@@ -70,11 +74,13 @@ class Opening(QObject):
     def _open(self, path: Path, act: Callable[[OpenedModel], object]) -> None:
         """Open a path on the worker thread, then call `act` with its model."""
         folders = self._preferences.value.model_folders
-        report = partial(self._report, file_label(path.with_suffix("")))
-        call = partial(self._catalog.open, path, folders, report)
-        self._lane.run(call, partial(self._on_opened, act), self._on_failed)
+        call = partial(self._catalog.open, path, folders, partial(self._report, str(path)))
+        on_opened, on_failed = partial(self._on_opened, path, act), partial(self._on_failed, path)
+        if path.suffix.lower() == _GGUF:
+            self._on_progressed(str(path), 0.0)
+        self._lane.run(call, on_opened, on_failed)
 
-    def _report(self, name: str, fraction: float) -> None:
+    def _report(self, path: str, fraction: float) -> None:
         """Report the progress of an import, or stop the import if the app is closing.
 
         Called on the worker thread, after each part of the file.
@@ -83,14 +89,18 @@ class Opening(QObject):
             OpeningEndedError: the app is closing.
         """
         if self._ended.is_set():
-            raise OpeningEndedError(name)
-        self._progressed.emit(name, fraction)
+            raise OpeningEndedError(path)
+        self._progressed.emit(path, fraction)
 
-    def _on_progressed(self, name: str, fraction: float) -> None:
+    def _on_progressed(self, path: str, fraction: float) -> None:
+        self.imports[path] = fraction
+        name = file_label(Path(path).with_suffix(""))
         self._set_note(words.importing(name=name, percent=figures.percent(fraction)))
 
-    def _on_opened(self, act: Callable[[OpenedModel], object], opened: OpenedModel) -> None:
-        self._set_note("")
+    def _on_opened(
+        self, path: Path, act: Callable[[OpenedModel], object], opened: OpenedModel
+    ) -> None:
+        self._end_import(path)
         if opened.folder is not None:
             self._models.add_folder(opened.folder)
         act(opened)
@@ -104,8 +114,12 @@ class Opening(QObject):
         status = self._models.status
         return status.path == str(path) and status.phase is not ModelPhase.FAILED
 
-    def _on_failed(self, problem: Problem) -> None:
+    def _end_import(self, path: Path) -> None:
+        self.imports.pop(str(path), None)
         self._set_note("")
+
+    def _on_failed(self, path: Path, problem: Problem) -> None:
+        self._end_import(path)
         self.refused.emit(problem)
 
     def _set_note(self, note: str) -> None:

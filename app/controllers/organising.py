@@ -6,7 +6,7 @@ the next and the previous conversation follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -22,8 +22,9 @@ from app.conversation.branching import duplicate
 from app.conversation.filed import FiledConversation
 from app.conversation.placement import FolderId, Placement
 from app.conversation.tree import Conversation, MessageStatus
+from app.store.conversations import ConversationSummary
 from app.viewmodels.sections import Arrangement, arrange
-from app.words import folders as words
+from app.words import folders as words, undo as undo_words
 from engine.types import ConversationId
 
 Ids = Sequence[ConversationId]
@@ -93,16 +94,27 @@ class Organiser(QObject):
 
     def pin(self, conversation_ids: Ids, pinned: bool) -> None:  # noqa: FBT001 (the value)
         """Put conversations at the top of the list, or take them away from there."""
-        self._place(conversation_ids, lambda place: replace(place, pinned=pinned))
+        self._place(
+            conversation_ids,
+            lambda place: replace(place, pinned=pinned),
+            partial(undo_words.pin, pinned=pinned),
+        )
 
     def archive(self, conversation_ids: Ids, archived: bool) -> None:  # noqa: FBT001 (the value)
         """Put conversations into the archive, or take them out. They stay searchable."""
-        titles = self._titles(conversation_ids)
-        undo = self._place(conversation_ids, lambda place: replace(place, archived=archived))
+        titles, current = self._titles(conversation_ids), self._library.current
+        following = self._following(conversation_ids)
+        leaves = archived and current in conversation_ids
+        undo = self._place(
+            conversation_ids,
+            lambda place: replace(place, archived=archived),
+            partial(undo_words.archive, archived=archived),
+            shown=current if leaves else None,
+        )
         if undo is None:
             return
-        if archived and self._library.current in conversation_ids:
-            self._library.new_chat()
+        if leaves:
+            self._library.leave(following)
         say = words.toast_archived if archived else words.toast_unarchived
         self.done.emit(say(title=titles[0], count=len(titles)), undo)
 
@@ -110,7 +122,9 @@ class Organiser(QObject):
         """Put conversations into a folder, or out of all folders. A pinned one loses its pin."""
         titles = self._titles(conversation_ids)
         undo = self._place(
-            conversation_ids, lambda place: replace(place, pinned=False, folder_id=folder_id)
+            conversation_ids,
+            lambda place: replace(place, pinned=False, folder_id=folder_id),
+            undo_words.move,
         )
         if undo is not None:
             folder = self._folders.get(folder_id)
@@ -126,7 +140,7 @@ class Organiser(QObject):
 
     def delete(self, conversation_ids: Ids) -> None:
         """Delete conversations. They can be restored for 30 days."""
-        self._library.delete_all(conversation_ids)
+        self._library.delete_all(conversation_ids, self._following(conversation_ids))
 
     def duplicate(self, conversation_ids: Ids) -> None:
         """Copy conversations with all their versions. The copy of a single one is shown.
@@ -135,6 +149,7 @@ class Organiser(QObject):
         and reads nothing again.
         """
         wanted, made = list(conversation_ids), list[Conversation]()
+        original = self._library.current if len(wanted) > 1 else wanted[0]
 
         def on_ready(conversation: Conversation) -> None:
             copied = duplicate(
@@ -151,7 +166,7 @@ class Organiser(QObject):
             if wanted:
                 self._desk.open(wanted.pop(0), on_ready, self.failed.emit)
             else:
-                self._on_duplicated(made)
+                self._on_duplicated(made, original)
 
         next_one()
 
@@ -164,9 +179,11 @@ class Organiser(QObject):
         nodes = self._desk.get(conversation_id).nodes.values()
         return all(node.status is not MessageStatus.STREAMING for node in nodes)
 
-    def _on_duplicated(self, made: Sequence[Conversation]) -> None:
+    def _on_duplicated(self, made: Sequence[Conversation], original: ConversationId) -> None:
         ids = [one.conversation_id for one in made]
-        undo = self._undo.add(partial(self._library.discard_all, ids))
+        undo = self._undo.add(
+            undo_words.duplicate(len(ids)), partial(self._library.discard_all, ids, original)
+        )
         if len(ids) == 1:
             self._library.select(ids[0])
         text = words.toast_duplicated(title=made[0].title, count=len(made))
@@ -176,10 +193,44 @@ class Organiser(QObject):
         library = self._library
         return [library.summary(one).title for one in conversation_ids if library.is_listed(one)]
 
+    def _following(self, leaving: Ids) -> ConversationId | None:
+        """Return the conversation to show when these leave the list: the next one, or the last one.
+
+        Return None if the conversation on show stays, or if none is left to show.
+        """
+        current = self._library.current
+        listed = [one for one in self.arrangement.in_order if self._is_visible(one)]
+        ids = [one.conversation_id for one in listed]
+        if current not in leaving or current not in ids:
+            return None
+        at = ids.index(current)
+        around = (*ids[at:], *reversed(ids[:at]))
+        return next((one for one in around if one not in leaving), None)
+
+    def _is_visible(self, summary: ConversationSummary) -> bool:
+        """Return False for a conversation in a closed folder, unless it is on show."""
+        is_shown = summary.conversation_id == self._library.current
+        return is_shown or summary.placement.folder_id not in self._closed
+
+    def select_first(self, conversation_ids: Ids) -> None:
+        """Show the first of some conversations, in the order of the list."""
+        wanted = set(conversation_ids)
+        ids = (one.conversation_id for one in self.arrangement.in_order)
+        self._library.select(next((one for one in ids if one in wanted), conversation_ids[0]))
+
     def _place(
-        self, conversation_ids: Ids, change: Callable[[Placement], Placement]
+        self,
+        conversation_ids: Ids,
+        change: Callable[[Placement], Placement],
+        name: Callable[[int], str],
+        *,
+        shown: ConversationId | None = None,
     ) -> Callable[[], object] | None:
-        """Change the places of conversations. Return a function that undoes it, or None."""
+        """Change the places of conversations. Return a function that undoes it, or None.
+
+        `name` returns the name of the action for a number of conversations. `shown` is the
+        conversation that the undo shows.
+        """
         listed = [one for one in conversation_ids if self._library.is_listed(one)]
         before = {one: self._library.summary(one).placement for one in listed}
         after = {one: change(place) for one, place in before.items()}
@@ -187,7 +238,14 @@ class Organiser(QObject):
         if not before:
             return None
         self._library.place({one: after[one] for one in before})
-        return self._undo.add(partial(self._library.place, before))
+        return self._undo.add(name(len(before)), partial(self._put_back, before, shown))
+
+    def _put_back(
+        self, places: Mapping[ConversationId, Placement], shown: ConversationId | None
+    ) -> None:
+        self._library.place(places)
+        if shown is not None:
+            self._library.select(shown)
 
     def _on_preferences_changed(self) -> None:
         value = self._preferences.value

@@ -70,6 +70,12 @@ class Preferences(QObject):
     def toggle_read_ahead(self) -> None:
         self.change(read_ahead=not self._value.read_ahead)
 
+    def toggle_reopen_last(self) -> None:
+        self.change(reopen_last=not self._value.reopen_last)
+
+    def toggle_confirm_quit(self) -> None:
+        self.change(confirm_quit=not self._value.confirm_quit)
+
     def toggle_name_chats(self) -> None:
         self.change(name_chats=not self._value.name_chats)
 

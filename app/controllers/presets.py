@@ -5,8 +5,9 @@ A new conversation begins with the preset and the choice of thinking of the mode
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from PySide6.QtCore import QObject, Signal
 
@@ -15,8 +16,11 @@ from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.controllers.undo import UndoList
 from app.conversation.preset import Preset, Presets, apply_preset
-from app.conversation.tree import Conversation
+from app.conversation.text import clean_text
+from app.conversation.tree import Conversation, Setup
+from app.store.codec import from_parsed
 from app.store.presets import PresetStore
+from app.words import undo as words
 
 
 class PresetsController(QObject):
@@ -41,7 +45,9 @@ class PresetsController(QObject):
         self._model_path = models.status.path
         self._undo = undo
         self._preferences = preferences
-        self._thinking = self._default_thinking
+        self._thinking: bool | None = self._default_thinking
+        # System prompt and options of new conversations without a preset. The name is empty.
+        self.new_chats = self._read_new_chats()
         self.value = Presets()
         models.status_changed.connect(self._on_status_changed)
         preferences.changed.connect(self._on_preferences_changed)
@@ -53,20 +59,31 @@ class PresetsController(QObject):
     def begin_conversation(self, conversation: Conversation) -> Conversation:
         """Apply the defaults of the model in use to a new, empty conversation.
 
-        They are its preset, and its choice of thinking, which goes before that of the preset.
+        They are its preset, or else the settings for new chats, and its choice of thinking, which
+        goes before that of the preset and the settings.
         """
         name = self.value.by_model.get(self._model_path, "")
-        begun = apply_preset(conversation, self.value.by_name.get(name, Preset(name="")))
+        begun = apply_preset(conversation, self.value.by_name.get(name, self.new_chats))
         if self._thinking is None:
             return begun
         return replace(begun, setup=replace(begun.setup, thinking=self._thinking))
+
+    def set_new_chats(self, system_prompt: str, setup: Setup) -> None:
+        """Change the system prompt and the options of new conversations without a preset."""
+        default = asdict(Setup())
+        options = {name: one for name, one in asdict(setup).items() if one != default[name]}
+        self._preferences.change(
+            new_chat_prompt=clean_text(system_prompt), new_chat_options=options
+        )
 
     def save_preset(self, preset: Preset) -> None:
         """Save a preset. An earlier preset with the same name is replaced."""
         earlier = self.value.by_name.get(preset.name, preset)
         self._put(preset)
         if earlier != preset:
-            self.replaced.emit(preset.name, self._undo.add(lambda: self._put(earlier)))
+            self.replaced.emit(
+                preset.name, self._undo.add(words.REPLACE_PRESET, lambda: self._put(earlier))
+            )
 
     def _put(self, preset: Preset) -> None:
         self._take(replace(self.value, by_name={**self.value.by_name, preset.name: preset}))
@@ -88,7 +105,8 @@ class PresetsController(QObject):
         by_model = {path: one for path, one in self.value.by_model.items() if one != name}
         self._take(Presets(by_name=by_name, by_model=by_model))
         self._write(lambda store: store.delete(name))
-        self.deleted.emit(name, self._undo.add(lambda: self._bring_back(preset, models)))
+        undo = self._undo.add(words.DELETE_PRESET, lambda: self._bring_back(preset, models))
+        self.deleted.emit(name, undo)
 
     def choose(self, model_path: str, name: str) -> None:
         """Choose the preset for new conversations with a model. An empty name clears the choice."""
@@ -120,9 +138,19 @@ class PresetsController(QObject):
         return self._preferences.defaults_of(self._model_path).thinking
 
     def _on_preferences_changed(self) -> None:
-        if self._default_thinking != self._thinking:
-            self._thinking = self._default_thinking
+        now = (self._default_thinking, self._read_new_chats())
+        if now != (self._thinking, self.new_chats):
+            self._thinking, self.new_chats = now
             self.changed.emit()
+
+    def _read_new_chats(self) -> Preset:
+        """Return the settings for new conversations. Skip options that are unknown or damaged."""
+        value, setup = self._preferences.value, Setup()
+        for name, option in value.new_chat_options.items():
+            with contextlib.suppress(ValueError):
+                known = from_parsed(Setup, {**asdict(setup), name: option})
+                setup = known
+        return Preset(name="", system_prompt=value.new_chat_prompt, setup=setup)
 
     def _take(self, value: Presets) -> None:
         """Set the presets, sorted by name, and emit `changed`."""

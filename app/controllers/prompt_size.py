@@ -1,12 +1,15 @@
 """The size of the next prompt of the conversation on show, counted by the engine. Main thread.
 
-Two captions of the composer need the size: that a draft is too long for the model, and that a newly
-chosen model has to read the chat. The engine counts again whenever the size may have changed: COUNT_MS
-after another conversation is shown, after a change of its messages, draft or model, after its answer,
-and after idle work, which may have read the prompt ahead.
+Captions of the composer and the inspector need the size: the draft is too long for the model, or
+sending it makes the model read much. The engine counts again whenever the size may have changed:
+COUNT_MS after another conversation is shown, after a change of its messages, draft or model, after
+its answer, and after idle work, which may have read the prompt ahead. While the user edits a message,
+the prompt with the edited message is counted instead.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -15,15 +18,25 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import has_long_draft, next_turn
+from app.controllers.reading_rate import READING, ReadingRate
+from app.controllers.requests import NextTurn, edited_turn, has_long_draft, next_turn
 from app.controllers.turns import Turns
+from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.notes import is_from_other_model
+from app.viewmodels.prompt_cost import has_new_prompt
+from app.viewmodels.reading import ToRead
 from engine.events import IdleWorking, TokensCounted
-from engine.types import ConversationId
+from engine.types import ConversationId, ModelFacts
 
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
 # conversation has begun by then, and its size is counted after it.
 COUNT_MS = 600
+# Characters of a prompt, about 1,000 tokens. A shorter one is read within seconds, so it is not
+# counted. Counting 65,000 tokens keeps the engine busy for 60 ms.
+COUNTED_CHARS = 4_000
+
+# Function that returns the id of the message that the user edits, and its new text, or None.
+EditSource = Callable[[], "tuple[str, str] | None"]
 
 
 class PromptSizes(QObject):
@@ -31,7 +44,7 @@ class PromptSizes(QObject):
 
     changed = Signal()
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the size depends on each)
         self,
         bridge: EngineBridge,
         desk: Desk,
@@ -39,6 +52,7 @@ class PromptSizes(QObject):
         models: ModelsController,
         library: LibraryController,
         chat: ChatController,
+        rate: ReadingRate,
     ) -> None:
         super().__init__()
         self._engine = bridge.engine
@@ -46,7 +60,10 @@ class PromptSizes(QObject):
         self._turns = turns
         self._models = models
         self._library = library
-        self._is_reading = False  # True while idle work reads the conversation on show
+        self._rate = rate
+        # newest event of the idle work that reads the conversation on show; None if there is none
+        self._reading: IdleWorking | None = None
+        self._edit: EditSource = _no_edit
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
@@ -54,20 +71,44 @@ class PromptSizes(QObject):
         self._delay.timeout.connect(self._count)
         bridge.tokens_counted.connect(self._on_counted)
         bridge.idle_changed.connect(self._on_idle_changed)
-        library.current_changed.connect(self._on_changed)
+        library.current_changed.connect(self._on_shown)
         models.status_changed.connect(self._on_changed)
         chat.draft_saved.connect(self._on_conversation_changed)
         chat.next_turn_changed.connect(self._on_conversation_changed)
         turns.activity_changed.connect(self._on_conversation_changed)
+        rate.changed.connect(self.changed)
 
     def stop(self) -> None:
         """Count no more, because the app is closing. Later changes then have no effect."""
         self._is_over = True
         self._delay.stop()
 
+    @property
+    def to_read(self) -> ToRead | None:
+        """The tokens that the model reads if the message is sent now. None if they are not known.
+
+        While the conversation is read ahead, these are the tokens that are left.
+        """
+        rate, reading, size = self._rate.tokens_per_s, self._reading, self.size
+        if reading is not None:
+            return ToRead(reading.total - reading.done, rate)
+        return None if size is None else ToRead(size.num_tokens - size.num_cached, rate)
+
+    def watch_edit(self, edit: EditSource) -> None:
+        """Set the function that returns the edited message. Call note_edit() when it changes."""
+        self._edit = edit
+
+    def note_edit(self) -> None:
+        """Count again: an editor was opened, changed or closed."""
+        self._on_changed()
+
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
             self._on_changed()
+
+    def _on_shown(self) -> None:
+        self._reading = None
+        self._on_changed()
 
     def _on_changed(self) -> None:
         """Drop the size, which may be wrong now, and count again after the delay."""
@@ -75,12 +116,16 @@ class PromptSizes(QObject):
         self._wait()
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
+        before = self._reading
         is_working = isinstance(event, IdleWorking)
-        self._is_reading = is_working and event.conversation_id == self._library.current
-        if self._is_reading:
+        is_reading = is_working and event.conversation_id == self._library.current
+        self._reading = event if is_working and is_reading and event.kind in READING else None
+        if self._reading is not None:
             self._set(None)
         elif not is_working:
             self._wait()
+        if self._reading != before:
+            self.changed.emit()
 
     def _wait(self) -> None:
         if not self._is_over:
@@ -88,13 +133,13 @@ class PromptSizes(QObject):
 
     def _count(self) -> None:
         current, facts = self._library.current, self._models.status.facts
-        if facts is None or self._is_reading or self._turns.live_in(current) is not None:
+        if facts is None or self._reading is not None or self._turns.live_in(current) is not None:
             return
-        conversation = self._desk.get(current)
-        if not has_long_draft(conversation) and not is_from_other_model(conversation, facts.path):
-            return
+        conversation, edit = self._desk.get(current), self._edit()
         turn = next_turn(conversation, facts)
-        if turn.messages:
+        if edit is not None:
+            turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
+        if turn.messages and (_is_long(turn) or _must_count(conversation, facts)):
             self._engine.count_tokens(
                 turn.conversation_id,
                 turn.messages,
@@ -112,3 +157,20 @@ class PromptSizes(QObject):
         if size != self.size:
             self.size = size
             self.changed.emit()
+
+
+def _no_edit() -> tuple[str, str] | None:
+    return None
+
+
+def _is_long(turn: NextTurn) -> bool:
+    return sum(len(message.content) for message in turn.messages) >= COUNTED_CHARS
+
+
+def _must_count(conversation: Conversation, facts: ModelFacts) -> bool:
+    """Return True if a caption needs the size of a prompt even if the prompt is short."""
+    return (
+        has_long_draft(conversation)
+        or is_from_other_model(conversation, facts.path)
+        or has_new_prompt(conversation)
+    )

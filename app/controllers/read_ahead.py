@@ -14,6 +14,9 @@ The controller listens to the signals of the other controllers, and sends four k
                 once when the user removes it for good. The engine then frees the memory of the
                 conversation's cached state, and in the second case its files too.
 
+A conversation that another model answered is not read ahead before the user has chosen a model for
+it (chat_models.py).
+
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
 is deleted. It also does so when nothing is left to read ahead, for example when the user deletes a
@@ -33,6 +36,7 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.bridge.engine_bridge import EngineBridge
 from app.controllers.chat import ChatController
+from app.controllers.chat_models import ChatModels
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
@@ -56,12 +60,13 @@ class ReadAheadController(QObject):
     Only ReadAhead commands need a loaded model.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (it reads ahead when one of them changes)
         self,
         bridge: EngineBridge,
         desk: Desk,
         turns: Turns,
         models: ModelsController,
+        chat_models: ChatModels,
         library: LibraryController,
         chat: ChatController,
     ) -> None:
@@ -70,6 +75,7 @@ class ReadAheadController(QObject):
         self._desk = desk
         self._turns = turns
         self._models = models
+        self._chat_models = chat_models
         self._library = library
         self._facts: ModelFacts | None = None  # facts of the loaded model, if any
         # Content of the last ReadAhead command for any conversation. None before the first command,
@@ -95,6 +101,7 @@ class ReadAheadController(QObject):
         library.deleted.connect(self._on_deleted)
         library.removed.connect(self._on_removed)
         models.status_changed.connect(self._on_status_changed)
+        chat_models.stayed.connect(self._wait)
         turns.activity_changed.connect(self._on_activity_changed)
         chat.next_turn_changed.connect(self._on_next_turn_changed)
         chat.draft_saved.connect(self._on_draft_saved)
@@ -125,6 +132,8 @@ class ReadAheadController(QObject):
         expected = self._expected
         is_shown = expected == self._library.current
         if expected is None or expected not in self._desk or self._facts is None or is_shown:
+            return
+        if self._chat_models.must_ask(expected):
             return
         turn = next_turn(self._desk.get(expected), self._facts)
         if turn.messages and self._turns.live_in(expected) is None:
@@ -218,6 +227,8 @@ class ReadAheadController(QObject):
         current = self._library.current
         self._is_put_off = self._turns.live_in(current) is not None
         if self._facts is None or self._is_put_off or self._is_over:
+            return
+        if self._chat_models.must_ask(current):
             return
         turn = next_turn(self._desk.get(current), self._facts)
         is_needed = self._is_outdated or turn != self._sent

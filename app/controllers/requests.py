@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, replace
 
-from app.conversation.actions import Turn, messages_ahead
+from app.conversation.actions import Turn, messages_ahead, messages_edited
 from app.conversation.attachments import Attachment
-from app.conversation.tree import Conversation, Generation, Setup
+from app.conversation.tree import Conversation, Generation, NodeId, Setup
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
 from engine.errors import UserFixableError
@@ -93,6 +93,24 @@ def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
         return NextTurn(conversation_id=conversation.conversation_id)
+    return _turn_of(conversation, messages, facts)
+
+
+def edited_turn(
+    conversation: Conversation, node_id: NodeId, text: str, facts: ModelFacts
+) -> NextTurn:
+    """Return the prompt of a user message with another text, which need not be complete.
+
+    The result has no messages if the message is gone, or if the text is blank.
+    """
+    if node_id not in conversation.nodes or not text.strip():
+        return NextTurn(conversation_id=conversation.conversation_id)
+    return _turn_of(conversation, messages_edited(conversation, node_id, text), facts)
+
+
+def _turn_of(
+    conversation: Conversation, messages: tuple[Message, ...], facts: ModelFacts
+) -> NextTurn:
     return NextTurn(
         conversation_id=conversation.conversation_id,
         messages=messages,

@@ -84,7 +84,7 @@ class TitlesController(QObject):
 
     def _on_made(self, made: TitleMade) -> None:
         automatic = self._asked.pop(made.conversation_id, None)
-        title = usable_title(made.text)
+        title = "" if automatic is None else usable_title(made.text, automatic)
         if automatic is not None and title:
             self._waiting[made.conversation_id] = automatic, title
             self._on_activity_changed(made.conversation_id)

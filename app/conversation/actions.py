@@ -188,6 +188,14 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
     return tuple(one.message for one in prompted)
 
 
+def messages_edited(conv: Conversation, node_id: NodeId, text: str) -> tuple[Message, ...]:
+    """Return the messages of a turn that plan_edit() would plan. The text must not be blank."""
+    edited = conv.nodes[node_id]
+    user = replace(edited, content=message_text(text))
+    above = () if edited.parent is None else path_to(conv, edited.parent)
+    return tuple(one.message for one in _prompted(conv, (*above, user)))
+
+
 def _user_node(
     text: str,
     attachments: tuple[Attachment, ...],

@@ -28,6 +28,7 @@ _AROUND = " \t*_#~`\"'“”„‟‘’‚«»‹›「」『』《》[]"  # no
 _AT_END = ".,;:…。、，；："  # noqa: RUF001 (Chinese)
 # A control token that the tokenizer wrote as text, or a character that no title has.
 _BROKEN = re.compile(r"<\|?[\w/]+\|?>|[\x00-\x1f\x7f\ufffd]")
+_BETWEEN = " -–—|/?!:;.,"  # noqa: RUF001 (dashes between a question and a title)
 _LONG_WORD = 40
 
 
@@ -41,16 +42,31 @@ def needs_title(conv: Conversation) -> bool:
     return is_answered and conv.title == first_title(question)
 
 
-def usable_title(text: str) -> str:
+def usable_title(text: str, question: str = "") -> str:
     """Return the title in a text that the model wrote, or "" if there is none.
 
-    Quotation marks, Markdown, a label such as "Title:" and the point at the end are removed.
+    Quotation marks, Markdown, a label such as "Title:" and the point at the end are removed, and so
+    is `question`, the first message, if the model has put it in front of a title.
     """
     lines = _THOUGHTS.sub("", clean_text(text[:_SEARCHED])).strip().splitlines()
     # A line that ends with a colon announces the title.
     found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
-    title = _bare(_LABEL.sub("", title_from(found)))
+    title = _after(question, _bare(_LABEL.sub("", title_from(found))))
     return title if _BROKEN.search(found) is None and _is_title(title) else ""
+
+
+def _after(question: str, title: str) -> str:
+    """Return a title without the question that it begins with, if that has several words."""
+    asked, written = ([_letters(word) for word in text.split()] for text in (question, title))
+    if len(asked) < 2 or written[: len(asked)] != asked:
+        return title
+    rest = _bare(" ".join(title.split()[len(asked) :]).lstrip(_BETWEEN))
+    return rest if len(rest.split()) > 1 else ""
+
+
+def _letters(word: str) -> str:
+    """Return a word for a comparison: without case and without marks, unless it has only marks."""
+    return "".join(filter(str.isalnum, word)).casefold() or word
 
 
 def _bare(line: str) -> str:

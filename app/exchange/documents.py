@@ -42,8 +42,8 @@ def to_markdown(conv: Conversation) -> str:
     if conv.system_prompt.strip():
         parts += [f"## {words.SYSTEM_PROMPT}", conv.system_prompt]
     for node in shown_path(conv):
-        if _has_text(node):
-            parts += [f"## {_author(node)}", message_markdown(node)]
+        if has_text(node):
+            parts += [f"## {author(node)}", message_markdown(node)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -62,8 +62,8 @@ def to_text(conv: Conversation) -> str:
     if conv.system_prompt.strip():
         parts += [f"{words.SYSTEM_PROMPT}:", conv.system_prompt, _RULE]
     for node in shown_path(conv):
-        if _has_text(node):
-            parts += [f"{_author(node)} ({_date(node)}):", _text(node), _RULE]
+        if has_text(node):
+            parts += [f"{author(node)} ({date(node)}):", _text(node), _RULE]
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,9 +78,9 @@ def to_html(conv: Conversation) -> str:
         prompt = _markdown.render(conv.system_prompt)
         parts.append(f"<details><summary>{words.SYSTEM_PROMPT}</summary>{prompt}</details>")
     for node in shown_path(conv):
-        if not _has_text(node):
+        if not has_text(node):
             continue
-        parts.append(f"<h2>{escape(_author(node))} · {_date(node)}</h2>")
+        parts.append(f"<h2>{escape(author(node))} · {date(node)}</h2>")
         if node.reasoning.strip():
             thoughts = _markdown.render(node.reasoning)
             parts.append(f"<details><summary>{words.THOUGHTS}</summary>{thoughts}</details>")
@@ -88,7 +88,8 @@ def to_html(conv: Conversation) -> str:
     return "\n".join((*parts, "</section>\n"))
 
 
-def _has_text(node: MessageNode) -> bool:
+def has_text(node: MessageNode) -> bool:
+    """Return True if a message has anything to export."""
     return bool(node.content.strip() or node.reasoning.strip() or node.attachments)
 
 
@@ -97,13 +98,15 @@ def _text(node: MessageNode) -> str:
     return document_text(node.attachments, node.content)
 
 
-def _author(node: MessageNode) -> str:
+def author(node: MessageNode) -> str:
+    """Return "You", the name of the model, or "Assistant" if the model is unknown."""
     if node.role is Role.USER:
         return words.YOU
     return (node.generation and node.generation.model_name) or words.ASSISTANT
 
 
-def _date(node: MessageNode) -> str:
+def date(node: MessageNode) -> str:
+    """Return the local date and time of a message."""
     return datetime.fromtimestamp(node.created_at).astimezone().strftime("%Y-%m-%d %H:%M")
 
 

@@ -58,6 +58,7 @@ class Extractor:
         with self._lock:
             deadline = time.monotonic() + self._file_s
             call = Frame({"open": str(path)})
+            self._child.drop_ended()
             while True:
                 answer = self._exchange(call)
                 header = cast("dict[str, object]", answer.header)

@@ -50,7 +50,6 @@ class Downloads:
         self._make_call = make_call or _fetch
         self._condition = threading.Condition()
         self._downloads: dict[str, Download] = {one.key: one for one in _read(file)}
-        self._due: dict[str, float] = {}  # times at which waiting downloads are retried, by key
         self._running: tuple[str, Call] | None = None
         self._is_closed = False
         self._thread: threading.Thread | None = None
@@ -141,12 +140,12 @@ class Downloads:
             while not self._is_closed:
                 now = time.monotonic()
                 for one in self._downloads.values():
-                    waited = one.state is DownloadState.WAITING and self._due[one.key] <= now
+                    waited = one.state is DownloadState.WAITING and one.retry_at <= now
                     if one.state is DownloadState.QUEUED or waited:
                         self._running = one.key, self._make_call(one)
                         return one
                 waiting = (
-                    self._due[one.key] - now
+                    one.retry_at - now
                     for one in self._downloads.values()
                     if one.state is DownloadState.WAITING
                 )
@@ -203,13 +202,13 @@ class Downloads:
         with self._condition:
             found = self._downloads.get(key)
             tries = found.num_tries if found is not None else 0
-            self._due[key] = time.monotonic() + pause_s(tries, error.failure.wait_s)
         self._set(
             key,
             _RUNNING,
             state=DownloadState.WAITING,
             problem=error.problem,
             num_tries=tries + 1,
+            retry_at=time.monotonic() + pause_s(tries, error.failure.wait_s),
         )
 
 

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from fnmatch import fnmatch
 from typing import Any, Final, cast
 
@@ -33,7 +34,6 @@ _PARAMETERS = re.compile(
     r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?[BM](?:-A\d+(?:\.\d+)?B)?)(?![A-Za-z0-9])", re.IGNORECASE
 )
 _BITS = re.compile(r"(?<![A-Za-z0-9])(\d{1,2})[-_]?bit|[QI]Q?(\d)_|mxfp(\d)", re.IGNORECASE)
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?=T)", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 # Characters and names that a file system of another system than macOS refuses or interprets.
 _FOREIGN = frozenset('\\:*?"<>|')
@@ -85,13 +85,12 @@ def found_model(row: object) -> FoundModel:
     name = repo_id.rpartition("/")[2]
     size, bits = _PARAMETERS.search(name), _BITS.search(name)
     licences = (tag.removeprefix("license:") for tag in tags if tag.startswith("license:"))
-    updated = _DATE.match(_text(values.get("lastModified")))
     return FoundModel(
         repo_id=repo_id,
         parameters=size[1].upper() if size else "",
         bits=next((group for group in bits.groups() if group), "") if bits else "",
         downloads=_size(values.get("downloads")),
-        updated=updated[0] if updated else "",
+        updated=_day(_text(values.get("lastModified"))),
         licence=printable(next(licences, ""), _MAX_TEXT),
         is_gated=bool(values.get("gated")),
         is_mlx="mlx" in tags,
@@ -213,6 +212,14 @@ def _file(row: Mapping[str, Any]) -> ListedFile:
     if not isinstance(path, str):
         raise AnswerError("file")
     return ListedFile(path, _size(row["size"]), digest)
+
+
+def _day(text: str) -> str:
+    """Return the date of a time of the Hub, or "" if it is none."""
+    try:
+        return date.fromisoformat(text.partition("T")[0]).isoformat()
+    except ValueError:
+        return ""
 
 
 def _mapping(value: object) -> Mapping[str, Any]:

@@ -110,6 +110,7 @@ class Download:
     total_bytes: int = 0  # 0 until the Hub has stated it
     bytes_per_s: float = 0.0
     num_tries: int = 0  # failed tries since the last byte arrived
+    retry_at: float = 0.0  # time.monotonic() at which a waiting download is tried again
     problem: Problem | None = None  # reason why the download waits or has failed
 
     @property

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
@@ -14,6 +15,8 @@ from app.store.errors import AlreadyRunningError, DatabaseFileError
 from app.words import problems as words
 
 LOCK = "lock"  # name of the locked file
+# Content of the locked file while its process closes the app. At all other times the file is empty.
+_ENDING = b"ending"
 
 
 class InstanceLock:
@@ -44,7 +47,22 @@ class InstanceLock:
                 raise AlreadyRunningError(words.another_uses(self._path.parent)) from error
             cause = words.cannot_lock(self._path, error.strerror)
             raise DatabaseFileError(cause) from error
+        os.ftruncate(descriptor, 0)
         self._descriptor = descriptor
+
+    def note_end(self) -> None:
+        """Report to later processes that this process is about to release the lock."""
+        assert self._descriptor is not None
+        # On a full disk, a later process reports that the app is already running.
+        with suppress(OSError):
+            os.pwrite(self._descriptor, _ENDING, 0)
+
+    def is_ending(self) -> bool:
+        """Return True if the process that holds the lock has called note_end()."""
+        try:
+            return self._path.read_bytes() == _ENDING
+        except OSError:
+            return False
 
     def release(self) -> None:
         """Release the lock, but keep its file.

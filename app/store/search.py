@@ -197,6 +197,16 @@ class MessageSearch:
             *(found for found in by_text if found.conversation_id not in titled),
         )
 
+    def titles_by_model(self, path: str, start: str | None = None) -> tuple[str, ...]:
+        """Return the titles of the conversations in which a model has answered, newest first.
+
+        Args:
+            path: the path of the model.
+            start: the beginning of the paths of other revisions of it; None if there are none.
+        """
+        rows = self._database.rows(statements.TITLES_BY_MODEL, (path, start))
+        return tuple(str(title) for (title,) in rows)
+
     def find_titles(
         self, words: str, only: SearchFilter | None = None, *, limit: int = FIRST_TITLES
     ) -> tuple[ConversationHits, ...]:

@@ -159,6 +159,22 @@ SEARCH_TITLES = """
         AND (?4 IS NULL OR archived = ?4)
     ORDER BY updated_at DESC
 """
+# The titles of the conversations in which one of these models has answered: the model at the path
+# ?1, or any whose path begins with ?2 (unless ?2 is NULL).
+TITLES_BY_MODEL = """
+    SELECT title FROM conversations
+    WHERE deleted_at IS NULL AND EXISTS (
+        SELECT 1 FROM (
+            SELECT CASE WHEN json_valid(generation)
+                THEN json_extract(generation, '$.model_path') END AS path
+            FROM messages
+            WHERE messages.conversation_id = conversations.conversation_id
+                AND messages.deleted_at IS NULL
+        )
+        WHERE path = ?1 OR substr(path, 1, length(?2)) = ?2
+    )
+    ORDER BY updated_at DESC
+"""
 # The deleted messages of a conversation, and all messages below them.
 DELETED_MESSAGES = """
     WITH RECURSIVE gone (node_id) AS (

@@ -55,6 +55,9 @@ class Icon(StrEnum):
     ATTACH = "attach"
     FILE = "file"
     MACS = "macs"
+    GENERAL = "general"
+    KEYBOARD = "keyboard"
+    ADVANCED = "advanced"
 
 
 def app_icon() -> QIcon:

@@ -84,7 +84,8 @@ QPushButton[kind="primary"] {{
   color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
 }}
 QPushButton[kind="primary"]:focus {{
-  color: {colors.canvas}; background: {colors.text}; border-color: {colors.text};
+  border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;
+  padding: 0 {Space.M - 2}px;
 }}
 QPushButton[kind="primary"]:disabled {{
   color: {colors.tertiary}; background: {colors.hover}; border-color: {colors.hover};

@@ -22,8 +22,14 @@ LABEL_TYPES = {
     "section": Type.SECTION,
 }
 
+SHEETS = ("#messageSheet", "#folderSheet", "#presetSheet", "#shortcuts")
+# Largest zoom of the tabs of the settings. They stand in one row.
+TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
-ZOOMED = ("#sidebar", "#chatPane", "#toast", "#switcher")
+ZOOMED = (
+    "#sidebar", "#chatPane", "#toast", "#switcher", "#inspector", "#settings", "#models", "#picker",
+    *SHEETS,
+)  # fmt: skip
 
 
 def make_window_style(colors: Colors, fonts: Fonts, zoom: float) -> str:
@@ -54,22 +60,30 @@ def _zoomed_rules(zoom: float) -> str:
     """Return the rules that scale texts with the zoom, in the parts of the window in ZOOMED."""
     heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER, Size.SWITCHER_FIELD)
     mini, high, row, footer, field = (round(height * max(1.0, zoom)) for height in heights)
-    rules = [f"{_in_zoomed('QLabel', 'QPushButton', 'QLineEdit')} {{ {_size(Type.UI, zoom)} }}"]
+    texts = _in_zoomed("QLabel", "QPushButton", "QLineEdit", "QCheckBox")
+    rules = [f"QMenuBar, QMenu, {texts} {{ {_size(Type.UI, zoom)} }}"]
     for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
         label = _in_zoomed(f'QLabel[type="{name}"]')
         rules.append(f"{label} {{ {_font(style, zoom)} }}")
+    checked = _in_zoomed('QPushButton[kind="segment"]:checked:focus')
+    labels = _in_zoomed('QLabel[kind="row"]')
     chip, rows = (_in_zoomed(f'QPushButton[kind="{kind}"]') for kind in ("chip", "row"))
     return "\n".join(
         (
             *rules,
             f"{_in_zoomed('QPushButton', 'QLineEdit')} {{ min-height: {high - 2}px; }}",
+            f"{checked} {{ min-height: {high - 6}px; }}",
+            f"{labels} {{ min-height: {high}px; }}",
+            f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
+            f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
             f"{chip} {{ border-radius: {high // 2}px; }}",
             f"{rows} {{ min-height: {row - 2}px; }}",
             f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
             f"#switcher QLineEdit {{ min-height: {field - 2}px; }}",
             f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
-            f"#sidebar QPushButton#memoryLine {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}",
+            f'#sidebar QPushButton[place="foot"] {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}',
             f"QPushButton#titleButton, #titleField {{ {_size(Type.TITLE, zoom)} }}",
+            f"QPushButton#modelButton {{ {_size(Type.UI, zoom)} }}",
         )
     )
 
@@ -96,7 +110,7 @@ QPushButton#sidebarFooter {{
 }}
 QPushButton#sidebarFooter:hover {{ background: {colors.hover}; }}
 QPushButton#sidebarFooter:focus {{ border-color: {colors.accent}; }}
-#settings, #models, #modelDefaults, #deletedSheet, #folderSheet {{ background: {colors.canvas}; }}
+#settings, #models, #modelDefaults, #deletedSheet, #folderSheet, #messageSheet {{ background: {colors.canvas}; }}
 #settingsLine {{ background: {colors.hairline}; }}
 #inspector {{ background: {colors.canvas}; border-left: 1px solid {colors.hairline}; }}
 #findBar {{ background: {colors.canvas}; border-bottom: 1px solid {colors.hairline}; }}
@@ -159,7 +173,7 @@ QPushButton[kind="row"] {{
   text-align: left; padding: 0 {Space.S - 1}px; min-height: {Size.ROW - 2}px;
 }}
 QPushButton#recentlyDeleted, QPushButton#archived {{ color: {colors.secondary}; padding-left: {Space.M - 1}px; }}
-QPushButton#memoryLine {{
+QPushButton[place="foot"] {{
   color: {colors.secondary}; padding: 0 {Space.M - 1}px; margin-bottom: {Space.S}px;
 }}
 QPushButton[kind="row"]:hover {{ background: {colors.hover}; }}

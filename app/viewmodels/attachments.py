@@ -122,7 +122,7 @@ def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
 
 
 def short_name(name: str) -> str:
-    """Return a file name that fits into a line with figures. Its middle is left out if it is long."""
+    """Return a name that fits into a line with figures. Its middle is left out if it is long."""
     if len(name) <= _MAX_NAME:
         return name
     half = _MAX_NAME // 2

@@ -54,6 +54,7 @@ class Helper:
         with self._lock:
             if self._closed:
                 raise HelperEndedError("closed")
+            self._child.drop_ended()
             try:
                 answer = self._child.exchange(call, limit_s=limit_s, max_bytes=MAX_BYTES)
             except ChildEndedError as error:

@@ -99,10 +99,9 @@ def grow(name: str, block: int, start: int, text: str) -> dict[str, object] | No
     }
 
 
-def formula(latex: str, display: bool) -> tuple[object, ...] | None:  # noqa: FBT001 - a JSON value
-    """Typeset a formula. Return the fields of its Picture, or None."""
-    picture = typeset(Formula(latex, display=display))
-    return None if picture is None else astuple(picture)
+def formula(latex: str, display: bool) -> tuple[object, ...]:  # noqa: FBT001 - a JSON value
+    """Typeset a formula. Return the fields of its Picture, or of its Undrawn."""
+    return astuple(typeset(Formula(latex, display=display)))
 
 
 _FUNCTIONS: dict[str, Callable[..., object]] = {

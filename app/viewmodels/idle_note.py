@@ -9,10 +9,10 @@ from engine.events import IdleKind, IdleWorking
 
 def idle_note(event: IdleWorking) -> str:
     match event.kind:
-        case IdleKind.READ_AHEAD:
+        # A prompt that ends with a message of the user is a DRAFT. The message may be an unsent
+        # draft, or a sent one without an answer.
+        case IdleKind.READ_AHEAD | IdleKind.DRAFT:
             return words.reading_ahead(_percent(event))
-        case IdleKind.DRAFT:
-            return words.reading_draft(_percent(event))
         case IdleKind.TITLE:
             return words.NAMING
         case IdleKind.AUDIT:

@@ -102,8 +102,9 @@ class _Made:
 
 def _stored_items(conversation: Conversation, *, is_answering: bool) -> tuple[TranscriptItem, ...]:
     items: list[TranscriptItem] = []
-    model_path: str | None = None
-    for node in shown_path(conversation):
+    path = shown_path(conversation)
+    names_model = len({one.generation.model_path for one in path if one.generation}) > 1
+    for node in path:
         version = _version(conversation, node.node_id)
         deletes = not is_answering and can_delete(conversation, node.node_id)
         if node.role is Role.USER:
@@ -112,10 +113,13 @@ def _stored_items(conversation: Conversation, *, is_answering: bool) -> tuple[Tr
         can_continue_reply = not is_answering and can_continue(conversation, node.node_id)
         items.append(
             _reply_item(
-                node, version, model_path, can_continue_reply=can_continue_reply, deletes=deletes
+                node,
+                version,
+                can_continue_reply=can_continue_reply,
+                deletes=deletes,
+                names_model=names_model,
             )
         )
-        model_path = node.generation.model_path if node.generation else model_path
     return tuple(items)
 
 
@@ -140,10 +144,10 @@ def _user_item(node: MessageNode, version: Version, *, deletes: bool) -> Transcr
 def _reply_item(
     node: MessageNode,
     version: Version,
-    earlier_model: str | None,
     *,
     can_continue_reply: bool,
     deletes: bool,
+    names_model: bool,
 ) -> TranscriptItem:
     return TranscriptItem(
         key=node.node_id,
@@ -153,7 +157,7 @@ def _reply_item(
         reasoning_s=_reasoning_s(node.generation, node.reply),
         status=_STATUS[node.status],
         version=version,
-        figures=_figures(node, earlier_model),
+        figures=_figures(node, names_model=names_model),
         phase=_stored_phase(node.generation),
         problem=node.problem,
         cut=_cut(node),
@@ -190,22 +194,21 @@ def _cut(reply: MessageNode) -> str:
     return words.reached_limit(limit) if is_at_limit(reply) else words.NO_ROOM
 
 
-def _figures(reply: MessageNode, earlier_model: str | None) -> ReplyFigures | None:
+def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:
+    """Return the figures of a reply. names_model: True if several models answered in the chat."""
     generation = reply.generation
     if generation is None:
         return None
-    changed = earlier_model is not None and earlier_model != generation.model_path
-    model_name = generation.model_name if changed else ""
-    usage = generation.usage
+    model_name, usage = generation.model_name, generation.usage
     if usage is None:
-        return ReplyFigures(model_name=model_name) if model_name else None
+        return ReplyFigures(model_name=model_name, names_model=names_model)
     return ReplyFigures(
         decode_tok_s=usage.decode_tok_s or None,
         first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
         num_tokens=reply.reply.num_tokens if reply.reply else usage.output_tokens,
         tokens_per_pass=usage.output_tokens / usage.passes if usage.drafted_tokens else None,
-        kept_drafts=usage.accepted_tokens / usage.drafted_tokens if usage.drafted_tokens else None,
         model_name=model_name,
+        names_model=names_model,
     )
 
 

@@ -1,14 +1,12 @@
-"""The rows of the Models window: suggestions, found models, models on this machine, downloads. No Qt."""
+"""The rows of the Models window: suggestions, found models, models on this machine. No Qt."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from enum import Enum, auto
+from datetime import date, datetime
 
 from app.hub.values import (
-    UNFINISHED,
     Download,
     DownloadState,
     FoundModel,
@@ -16,41 +14,19 @@ from app.hub.values import (
     typical_choice,
 )
 from app.viewmodels import figures
+from app.viewmodels.days import days_ago
+from app.viewmodels.download_offers import download_offer
 from app.viewmodels.fit import speed_text, verdict_text
+from app.viewmodels.model_names import readable_name
+from app.viewmodels.model_use import is_in_use, with_use
 from app.viewmodels.models import describe
-from app.words import hub as words, models as states
-from engine.catalog.card import ModelCard
+from app.viewmodels.offer import COPY_BITS, ModelsState, Offer, OfferAction
+from app.words import hub as words
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict
 from engine.catalog.installed import InstalledModel
 from engine.types import Problem
 
-
-class OfferAction(Enum):
-    """The actions of a row's buttons."""
-
-    SHOW = auto()  # ask the Hub for size and configuration
-    DOWNLOAD = auto()
-    CHOOSE_FILE = auto()  # choose one of several GGUF files, then download it
-    PAUSE = auto()
-    RESUME = auto()
-    CANCEL = auto()
-    USE = auto()  # load the model
-    DEFAULTS = auto()  # show the options of the model
-    COPY_4 = auto()  # make a copy with 4 bits per weight
-    COPY_6 = auto()
-    COPY_8 = auto()
-    CANCEL_COPY = auto()
-    REVEAL = auto()  # show the folder in the system's file manager
-    REMOVE = auto()
-
-
-# The bits per weight of the copy that each action makes.
-COPY_BITS: Mapping[OfferAction, int] = {
-    OfferAction.COPY_4: 4,
-    OfferAction.COPY_6: 6,
-    OfferAction.COPY_8: 8,
-}
 _FULL_BITS = 16  # bits per weight of a model in full precision
 
 
@@ -63,55 +39,33 @@ class ModelCopy:
     problem: Problem | None = None  # the reason why it could not be made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A row of the Models window."""
-
-    key: str  # identity of the row: a repository, a download or a folder
-    title: str
-    description: str = ""  # second line: sizes and kinds
-    sentence: str = ""  # third line: a reason, a note or a problem
-    state: str = ""  # text above the buttons, such as "Loaded"
-    fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
-    actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
-    more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
-    stands_out: bool = False  # True: the first button has the accent colour
-    choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
-
-
 def suggestion_offers(
-    suggestions: tuple[ModelSuggestion, ...],
-    downloads: tuple[Download, ...],
-    cards: Mapping[str, ModelCard],
-    loaded: str,
+    suggestions: tuple[ModelSuggestion, ...], state: ModelsState
 ) -> tuple[Offer, ...]:
     """Return a row for each suggested model, in their order.
 
     Args:
         suggestions: the models. Those that suit this machine come first.
-        downloads: all downloads.
-        cards: the models on this machine, by the id of their repository.
-        loaded: the path of the model in use.
+        state: the state of models and downloads.
     """
     offers: list[Offer] = []
-    for number, one in enumerate(suggestions):
-        suits = words.RANKS[one.purpose, one.rank]
+    for model in suggestions:
+        suits = words.RANKS[model.purpose, model.rank]
         description = words.joined(
-            suits if one.suits else words.for_memory(one.memory_gb),
-            one.parameters,
-            words.bits(str(one.bits)),
-            figures.file_size(one.size_bytes),
-            one.repo_id,
+            suits if model.suits else words.for_memory(model.memory_gb),
+            figures.file_size(model.size_bytes),
+            model.parameters,
+            words.bits(str(model.bits)),
+            model.repo_id,
         )
         offer = Offer(
-            key=one.repo_id,
-            title=one.name,
+            key=model.repo_id,
+            title=model.name,
             description=description,
-            sentence=one.why,
+            sentence=model.why,
             actions=(OfferAction.DOWNLOAD,),
-            stands_out=number == 0,
         )
-        offers.append(_with_progress(offer, downloads, cards.get(one.repo_id), loaded))
+        offers.append(_with_progress(offer, state))
     return tuple(offers)
 
 
@@ -119,71 +73,78 @@ def found_offers(
     found: tuple[FoundModel, ...],
     details: Mapping[str, RepoDetails | Problem | None],
     fits: Mapping[str, Fit | Problem],
-    downloads: tuple[Download, ...],
-    cards: Mapping[str, ModelCard],
-    loaded: str,
+    state: ModelsState,
 ) -> tuple[Offer, ...]:
     """Return a row for each model of a search.
 
     Args:
         found: the models.
-        details: the details that were asked for, by repository.
+        details: the details of repositories. None: the Hub is being asked.
         fits: the fit of a model, or the reason why it cannot run here, by repository.
-        downloads: all downloads.
-        cards: the models on this machine, by the id of their repository.
-        loaded: the path of the model in use.
+        state: the state of models and downloads.
     """
     return tuple(
-        _with_progress(_found_offer(one, details, fits), downloads, cards.get(one.repo_id), loaded)
-        for one in found
+        _with_progress(_with_details(_found_offer(model, state), details, fits, state), state)
+        for model in found
     )
 
 
-def _found_offer(
-    one: FoundModel,
+def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
+    updated = date.fromisoformat(found.updated) if found.updated else None
+    description = words.joined(
+        words.bits(found.bits),
+        words.kind(is_mlx=found.is_mlx),
+        "" if updated is None else words.updated(days_ago(updated, state.today)),
+        words.downloads(found.downloads),
+        found.licence,
+        words.GATED if found.is_gated else "",
+    )
+    return Offer(
+        key=found.repo_id,
+        title=readable_name(found.repo_id),
+        description=words.lines(description, found.repo_id),
+    )
+
+
+def _with_details(
+    offer: Offer,
     details: Mapping[str, RepoDetails | Problem | None],
     fits: Mapping[str, Fit | Problem],
+    state: ModelsState,
 ) -> Offer:
-    description = words.joined(
-        one.parameters,
-        words.bits(one.bits),
-        words.kind(is_mlx=one.is_mlx),
-        words.downloads(one.downloads),
-        one.updated,
-        one.licence,
-        words.GATED if one.is_gated else "",
-    )
-    offer = Offer(key=one.repo_id, title=one.repo_id, description=description)
-    if one.repo_id not in details:
+    """Add what the Hub has answered about a model, unless the model is on this machine."""
+    if offer.key in state.cards:
+        return offer
+    if offer.key not in details:
         return replace(offer, actions=(OfferAction.SHOW,))
-    match details[one.repo_id]:
+    match details[offer.key]:
         case None:
-            return replace(offer, state=words.ASKING)
+            return replace(offer, sentence=words.CHECKING)
         case Problem() as problem:
-            return replace(
-                offer,
-                sentence=words.spaced(problem.cause, problem.advice),
-                actions=(OfferAction.SHOW,),
-            )
+            sentence = words.spaced(problem.cause, problem.advice)
+            return replace(offer, sentence=sentence, actions=(OfferAction.ASK_AGAIN,))
         case RepoDetails() as known:
-            return _described(offer, known, fits.get(one.repo_id))
+            return _described(offer, known, fits.get(offer.key))
 
 
 def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> Offer:
+    measured = typical_choice(known.choices)
     if known.files:
-        size = words.joined(figures.file_size(known.size_bytes), offer.description)
-        offer = replace(offer, description=size, actions=(OfferAction.DOWNLOAD,))
+        offer = _with_size(offer, known.size_bytes)
         match fit:
             case None:
-                return replace(offer, state=words.MEASURING, actions=())
+                actions = (OfferAction.DOWNLOAD,)
+                return replace(offer, sentence=words.CHECKING_FIT, actions=actions)
             case Problem():
-                return replace(offer, sentence=fit.cause, actions=())
+                return replace(offer, sentence=fit.cause)
             case Fit(verdict=verdict):
-                sentence = words.spaced(f"{verdict_text(fit)}.", speed_text(fit))
+                sentence = words.fit_of(verdict_text(fit), speed_text(fit))
                 fits = verdict is not FitVerdict.TOO_LARGE
                 return replace(
                     offer, sentence=sentence, actions=(OfferAction.DOWNLOAD,) if fits else ()
                 )
+    if measured is not None:
+        offer = _with_size(offer, measured.size_bytes)
     if known.choices and isinstance(fit, Problem):
         return replace(offer, sentence=fit.cause)
     if known.choices:
@@ -191,117 +152,62 @@ def _described(offer: Offer, known: RepoDetails, fit: Fit | Problem | None) -> O
             (file.path, words.joined(file.path, figures.file_size(file.size_bytes)))
             for file in known.choices
         )
-        measured = typical_choice(known.choices)
         if isinstance(fit, Fit) and measured is not None:
-            verdict = words.fit_of(measured.path, verdict_text(fit))
-            offer = replace(offer, sentence=words.spaced(verdict, speed_text(fit)))
+            sentence = words.fit_of(verdict_text(fit), speed_text(fit), measured.path)
+            offer = replace(offer, sentence=sentence)
         return replace(offer, actions=(OfferAction.CHOOSE_FILE,), choices=choices)
     return replace(offer, sentence=words.SENTENCES["no_model"][0])
 
 
-def _with_progress(
-    offer: Offer, downloads: tuple[Download, ...], card: ModelCard | None, loaded: str
-) -> Offer:
+def _with_size(offer: Offer, size_bytes: int) -> Offer:
+    size = words.joined(figures.file_size(size_bytes), offer.description)
+    return replace(offer, description=size)
+
+
+def _with_progress(offer: Offer, state: ModelsState) -> Offer:
     """Show the download of a model, or the model itself if it is complete."""
-    download = next((one for one in downloads if one.repo_id == offer.key), None)
-    if card is not None and (download is None or download.state is DownloadState.DONE):
-        if str(card.path) == loaded:
-            return replace(offer, state=states.LOADED, actions=())
-        return replace(offer, state=words.ON_THIS_COMPUTER, actions=(OfferAction.USE,))
-    if download is not None and download.state is not DownloadState.DONE:
-        shown = download_offer(download)
-        return replace(
-            offer,
-            sentence=shown.sentence or offer.sentence,
-            state=shown.state,
-            fraction=shown.fraction,
-            actions=shown.actions,
-            stands_out=False,
-        )
-    return offer
-
-
-def fetching_line(downloads: tuple[Download, ...]) -> str:
-    """Return one line about the downloads that are not complete and not paused, "" for none."""
-    active = [one for one in downloads if one.state in UNFINISHED]
-    if not active:
-        return ""
-    first = next((one for one in active if one.state is DownloadState.RUNNING), active[0])
-    name, left = first.repo_id.rpartition("/")[2], first.seconds_left
-    if first.state is not DownloadState.RUNNING:
-        state = words.STATES[first.state.value]
-    elif first.total_bytes:
-        state = figures.percent(first.fraction)
-    else:
-        state = words.STATES[DownloadState.RUNNING.value]
-    time_left = "" if left is None else words.left(figures.seconds(left))
-    return words.fetching(words.joined(name, state, time_left), len(active) - 1)
-
-
-def download_offers(
-    downloads: tuple[Download, ...], cards: Mapping[str, ModelCard], loaded: str
-) -> tuple[Offer, ...]:
-    """Return a row for each download."""
-    offers: list[Offer] = []
-    for one in downloads:
-        offer = download_offer(one)
-        card = cards.get(one.repo_id)
-        if card is not None and one.state is DownloadState.DONE and str(card.path) != loaded:
-            offer = replace(offer, actions=(OfferAction.USE, OfferAction.CANCEL), stands_out=True)
-        offers.append(offer)
-    return tuple(offers)
-
-
-def download_offer(download: Download) -> Offer:
-    """Return the row of a download."""
-    state = words.STATES[download.state.value]
-    description = ""
-    if download.total_bytes:
-        description = figures.share(download.done_bytes, download.total_bytes)
-    if download.state is DownloadState.RUNNING and download.bytes_per_s > 0:
-        rate = words.rate(figures.file_size(round(download.bytes_per_s)))
-        left = download.seconds_left
-        description = words.joined(
-            description, rate, words.left(figures.seconds(left)) if left is not None else ""
-        )
-        state = figures.percent(download.fraction)
-    problem = download.problem
-    shows_bar = download.state is not DownloadState.DONE and download.total_bytes > 0
-    return Offer(
-        key=download.key,
-        title=download.key,
-        description=description,
-        sentence="" if problem is None else words.spaced(problem.cause, problem.advice),
-        state=state,
-        fraction=download.fraction if shows_bar else None,
-        actions=_ACTIONS[download.state],
+    card = state.cards.get(offer.key)
+    download = next((one for one in state.downloads if one.repo_id == offer.key), None)
+    is_done = download is None or download.state is DownloadState.DONE
+    if card is not None and is_done:
+        on_disk = replace(offer, state=words.ON_THIS_COMPUTER)
+        return with_use(on_disk, str(card.path), state)
+    if download is None or is_done:
+        return offer
+    shown = download_offer(download, state.now)
+    return replace(
+        offer,
+        sentence=shown.sentence or offer.sentence,
+        state=shown.state,
+        fraction=shown.fraction,
+        actions=shown.actions,
     )
-
-
-_ACTIONS: Mapping[DownloadState, tuple[OfferAction, ...]] = {
-    DownloadState.QUEUED: (OfferAction.PAUSE, OfferAction.CANCEL),
-    DownloadState.RUNNING: (OfferAction.PAUSE, OfferAction.CANCEL),
-    DownloadState.WAITING: (OfferAction.RESUME, OfferAction.CANCEL),
-    DownloadState.PAUSED: (OfferAction.RESUME, OfferAction.CANCEL),
-    DownloadState.FAILED: (OfferAction.RESUME, OfferAction.CANCEL),
-    DownloadState.DONE: (OfferAction.CANCEL,),
-}
 
 
 def local_offers(
-    models: tuple[InstalledModel, ...], loaded: str, copies: Mapping[str, ModelCopy]
+    models: tuple[InstalledModel, ...], copies: Mapping[str, ModelCopy], state: ModelsState
 ) -> tuple[Offer, ...]:
-    """Return a row for each model on the disk: usable ones first, then by size.
+    """Return a row for each model on the disk: downloads first, then usable ones, then by size.
 
     Args:
         models: the models.
-        loaded: the path of the model in use.
         copies: the copies that are being made or failed, by the path of the model.
+        state: the state of models and downloads. What has arrived of a download may already be
+            one of the models, with missing files.
     """
-    ordered = sorted(models, key=lambda one: (_problem(one) is not None, -one.size_bytes))
-    return tuple(
-        _with_copy(_local_offer(model, loaded), copies.get(str(model.path))) for model in ordered
+    arriving = [one for one in state.downloads if one.state is not DownloadState.DONE]
+    complete = [model for model in models if not _is_arriving(model, arriving)]
+    ordered = sorted(complete, key=lambda one: (_problem(one) is not None, -one.size_bytes))
+    return (
+        *(download_offer(download, state.now) for download in arriving),
+        *(_with_copy(_local_offer(one, state), copies.get(str(one.path))) for one in ordered),
     )
+
+
+def _is_arriving(model: InstalledModel, arriving: list[Download]) -> bool:
+    """Return True if a model that cannot be used yet is a part of a download."""
+    can_be_used = model.is_complete and _problem(model) is None
+    return not can_be_used and any(one.repo_id == model.repo_id for one in arriving)
 
 
 def _with_copy(offer: Offer, copy: ModelCopy | None) -> Offer:
@@ -326,33 +232,33 @@ def _problem(model: InstalledModel) -> Problem | None:
     return model.card.problem if model.card is not None else None
 
 
-def _local_offer(model: InstalledModel, loaded: str) -> Offer:
-    is_loaded = str(model.path) == loaded
+def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
     card, problem = model.card, _problem(model)
-    can_use = model.is_complete and problem is None and not is_loaded
     is_own = card is not None and card.is_starter
     can_copy = card is not None and card.usable and card.bits >= _FULL_BITS
-    more = (
-        *(COPY_BITS if can_copy else ()),
-        OfferAction.REVEAL,
-        *(() if is_loaded or is_own else (OfferAction.REMOVE,)),
-    )
+    keeps = is_own or is_in_use(str(model.path), state.status)
     kind = describe(card) if card is not None else words.kind(is_mlx=False)
     size = "" if card is not None else figures.file_size(model.size_bytes)
-    used = "" if model.last_used is None else words.last_used(_day(model.last_used))
-    return Offer(
+    offer = Offer(
         key=str(model.path),
         title=model.name,
-        description=words.joined(kind, size, model.source.value, used),
+        description=words.joined(kind, size, model.source.value, _used(model, state.today)),
         sentence="" if problem is None else words.spaced(problem.title, problem.cause),
-        state=states.LOADED if is_loaded else "",
-        actions=(
-            *((OfferAction.USE,) if can_use else ()),
-            *((OfferAction.DEFAULTS,) if card is not None and card.usable else ()),
+        more=(
+            *(COPY_BITS if can_copy else ()),
+            OfferAction.REVEAL,
+            *(() if keeps else (OfferAction.REMOVE,)),
         ),
-        more=more,
     )
+    if model.is_complete and problem is None:
+        offer = with_use(offer, offer.key, state)
+    if card is not None and card.usable:
+        offer = replace(offer, actions=(*offer.actions, OfferAction.DEFAULTS))
+    return offer
 
 
-def _day(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds).astimezone().date().isoformat()
+def _used(model: InstalledModel, today: date) -> str:
+    if model.last_used is None:
+        return ""
+    day = datetime.fromtimestamp(model.last_used).astimezone().date()
+    return words.last_used(days_ago(day, today))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -10,9 +11,10 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from typing_extensions import override
 
 from app.conversation.text import FILE_NAME_LEN, file_label, one_line
+from app.hub.values import Download, DownloadState
 from app.viewmodels import figures
-from app.viewmodels.state_line import Importing, Loading, Phase, Preparing
-from app.words import models as words, several
+from app.viewmodels.state_line import Importing, Loading, Phase, Preparing, Reading
+from app.words import hub as hub_words, models as words, several
 from engine.catalog.card import ModelCard
 from engine.types import ModelFacts, Problem
 
@@ -27,6 +29,7 @@ class ModelPhase(StrEnum):
     NONE = "none"  # no usable model was found; ModelStatus.problem has the reason
     IMPORTING = "importing"  # the engine imports its libraries
     LOADING = "loading"  # the engine loads the weights
+    CHECKING = "checking"  # the weights are loaded; the engine tests the model
     READY = "ready"
     FAILED = "failed"  # the model could not be loaded; ModelStatus.problem has the reason
     # The folder of the model is gone: removed, or on a disk that is not connected. The model is
@@ -35,7 +38,13 @@ class ModelPhase(StrEnum):
 
 
 WILL_BE_READY = frozenset(
-    {ModelPhase.SEARCHING, ModelPhase.UNPACKING, ModelPhase.IMPORTING, ModelPhase.LOADING}
+    {
+        ModelPhase.SEARCHING,
+        ModelPhase.UNPACKING,
+        ModelPhase.IMPORTING,
+        ModelPhase.LOADING,
+        ModelPhase.CHECKING,
+    }
 )
 
 
@@ -69,12 +78,24 @@ def state_word(status: ModelStatus) -> str:
             return words.preparing(figures.percent(status.fraction))
         case ModelPhase.IMPORTING | ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
+        case ModelPhase.CHECKING:
+            return words.CHECKING
         case ModelPhase.READY:
-            if status.num_machines > 1:
-                return several.ready_on(status.num_machines)
-            return words.UNLOADED if status.is_unloaded else words.READY
+            ready = words.UNLOADED if status.is_unloaded else words.READY
+            return several.ready_on(status.num_machines) if status.num_machines > 1 else ready
         case ModelPhase.NONE | ModelPhase.FAILED | ModelPhase.GONE:
             return words.NOT_LOADED
+
+
+def work_word(phases: Sequence[Phase]) -> str:
+    """Return the status text while answers are read for or written. Empty without answers."""
+    match phases:
+        case ():
+            return ""
+        case (Reading(done=done, total=total),):
+            return words.reading(figures.percent(done / max(1, total)))
+        case _:
+            return words.answering(len(phases))
 
 
 def waiting_phase(status: ModelStatus) -> Phase:
@@ -91,6 +112,8 @@ def waiting_phase(status: ModelStatus) -> Phase:
                 loaded_bytes=status.loaded_bytes,
                 total_bytes=status.total_bytes,
             )
+        case ModelPhase.CHECKING:
+            return Preparing(words.checking(status.name))
         case _:
             return Importing()
 
@@ -104,8 +127,6 @@ def describe(card: ModelCard) -> str:
         parts.append(words.bits(f"{card.bits:.2g}"))
     if card.size_bytes > 0:
         parts.append(figures.file_size(card.size_bytes))
-    if card.hybrid:
-        parts.append(words.HYBRID)
     if card.text_only:
         parts.append(words.TEXT_ONLY)
     return " · ".join(parts)
@@ -131,17 +152,41 @@ class PickerRow:
         return ", ".join(part for part in parts if part)
 
 
-def picker_rows(cards: tuple[ModelCard, ...], status: ModelStatus) -> tuple[PickerRow, ...]:
-    """Make the rows of the picker: usable models first, then unusable ones with the reason."""
-    ordered = sorted(cards, key=lambda card: not card.usable)
-    return tuple(_row(card, status) for card in ordered)
+def picker_rows(
+    cards: tuple[ModelCard, ...], status: ModelStatus, downloads: tuple[Download, ...] = ()
+) -> tuple[PickerRow, ...]:
+    """Make the rows of the picker: usable models first, then unusable ones with the reason.
+
+    What has arrived of a download is one of the models, and is shown as a download.
+    """
+    arriving = {one.repo_id: one for one in downloads if one.state is not DownloadState.DONE}
+    rows: list[PickerRow] = []
+    for card in sorted(cards, key=lambda card: not card.usable):
+        download = None if card.usable else arriving.get(repository_of(card.path))
+        rows.append(_row(card, status) if download is None else _arriving_row(card, download))
+    return tuple(rows)
+
+
+def _arriving_row(card: ModelCard, download: Download) -> PickerRow:
+    is_running = download.state is DownloadState.RUNNING
+    percent = figures.percent(download.fraction)
+    return PickerRow(
+        path=card.path,
+        name=card.name,
+        description="",
+        source=card.source.value,
+        state=words.downloading(percent) if is_running else hub_words.STATES[download.state.value],
+        fraction=download.fraction,
+        usable=False,
+    )
 
 
 def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
     problem = card.problem
     state, fraction = "", None
     if status.path == str(card.path):
-        state = words.LOADED if status.phase is ModelPhase.READY else state_word(status)
+        is_loaded = status.phase is ModelPhase.READY and not status.is_unloaded
+        state = words.LOADED if is_loaded else state_word(status)
         fraction = status.fraction if status.will_be_ready else None
         problem = problem or status.problem
     sentence = words.DEMO_NOTE if card.is_starter else ""

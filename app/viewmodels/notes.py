@@ -1,8 +1,8 @@
 """Notes about the model. No Qt, no I/O.
 
 model_note() is shown in an empty chat. gone_note() is shown while the model in use is gone.
-reading_note() is shown below the composer: the draft is too long, or the model in use has to read
-a chat whose last answer another model wrote.
+too_long_note() and reading_note() are shown below the composer: the draft is too long, or the model
+in use will read for long, or a chat whose last answer another model wrote.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Container
 from app.conversation.tree import Conversation, Generation, shown_path
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase, ModelStatus
+from app.viewmodels.reading import ToRead
 from app.words import composer, models as words, units
 from engine.catalog.card import ModelCard
 from engine.errors import ModelFolderError
@@ -58,8 +59,8 @@ def is_from_other_model(conversation: Conversation, path: str) -> bool:
     return generation is not None and generation.model_path != path
 
 
-def context_share(conversation: Conversation, status: ModelStatus) -> tuple[float, str] | None:
-    """Return how much of the model's context the conversation fills, and a sentence about it.
+def num_held_tokens(conversation: Conversation, status: ModelStatus) -> int | None:
+    """Return the tokens of a conversation up to its last answer, as its model counted them.
 
     Return None if no model is loaded, or if the model in use did not write the last answer.
     """
@@ -68,23 +69,48 @@ def context_share(conversation: Conversation, status: ModelStatus) -> tuple[floa
         return None
     if generation.model_path != facts.path:
         return None
-    num_tokens = generation.usage.plan.prompt_tokens + generation.usage.output_tokens
+    return generation.usage.plan.prompt_tokens + generation.usage.output_tokens
+
+
+def context_share(conversation: Conversation, status: ModelStatus) -> tuple[float, str] | None:
+    """Return how much of the model's context the conversation fills, and a sentence about it.
+
+    Return None if no model is loaded, or if the model in use did not write the last answer.
+    """
+    num_tokens, facts = num_held_tokens(conversation, status), status.facts
+    if num_tokens is None or facts is None:
+        return None
     share = units.share(done=figures.count(num_tokens), total=units.tokens(facts.context_len))
     return num_tokens / facts.context_len, composer.context_used(share)
+
+
+def too_long_note(status: ModelStatus, size: TokensCounted | None) -> str:
+    """Return a note that the next prompt is too long for the model in use; empty if it fits.
+
+    size: the size of the next prompt, None if it is not known.
+    """
+    facts = status.facts
+    if facts is None or size is None or size.num_tokens < facts.context_len:
+        return ""
+    return composer.too_long(
+        model_name=status.name or facts.name,
+        num_tokens=figures.count(size.num_tokens),
+        limit=units.tokens(facts.context_len),
+    )
 
 
 def reading_note(
     conversation: Conversation,
     status: ModelStatus,
-    size: TokensCounted | None,
+    to_read: ToRead | None,
     gone: Container[str] = (),
 ) -> str:
-    """Return a note about the next prompt: it is too long, or much of it must be read.
+    """Return a note that sending a message makes the model read much.
 
     Args:
         conversation: the conversation on show.
         status: the model in use.
-        size: the size of the next prompt, None if it is not known.
+        to_read: the tokens that the next message makes it read; None if they are not known.
         gone: paths of the models that are gone. If one of them wrote the last answer, the note
             names it.
 
@@ -94,18 +120,13 @@ def reading_note(
     facts = status.facts
     if facts is None:
         return ""
-    name = status.name or facts.name
-    if size is not None and size.num_tokens >= facts.context_len:
-        return composer.too_long(
-            model_name=name,
-            num_tokens=figures.count(size.num_tokens),
-            limit=units.tokens(facts.context_len),
-        )
     generation = last_generation(conversation)
-    if generation is None or generation.model_path == facts.path:
-        return ""
-    notes = [words.is_gone(generation.model_name)] if generation.model_path in gone else []
-    unread = 0 if size is None else size.num_tokens - size.num_cached
-    if unread >= MANY_TOKENS:
-        notes.append(composer.will_read(model_name=name, num_tokens=figures.about(unread)))
+    is_other = generation is not None and generation.model_path != facts.path
+    notes: list[str] = []
+    if generation is not None and is_other and generation.model_path in gone:
+        notes.append(words.is_gone(generation.model_name))
+    if to_read is not None and to_read.num_tokens >= MANY_TOKENS and (is_other or to_read.is_long):
+        note = composer.will_read_chat if is_other else composer.will_read
+        tokens = figures.about(to_read.num_tokens)
+        notes.append(note(status.name or facts.name, tokens, to_read.time))
     return " ".join(notes)

@@ -41,8 +41,8 @@ class ReplyFigures:
     first_token_s: float | None = None  # seconds from sending to the first token
     num_tokens: int | None = None
     tokens_per_pass: float | None = None  # None if the answer was written without speculation
-    kept_drafts: float | None = None  # share of the drafts that the model confirmed
-    model_name: str = ""  # empty if the same model wrote the previous answer
+    model_name: str = ""
+    names_model: bool = False  # True if several models answered: the name is on show at any time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

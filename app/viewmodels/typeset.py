@@ -10,9 +10,16 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from app.viewmodels.blocks import TextMark, TextSpan
+from app.viewmodels.latex import rewritten, unknown_environment
+from app.viewmodels.mathml import repair, unknown_command
+from app.words import transcript as words
+
+if TYPE_CHECKING:
+    from ziamath.zmath import Math
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +33,6 @@ MAX_BRACES = 8  # levels of nested braces, as in fractions and scripts
 
 _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
-# Commands for labels and equation numbers. They are removed before typesetting.
-_WITHOUT = re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b")
 # Commands that define other commands. A formula with such a command is not typeset: each definition
 # can double the length of the formula, so a dozen definitions could exhaust the memory.
 _DEFINES = re.compile(
@@ -35,16 +40,6 @@ _DEFINES = re.compile(
 )
 # Matches the beginning or end of an environment or of a \left...\right pair.
 _NESTS = re.compile(r"\\\\|\\[{}]|(\\begin\b|\\left\b)|(\\end\b|\\right\b)|(\{)|(\})")
-# Matches an unknown command in the MathML: tex2mml() keeps its name as text.
-_UNKNOWN = re.compile(r"\\[a-zA-Z]")
-# Row heights and gaps of arrays have the same size as in TeX. One em of ziamath is 4/3 em of TeX.
-_STRUT = {"height": "0.63em", "depth": "0.27em"}  # size of every row; in TeX 0.84em and 0.36em
-_ROW_GAP = "0.15em"  # gap between rows; in TeX 0.2em
-_JOT = "0.225em"  # gap between rows of aligned equations; in TeX 0.3em
-_COLUMN_GAP = "0.75em"  # gap between columns; in TeX 1em
-# Begin and end of an environment that contains a single formula. Both are removed before the
-# formula is typeset.
-_SINGLE = re.compile(r"\\(?:begin|end)\{(?:equation|multline)\*?\}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +65,34 @@ class Picture:
     descent: float
 
 
-def typeset(formula: Formula) -> Picture | None:
-    """Typeset a formula. Return None if the formula is too long or deep, or if ziamath fails."""
+@dataclass(frozen=True, slots=True)
+class Undrawn:
+    """A formula that is shown as LaTeX."""
+
+    why: str  # a sentence for the user
+
+
+def typeset(formula: Formula) -> Picture | Undrawn:
+    """Typeset a formula, or return the reason why it cannot be typeset."""
     latex = formula.latex
-    if len(latex) > MAX_LATEX or _DEFINES.search(latex) or _is_too_deep(latex):
-        return None
-    latex = _SINGLE.sub("", _WITHOUT.sub("", formula.latex)).strip()
+    if len(latex) > MAX_LATEX:
+        return Undrawn(words.FORMULA_TOO_LONG)
+    if _DEFINES.search(latex):
+        return Undrawn(words.FORMULA_DEFINES)
+    if _is_too_deep(latex):
+        return Undrawn(words.FORMULA_TOO_DEEP)
+    latex = rewritten(latex)
+    environment = unknown_environment(latex)
+    if environment is not None:
+        return Undrawn(words.formula_unsupported(environment))
     try:
         return _set(latex, display=formula.display)
     except Exception as error:  # noqa: BLE001 - ziamath raises many kinds of exceptions
         log.info("ziamath could not typeset a formula: %s", type(error).__name__)
-        return None
+        return Undrawn(words.FORMULA_INVALID)
 
 
-def _set(latex: str, *, display: bool) -> Picture | None:
+def _set(latex: str, *, display: bool) -> Picture | Undrawn:
     from ziamath.config import config  # noqa: PLC0415 - a slow import, in the helper only
     from ziamath.tex import tex2mml  # noqa: PLC0415
     from ziamath.zmath import Math  # noqa: PLC0415
@@ -91,21 +100,34 @@ def _set(latex: str, *, display: bool) -> Picture | None:
     config.svg2 = False  # otherwise glyphs are in <symbol> and <use>, which Qt does not paint
     mathml = tex2mml(latex, inline=not display)
     root = ET.fromstring(mathml)  # noqa: S314 - tex2mml's XML defines no entities
-    if _has_unknown(root):
-        return None
+    repair(root)
+    unknown = unknown_command(root)
+    if unknown is not None:
+        return Undrawn(words.formula_unsupported(unknown))
     root.set("mathcolor", INK)
-    _space_arrays(root)
     made = Math(root, size=_SIZE, margin=_MARGIN)
+    missing = next((c for c in "".join(root.itertext()) if not _has_glyph(made, c)), None)
+    if missing is not None:
+        return Undrawn(words.formula_character(missing))
     width, height = made.getsize()
     if not width > 0 or not height > 0:
-        return None
+        return Undrawn(words.FORMULA_INVALID)
     descent = -made.getyofst()
+    drawn = made.svgxml()
+    # Without the width, Qt also strokes each glyph with an invisible pen. In a PDF file that makes
+    # a formula seven times as large and six times as slow.
+    drawn.set("stroke-width", "0")
     return Picture(
-        svg=made.svg(),
+        svg=ET.tostring(drawn, encoding="unicode"),
         width=(width + 2 * _MARGIN) / _SIZE,
         ascent=(height - descent + _MARGIN) / _SIZE,
         descent=(descent + _MARGIN) / _SIZE,
     )
+
+
+def _has_glyph(made: Math, character: str) -> bool:
+    """Return False for a character that would be an empty box, such as a Chinese one."""
+    return character.isspace() or bool(made.font.glyphindex(character))
 
 
 def _is_too_deep(latex: str) -> bool:
@@ -116,31 +138,3 @@ def _is_too_deep(latex: str) -> bool:
         if depth > MAX_DEPTH or braces > MAX_BRACES:
             return True
     return False
-
-
-def _has_unknown(root: ET.Element) -> bool:
-    """Return True if the MathML has the name of an unknown command, such as "\\foo", as text.
-
-    Text elements (mtext) do not count, because they can have an ordinary backslash.
-    """
-    return any(
-        _UNKNOWN.match(element.text or "")
-        for element in root.iter()
-        if not element.tag.endswith("mtext")
-    )
-
-
-def _space_arrays(root: ET.Element) -> None:
-    """Set the distances between rows and columns as in TeX.
-
-    Without this function the distances are much too small.
-    """
-    for parent in root.iter():
-        if "scriptlevel" in parent.attrib:
-            continue  # an array in script size keeps ziamath's small distances
-        for table in parent.findall("{*}mtable"):
-            is_aligned = "columnspacing" in table.attrib
-            table.set("rowspacing", _JOT if is_aligned else _ROW_GAP)
-            table.set("columnspacing", table.get("columnspacing", _COLUMN_GAP))
-            for cell in table.findall("{*}mtr/{*}mtd[1]"):
-                cell.append(ET.Element("mspace", _STRUT))

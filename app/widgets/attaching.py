@@ -22,7 +22,8 @@ from engine.types import ConversationId
 class Attaching(QObject):
     """The connection of the composer's files to their controller."""
 
-    said = Signal(str)  # argument: a sentence for the user
+    said = Signal(str)  # argument: a problem, as a sentence for the user
+    noted = Signal(str)  # argument: a sentence that soon is no longer true
 
     def __init__(self, core: Core, composer: Composer, offer: LongFiles, parent: QWidget) -> None:
         super().__init__(parent)
@@ -72,10 +73,10 @@ class Attaching(QObject):
     def may_send(self) -> bool:
         """Return True if the files can be sent. Otherwise say why not."""
         if self._files.is_opening(self._shown):
-            self.said.emit(words.WAIT)
+            self.noted.emit(words.WAIT)
             return False
         if self._files.excess is not None:
-            self.said.emit(self._files.excess_note)
+            self.noted.emit(self._files.excess_note)
             return False
         return True
 

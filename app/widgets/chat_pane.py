@@ -22,18 +22,21 @@ from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size, Space
 from app.viewmodels.models import longest_model, only_demo
-from app.viewmodels.notes import context_share, gone_note, last_generation, model_note, reading_note
+from app.viewmodels.notes import context_share, gone_note, last_generation, model_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
+from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
-from app.widgets.empty_state import ModelNote, Question, RecentChats
+from app.widgets.composer_caption import caption
+from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
-from app.widgets.gone_model import GoneModel
 from app.widgets.long_files import LongFiles
+from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
+from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.words import commands, composer as words, several
@@ -42,7 +45,6 @@ from engine.types import ConversationId, Problem
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
-PRIVACY_CHATS = 10  # the privacy caption is hidden if there are more chats than this
 
 
 class ChatPane(QWidget):
@@ -52,7 +54,8 @@ class ChatPane(QWidget):
     get_models_requested = Signal()  # emitted to open the Models window
     # emitted before a message is sent, so that an unsaved system prompt is saved first
     sending = Signal()
-    said = Signal(str)  # argument: a sentence for a toast
+    said = Signal(str)  # argument: a problem, as a sentence for a toast
+    noted = Signal(str)  # argument: a sentence for a toast that need not be closed
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(parent)
@@ -69,18 +72,26 @@ class ChatPane(QWidget):
         self.find_bar = FindBar(theme, self.view, self)
         self.question = Question(theme, self)
         self.model_note = ModelNote(self)
+        self.promise = Promise(self)
         self.recent = RecentChats(theme, self)
         self.app_notice = AppNotice(theme, core, self)
         self.notice = Notice(theme, self)
-        self.gone_model = GoneModel(self)
+        self.gone_model = ChoiceLine(commands.CHOOSE_MODEL, commands.GET_MODELS, self)
+        self.model_question = ModelQuestionLine(core, self)
+        self.return_note = ReturnNote(theme, core, self)
         self.queued = QueuedMessage(theme, self)
         self.composer = Composer(theme, self)
         self.long_files = LongFiles(self)
         self.attaching = Attaching(core, self.composer, self.long_files, self)
+        # cards and lines above the composer, in order
+        self._lines = (
+            self.app_notice, self.notice, self.gone_model, self.model_question,
+            self.return_note, self.long_files, self.queued,
+        )  # fmt: skip
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        # caption about the size of the next prompt; may be empty
-        self._reading_note = ""
+        # problem of the message that was refused last and given back to the composer
+        self._refused: Problem | None = None
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -113,12 +124,10 @@ class ChatPane(QWidget):
         layout.addWidget(self.question)
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 1)
-        layout.addLayout(_centred(self.app_notice))
-        layout.addLayout(_centred(self.notice))
-        layout.addLayout(_centred(self.gone_model))
-        layout.addLayout(_centred(self.long_files))
-        layout.addLayout(_centred(self.queued))
+        for line in self._lines:
+            layout.addLayout(_centred(line))
         layout.addWidget(self.composer)
+        layout.addLayout(_centred(self.promise, below=Space.L))
         layout.addLayout(_centred(self.model_note))
         layout.addWidget(self.recent, 1)
 
@@ -136,8 +145,12 @@ class ChatPane(QWidget):
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
+        core.prompt_sizes.watch_edit(lambda: self.view.edit)
+        core.chat_models.stayed.connect(self._refresh_words)
+        self.view.edited.connect(core.prompt_sizes.note_edit)
         core.attachments.changed.connect(self._on_files_changed)
         self.attaching.said.connect(self.said)
+        self.attaching.noted.connect(self.noted)
         self.app_notice.said.connect(self.said)
         self.view.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
@@ -145,6 +158,7 @@ class ChatPane(QWidget):
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
+        composer.emptied.connect(self._end_refusal)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
@@ -153,8 +167,8 @@ class ChatPane(QWidget):
         self.view.edit_closed.connect(composer.edit.setFocus)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
-        self.gone_model.choose_requested.connect(self.choose_model_requested)
-        self.gone_model.get_requested.connect(self.get_models_requested)
+        self.gone_model.first.clicked.connect(self.choose_model_requested)
+        self.gone_model.second.clicked.connect(self.get_models_requested)
         self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
@@ -162,9 +176,10 @@ class ChatPane(QWidget):
         value = self._core.preferences.value
         self.view.set_zoom(value.text_zoom / 100)
         self.composer.set_zoom(value.text_zoom / 100)
-        self.model_note.setMaximumWidth(round(Size.PICKER_WIDTH * value.text_zoom / 100))
-        for card in (self.app_notice, self.notice, self.gone_model, self.long_files, self.queued):
-            card.setMaximumWidth(round(Size.COLUMN * value.text_zoom / 100))
+        for note in (self.model_note, self.promise):
+            note.setMaximumWidth(round(Size.PICKER_WIDTH * value.text_zoom / 100))
+        for line in self._lines:
+            line.setMaximumWidth(round(Size.COLUMN * value.text_zoom / 100))
         self.composer.set_return_sends(value.return_sends)
         self.view.set_return_sends(value.return_sends)
 
@@ -260,6 +275,7 @@ class ChatPane(QWidget):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
+            self._refused = refusal.problem
             self._show_refusal(refusal)
         elif refusal.problem is not None:
             # The conversation itself may no longer be in memory.
@@ -270,6 +286,11 @@ class ChatPane(QWidget):
         """Put the text of a refused message back into the composer, before the text typed since."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
+
+    def _end_refusal(self) -> None:
+        """Hide the notice about a refused message, because the composer holds it no longer."""
+        if self._refused is not None and self.notice.problem is self._refused:
+            self.notice.hide()
 
     def _show_refusal(self, refusal: Refusal) -> None:
         problem = refusal.problem
@@ -337,9 +358,6 @@ class ChatPane(QWidget):
         self.gone_model.show_text(gone_note(models.status))
         generation = last_generation(conversation)
         models.check("" if generation is None else generation.model_path)
-        self._reading_note = reading_note(
-            conversation, models.status, self._core.prompt_sizes.size, models.gone
-        )
         share, tip = context_share(conversation, models.status) or (None, "")
         self.composer.ring.show_share(share, tip)
         self._refresh_recent()
@@ -351,16 +369,14 @@ class ChatPane(QWidget):
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
+        self.promise.setVisible(empty and not others)
         self._refresh_caption()
 
     def _refresh_caption(self) -> None:
-        files, is_few = self._core.attachments, len(self._core.library.summaries) <= PRIVACY_CHATS
-        is_shared = self._core.models.num_machines > 1
-        privacy = words.PRIVATE_ON_MACS if is_shared else words.PRIVATE
-        if not is_few or not self.model_note.isHidden():
-            privacy = ""
-        too_long = "" if files.excess_note else self._reading_note
-        self.composer.set_caption(files.reading_note or too_long or privacy)
+        conversation = self._core.desk.get(self._shown)
+        has_note = not self.model_note.isHidden()
+        text = caption(self._core, conversation, has_model_note=has_note)
+        self.composer.set_caption(text, keeps_line=not self.view.isHidden())
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""
@@ -380,8 +396,8 @@ class ChatPane(QWidget):
         return done
 
 
-def _centred(card: QWidget) -> QHBoxLayout:
+def _centred(card: QWidget, *, below: int = 0) -> QHBoxLayout:
     row = QHBoxLayout()
-    row.setContentsMargins(Space.XL, 0, Space.XL, 0)
+    row.setContentsMargins(Space.XL, 0, Space.XL, below)
     row.addWidget(card)
     return row

@@ -79,6 +79,7 @@ class CommandId(StrEnum):
     CHOOSE_MODEL = "choose-model"
     GET_MODELS = "get-models"
     ADD_FOLDER = "add-folder"
+    UNLOAD = "unload"
     READ_AHEAD = "read-ahead"
     MINIMISE = "minimise"
     ZOOM = "zoom"
@@ -87,6 +88,7 @@ class CommandId(StrEnum):
     BACK = "back"
     FORWARD = "forward"
     ALL_TO_FRONT = "all-to-front"
+    REMEMBERING = "remembering"
     SHORTCUTS = "shortcuts"
     DIAGNOSTICS = "diagnostics"
     ABOUT = "about"
@@ -365,6 +367,9 @@ COMMANDS = (
     ),
     MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
     MenuCommand(
+        id=CommandId.UNLOAD, text=words.UNLOAD, hint=words.UNLOAD_HINT, menu=MenuName.MODEL
+    ),
+    MenuCommand(
         id=CommandId.READ_AHEAD,
         text=words.READ_AHEAD,
         hint=words.READ_AHEAD_HINT,
@@ -395,6 +400,7 @@ COMMANDS = (
         menu=MenuName.WINDOW,
         separated=True,
     ),
+    MenuCommand(id=CommandId.REMEMBERING, text=words.REMEMBERING, menu=MenuName.HELP),
     MenuCommand(
         id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
     ),

@@ -29,6 +29,7 @@ from app.widgets.send_button import SendButton, SendState
 from app.widgets.thinking_chip import ThinkingChip
 from app.words import attachments
 
+_EMPTY_LINE = "\N{NO-BREAK SPACE}"
 _INK = QRegularExpression(r"\S")  # matches a character that is not white space
 
 
@@ -39,6 +40,7 @@ class Composer(QWidget):
     send_requested = Signal(str)
     stop_requested = Signal()
     text_changed = Signal()
+    emptied = Signal()  # emitted when neither text nor files are left
     setup_changed = Signal(object)  # argument: a Setup
     edit_last_requested = Signal()
     escaped = Signal()  # emitted when Esc is pressed in the text field
@@ -104,11 +106,12 @@ class Composer(QWidget):
 
     @property
     def caption(self) -> str:
-        return self._caption.text()
+        return self._caption.text().strip()
 
-    def set_caption(self, text: str) -> None:
-        self._caption.setText(text)
-        self._caption.setVisible(bool(text))
+    def set_caption(self, text: str, *, keeps_line: bool = False) -> None:
+        """Show a caption. If `keeps_line` is True, an empty one takes its line, so the box stays."""
+        self._caption.setText(text or (_EMPTY_LINE if keeps_line else ""))
+        self._caption.setVisible(bool(text) or keeps_line)
 
     def _build(self) -> None:
         self._queue_label.setProperty("type", "small")
@@ -149,8 +152,11 @@ class Composer(QWidget):
 
     def show_files(self, chips: Sequence[Chip]) -> None:
         """Show the chips of the attached files. With files, a message needs no text."""
+        had_files = bool(self.files.chips)
         self.files.show_chips(chips)
         self._refresh()
+        if had_files and not self._can_send():
+            self.emptied.emit()
 
     def _send(self) -> None:
         if self._can_send():
@@ -165,6 +171,8 @@ class Composer(QWidget):
     def _on_text_changed(self) -> None:
         self._refresh()
         self.text_changed.emit()
+        if not self._can_send():
+            self.emptied.emit()
 
     def _refresh(self) -> None:
         if self._answering:

@@ -77,6 +77,8 @@ class ConversationList(QListView):
         super().__init__(parent)
         self._rows = model
         self._current: ConversationId | None = None  # the conversation on show
+        # True if another conversation is on show and the list has not scrolled to it yet
+        self._must_scroll = False
         self.setVerticalScrollBar(HidingBar(self))
         self.setModel(model)
         delegate = self._delegate = ConversationDelegate(theme, model, self)
@@ -134,6 +136,9 @@ class ConversationList(QListView):
         if place and bar.value() == 0 and not is_other:  # a reset of the model has scrolled up
             self.executeDelayedItemsLayout()
             bar.setValue(place)
+        if is_other:
+            self._must_scroll = True
+            self._reveal_current()
         self.viewport().update()
         if chosen != self.selected:
             self.selection_changed.emit()
@@ -191,6 +196,19 @@ class ConversationList(QListView):
         index = self.indexAt(at)
         row = self._rows.row_at(index) if index.isValid() else None
         return row if isinstance(row, FolderRow) else None
+
+    def _reveal_current(self) -> None:
+        """Scroll to the conversation on show, if it is laid out already."""
+        index = self._rows.index_of(self._current) if self._current else QModelIndex()
+        if self._must_scroll and self.visualRect(index).isValid():
+            self._must_scroll = False
+            self.scrollTo(index)
+
+    @override
+    def updateGeometries(self) -> None:
+        """Update the scroll bar after the last part of the rows is laid out, or after a resize."""
+        super().updateGeometries()
+        self._reveal_current()
 
     @override
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths, Qt
 from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
 
-from app.controllers.printing import PageDocument, page_layout
-from app.conversation.tree import Conversation
 from app.exchange.importing import Unreadable
-from app.words import attachments, commands, dialogs as words, exchange, several, window
+from app.widgets.message_sheet import MessageSheet
+from app.widgets.paper.sheets import page_layout
+from app.words import attachments, dialogs as words, exchange, several, window
 from engine.types import Problem
+
+if TYPE_CHECKING:
+    from PySide6.QtPrintSupport import QPrinter
 
 _SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
 
@@ -102,19 +106,19 @@ def ask_where_to_export(
     dialog.open()
 
 
-def ask_to_print(parent: QWidget, conversation: Conversation) -> None:
-    """Show the print dialog of the system, and print a conversation."""
+def ask_to_print(parent: QWidget, title: str, on_chosen: Callable[[QPrinter], object]) -> None:
+    """Show the print dialog of the system. `title` is the name of the print job."""
     # Imported here because few starts of the app print, and the import loads a library.
     from PySide6.QtPrintSupport import QPrintDialog, QPrinter  # noqa: PLC0415
 
     printer = QPrinter(QPrinter.PrinterMode.HighResolution)
     printer.setPageLayout(page_layout())
-    printer.setDocName(conversation.title)
+    printer.setDocName(title)
     dialog = QPrintDialog(printer, parent)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
 
     def on_accepted() -> None:
-        PageDocument(conversation).print_(printer)
+        on_chosen(printer)
 
     dialog.accepted.connect(on_accepted)
     QDialog.open(dialog)  # QPrintDialog.open() has other parameters
@@ -146,6 +150,18 @@ def show_unreadable(parent: QWidget, summary: str, items: Sequence[Unreadable]) 
     box.open()
 
 
+def show_reasons(parent: QWidget, sentences: Sequence[str]) -> None:
+    """Show why files were not attached."""
+    box = QMessageBox(QMessageBox.Icon.Information, attachments.ATTACH_TITLE, "", parent=parent)
+    box.setText(attachments.NOT_ALL_ATTACHED)
+    box.setInformativeText("\n".join(sentences[:_SHOWN_LINES]))
+    if len(sentences) > _SHOWN_LINES:
+        box.setDetailedText("\n".join(sentences))
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.open()
+
+
 def show_problem(problem: Problem) -> None:
     """Show a problem in a box while the app has no window. Return after the user closes the box."""
     box = QMessageBox(QMessageBox.Icon.Critical, window.APP_NAME, problem.title)
@@ -159,8 +175,7 @@ def show_about(parent: QWidget) -> None:
     # the window.
     from importlib.metadata import version  # noqa: PLC0415
 
-    box = QMessageBox(parent)
-    box.setWindowTitle(commands.ABOUT)
-    box.setText(words.about(version("rejoinder")))
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.open()
+    title, text = words.about(version("rejoinder")).split("\n\n", 1)
+    sheet = MessageSheet(title, text, "", parent)
+    sheet.add_button(window.CLOSE, is_default=True).clicked.connect(sheet.accept)
+    sheet.open()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTextEdit
 
-from app.controllers.undo import UndoList
+from app.controllers.undoing import Undoing
 from app.widgets.transcript.view import TranscriptView
 
 
@@ -12,20 +12,20 @@ class TextCommands:
     """The slots of the Edit menu's text commands.
 
     The commands act on the focused text field. Without a focused text field, Copy and Select All
-    act on the transcript. If no focused field has anything to undo, Undo reverts the newest entry
-    of the app's undo list, such as the deletion of a chat.
+    act on the transcript. If no focused field has anything to undo, Undo reverts an action of the
+    app, such as the deletion of a chat.
     """
 
-    def __init__(self, view: TranscriptView, undo_list: UndoList) -> None:
+    def __init__(self, view: TranscriptView, undoing: Undoing) -> None:
         self._view = view
-        self._undo_list = undo_list
+        self._undoing = undoing
 
     def undo(self) -> None:
         field = _focused()
         if field is not None and _can_undo(field):
             field.undo()
         else:
-            self._undo_list.undo_newest()
+            self._undoing.undo()
 
     def redo(self) -> None:
         if (field := _focused()) is not None:
@@ -50,6 +50,12 @@ class TextCommands:
             field.selectAll()
         else:
             self._view.select_all()
+
+
+def can_undo_typing() -> bool:
+    """Return True if the focused text field has something to undo."""
+    field = _focused()
+    return field is not None and _can_undo(field)
 
 
 def _focused() -> QLineEdit | QPlainTextEdit | QTextEdit | None:

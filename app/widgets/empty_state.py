@@ -16,7 +16,7 @@ from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu_text import plain
-from app.words import commands, folders, window as words
+from app.words import commands, folders, promise, window as words
 
 MAX_RECENT = 4
 
@@ -82,6 +82,15 @@ class ModelNote(QWidget):
         self.sentence.setText(text)
         self.button.setText(button)
         self.setVisible(bool(text))
+
+
+class Promise(Sentences):
+    """One sentence for a user who has no chats yet: what happens when they come back."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent, text=promise.SENTENCE)
+        self.setProperty("tone", "secondary")
+        self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
 
 
 class RecentChats(QWidget):

@@ -17,6 +17,7 @@ from app.widgets.dialogs import (
     ask_where_to_export,
     ask_where_to_save,
 )
+from app.widgets.paper.printing import Printing
 from app.words import exchange as words
 from engine.types import ConversationId
 
@@ -24,8 +25,9 @@ from engine.types import ConversationId
 class ExchangeCommands:
     """The commands, which ask for files first. The controllers do the work."""
 
-    def __init__(self, window: QWidget, core: Core, origin: Origin) -> None:
+    def __init__(self, window: QWidget, core: Core, origin: Origin, printing: Printing) -> None:
         self._window = window
+        self._printing = printing
         self._core = core
         self._origin = origin
 
@@ -56,11 +58,16 @@ class ExchangeCommands:
         ask_where_to_save(
             self._window,
             f"{file_name(conversation.title)}.pdf",
-            lambda path: self._core.exports.save_pdf(path, conversation),
+            lambda path: self._printing.save_pdf(path, conversation),
         )
 
     def print_chat(self) -> None:
-        ask_to_print(self._window, self._shown)
+        conversation = self._shown
+        ask_to_print(
+            self._window,
+            conversation.title,
+            lambda printer: self._printing.print_on(printer, conversation),
+        )
 
     def export_all(self) -> None:
         chats = [one.conversation_id for one in self._core.library.all_summaries]

@@ -18,9 +18,11 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QWidget
 from typing_extensions import override
 
+from app.theme.tokens import Type
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import EvenLines
 from app.widgets.menu import pop_up, round_corners
+from app.widgets.tips import hide_tip_at_key
 
 
 class LineField(QLineEdit):
@@ -29,6 +31,17 @@ class LineField(QLineEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._is_composing = False
+        self._width = 0  # width at the normal size of text; 0: chosen by the layout
+
+    def set_width(self, width: int) -> None:
+        """Set the width that the field has at the normal size of text. It scales with the font."""
+        self._width = width
+        self._fit()
+
+    def _fit(self) -> None:
+        if self._width:
+            size = self.font().pixelSize()  # -1 before the style sheet has set the font
+            self.setFixedWidth(round(self._width * max(1.0, size / Type.UI.size)))
 
     def is_input_methods(self, event: QEvent) -> bool:
         """Return True if the key is Return or Esc and the input method is composing text."""
@@ -36,12 +49,19 @@ class LineField(QLineEdit):
 
     @override
     def event(self, arg__1: QEvent) -> bool:
+        hide_tip_at_key(arg__1)
         if self.is_input_methods(arg__1):
             return True
         if _asks_to_undo(arg__1) and not self.isUndoAvailable():
             arg__1.ignore()
             return False
         return super().event(arg__1)
+
+    @override
+    def changeEvent(self, arg__1: QEvent) -> None:
+        super().changeEvent(arg__1)
+        if arg__1.type() is QEvent.Type.FontChange:
+            self._fit()
 
     @override
     def contextMenuEvent(self, arg__1: QContextMenuEvent) -> None:
@@ -71,6 +91,7 @@ class TextField(QPlainTextEdit):
 
     @override
     def event(self, e: QEvent) -> bool:
+        hide_tip_at_key(e)
         if self.is_composing and _ends_composing(e):
             return True
         if _asks_to_undo(e) and not self.document().isUndoAvailable():

@@ -24,7 +24,7 @@ class TokenField(QWidget):
         self.field = LineField(self)
         self.field.setEchoMode(QLineEdit.EchoMode.Password)
         self.field.setMaxLength(600)
-        self.field.setFixedWidth(Size.SIDEBAR)
+        self.field.set_width(Size.SIDEBAR)
         self.field.setAccessibleName(words.ACCESS_NAME)
         self.remove_button = Button(words.REMOVE, self)
         self.remove_button.setAccessibleName(words.remove(words.ACCESS_NAME))
@@ -68,7 +68,7 @@ class MirrorField(LineField):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self._address = ""
-        self.setFixedWidth(Size.SIDEBAR)
+        self.set_width(Size.SIDEBAR)
         self.setMaxLength(300)
         self.setPlaceholderText(words.MIRROR_HINT)
         self.setAccessibleName(words.MIRROR_NAME)

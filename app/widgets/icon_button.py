@@ -30,16 +30,20 @@ class IconButton(QToolButton):
 
     def trigger(self, action: QAction) -> None:
         """Trigger this action on a click, and show its shortcut in the tooltip."""
-        self.setToolTip(tooltip(action))
+        self._show_tip_of(action)
         self.clicked.connect(action.trigger)
 
     def mirror(self, action: QAction) -> None:
         """Trigger this action on a click, and look pressed while the action is checked."""
-        self.setToolTip(tooltip(action))
+        self._show_tip_of(action)
         self.setCheckable(True)
         self.setChecked(action.isChecked())
         action.toggled.connect(self.setChecked)
         self.clicked.connect(action.trigger)
+
+    def _show_tip_of(self, action: QAction) -> None:
+        self.setToolTip(tooltip(action))
+        action.changed.connect(lambda: self.setToolTip(tooltip(action)))
 
     def _tint(self) -> None:
         colors = self._theme.colors

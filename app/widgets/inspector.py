@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, Qt, QTimer, Signal
+from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValidator
 from PySide6.QtWidgets import (
     QFrame,
@@ -27,6 +27,7 @@ from app.widgets.button import Button
 from app.widgets.faster_chip import FasterChip
 from app.widgets.fields import LineField, TextField
 from app.widgets.hiding_bar import HidingBar
+from app.widgets.line_height import Sentences
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
 from app.widgets.thinking_chip import ThinkingChip
@@ -42,6 +43,11 @@ class PromptEdit(TextField):
     """The field of the system prompt."""
 
     left = Signal()  # emitted when the field loses the keyboard focus
+
+    @override
+    def sizeHint(self) -> QSize:
+        # the same height with and without the note below the field
+        return QSize(super().sizeHint().width(), self.minimumHeight())
 
     @override
     def focusOutEvent(self, e: QFocusEvent) -> None:
@@ -69,6 +75,7 @@ class Inspector(QWidget):
         self._defaults = SamplingParams()  # default options of the model that was loaded last
         self.preset = PresetButton(self)
         self.prompt = PromptEdit(Type.UI.line, self)
+        self.prompt_cost = Sentences(self, "small")
         self.slider = QSlider(Qt.Orientation.Horizontal, self)
         self.number = LineField(self)
         self.reset = Button("", self)
@@ -105,8 +112,14 @@ class Inspector(QWidget):
         for blocker in blocked:
             blocker.unblock()
 
+    def show_prompt_cost(self, text: str) -> None:
+        """Show what a change of the system prompt makes the model read; hide an empty text."""
+        self.prompt_cost.setText(text)
+        self.prompt_cost.setVisible(bool(text))
+
     def set_zoom(self, zoom: float) -> None:
-        """Scale the lines of the system prompt. The window's style sheet scales the font."""
+        """Scale the width and the lines of the system prompt. The style sheet scales the fonts."""
+        self.setFixedWidth(min(round(Size.INSPECTOR * max(1.0, zoom)), Size.INSPECTOR_MAX))
         self.prompt.set_line_height(round(Type.UI.line * zoom))
 
     def flush(self) -> None:
@@ -124,12 +137,14 @@ class Inspector(QWidget):
         self.prompt.setPlaceholderText(words.SYSTEM_PROMPT_HINT)
         self.prompt.setTabChangesFocus(True)
         self.prompt.setMinimumHeight(4 * Size.CONTROL_LARGE)
+        self.prompt_cost.setProperty("tone", "tertiary")
+        self.prompt_cost.hide()
         self.slider.setRange(0, STEPS)
         self.slider.setAccessibleName(words.TEMPERATURE)
         self.number.setValidator(QDoubleValidator(0, MAX_TEMPERATURE, 2, self.number))
         self.number.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.number.setAccessibleName(words.TEMPERATURE_NUMBER)
-        self.number.setFixedWidth(2 * Size.CONTROL_LARGE)
+        self.number.set_width(2 * Size.CONTROL_LARGE)
         self.reset.setObjectName("resetTemperature")
         self.reset.setProperty("kind", "plain")
         self.seed.setAccessibleName(words.SEED)
@@ -160,6 +175,7 @@ class Inspector(QWidget):
         layout.addSpacing(Space.M)
         layout.addWidget(_section(words.SYSTEM_PROMPT_HEADING, self))
         layout.addWidget(self.prompt, 1)
+        layout.addWidget(self.prompt_cost)
         layout.addSpacing(Space.M)
         layout.addWidget(_section(words.TEMPERATURE_HEADING, self))
         layout.addLayout(temperature)

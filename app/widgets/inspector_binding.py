@@ -8,6 +8,7 @@ from app.controllers.core import Core
 from app.conversation.preset import PRESET_NAME_LEN, Preset, preset_of
 from app.conversation.text import one_line
 from app.viewmodels.models import shown_name
+from app.viewmodels.prompt_cost import prompt_cost
 from app.widgets.inspector import Inspector
 
 
@@ -27,6 +28,7 @@ class InspectorBinding(QObject):
         inspector.preset.saved.connect(self._save_preset)
         inspector.preset.deleted.connect(core.presets.delete)
         inspector.preset.default_chosen.connect(core.presets.choose)
+        core.prompt_sizes.changed.connect(self._refresh_cost)
 
     def refresh(self) -> None:
         core = self._core
@@ -34,6 +36,16 @@ class InspectorBinding(QObject):
         self._inspector.show_conversation(conversation, status.facts)
         self._inspector.preset.show_presets(
             core.presets.value, conversation, status.path, shown_name(status, core.models.cards)
+        )
+
+        self._refresh_cost()
+
+    def _refresh_cost(self) -> None:
+        core, sizes = self._core, self._core.prompt_sizes
+        conversation = core.desk.get(core.library.current)
+        num_tokens = None if sizes.size is None else sizes.size.num_tokens
+        self._inspector.show_prompt_cost(
+            prompt_cost(conversation, core.models.status, num_tokens, sizes.to_read)
         )
 
     def _apply_preset(self, preset: Preset) -> None:

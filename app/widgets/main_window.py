@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -34,7 +33,6 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.hub.values import Download
 from app.settings import Appearance
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -56,21 +54,30 @@ from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
+from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
+from app.widgets.model_commands import ModelCommands
+from app.widgets.model_notices import ModelNotices
 from app.widgets.model_picker import ModelPicker
-from app.widgets.models_window import ModelsWindow
+from app.widgets.models_window import ModelsTab, ModelsWindow
+from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
+from app.widgets.paper.printing import Printing
 from app.widgets.quitting import QuitGuard
+from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
+from app.widgets.undo_name import UndoName
 from app.widgets.window_frame import frame_text, restore_frame
-from app.words import commands, diagnostics, hub, window as words
+from app.words import commands, diagnostics, window as words
 from engine.types import ConversationId, Problem
 
+# Commands that work in every window of the app.
+EVERYWHERE = (CommandId.CLOSE, CommandId.SETTINGS, CommandId.QUIT)
 APPEARANCES = {
     Appearance.LIGHT: CommandId.LIGHT,
     Appearance.DARK: CommandId.DARK,
@@ -98,22 +105,28 @@ class MainWindow(QMainWindow):
         self.pane = ChatPane(theme, core, self)
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
-        self._text_commands = TextCommands(self.pane.view, core.undo)
-        self._exchange = ExchangeCommands(self, core, origin)
+        self._text_commands = TextCommands(self.pane.view, core.undoing)
+        self.printing = Printing(self.pane.view.paper_kit, self)
+        self._exchange = ExchangeCommands(self, core, origin, self.printing)
         self.inspector = Inspector(self)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
-            self, lambda: core.turns.num_writing, lambda: self.pane.view.has_edits
+            self,
+            lambda: core.turns.num_writing,
+            lambda: self.pane.view.has_edits,
+            lambda: core.preferences.value.confirm_quit,
         )
         self._list_commands = ListCommands(core, lambda: self.sidebar)
+        self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
+        self._bind_commands()
         self.switching = Switching(theme, core, self.commands, self)
-        self.pane.find_bar.bind(self.commands)
-        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
         self.sidebar = Sidebar(theme, core, origin, self.commands)
         self.toolbar = Toolbar(theme, self.commands, self)
         self.toast = PaneToast(self.pane, core, self)
+        self._model_notices = ModelNotices(core, self.toast.offer, self)
+        self.toast.follow(self.printing)
         self.outline = DropOutline(theme, self.pane)
         self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
@@ -125,14 +138,22 @@ class MainWindow(QMainWindow):
         self._apply_preferences()
         self._refresh()
 
+    def _bind_commands(self) -> None:
+        self._model_commands.bind(self.commands)
+        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
+        self.pane.find_bar.bind(self.commands)
+        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
+
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
-        self.toast.say(f"{problem.title} {problem.advice}".strip())
+        self.toast.warn(f"{problem.title} {problem.advice}".strip())
 
     def flush(self) -> None:
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
         self.pane.flush()
         self.inspector.flush()
+        if self._settings is not None:
+            self._settings.new_chats.flush()
         preferences = self._core.preferences
         value = replace(preferences.value, window_geometry=frame_text(self))
         if self.sidebar.isVisible():
@@ -152,6 +173,7 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
+        UndoName(self.commands[CommandId.UNDO], menus[MenuName.EDIT], self._core.undoing)
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         below = QHBoxLayout()
         below.setSpacing(0)
@@ -180,6 +202,7 @@ class MainWindow(QMainWindow):
     def _connect(self) -> None:
         core = self._core
         core.failed.connect(self.show_problem)
+        self.printing.failed.connect(self.show_problem)
         for changed in (
             core.library.current_changed,
             core.library.list_changed,
@@ -210,9 +233,7 @@ class MainWindow(QMainWindow):
         self.pane.choose_model_requested.connect(self._choose_model)
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
-        core.hub.completed.connect(self._on_downloaded)
-        core.copies.completed.connect(self._on_model_complete)
-        core.opening.imported.connect(self._on_model_complete)
+        self.sidebar.downloads.clicked.connect(lambda: self._open_models(ModelsTab.DOWNLOADS))
         self.pane.sending.connect(self.inspector.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -226,6 +247,7 @@ class MainWindow(QMainWindow):
         text = self._text_commands
         return {
             **self._list_commands.slots(),
+            **self._model_commands.slots(),
             CommandId.NEW_CHAT: self._new_chat,
             CommandId.ATTACH: self.pane.attaching.choose,
             CommandId.IMPORT: self._exchange.import_chats,
@@ -282,8 +304,9 @@ class MainWindow(QMainWindow):
             CommandId.BACK: lambda: self._core.history.step(-1),
             CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
+            CommandId.REMEMBERING: lambda: show_remembering(self._theme, self),
             CommandId.SHORTCUTS: lambda: show_shortcuts(
-                self, return_sends=preferences.value.return_sends
+                self, preferences.value.shortcuts, return_sends=preferences.value.return_sends
             ),
             CommandId.DIAGNOSTICS: lambda: ask_where_to_save(
                 self, diagnostics.FILE_NAME, self._core.diagnostics.save
@@ -333,18 +356,12 @@ class MainWindow(QMainWindow):
         self.picker.open_below(self.toolbar.model_button)
 
     def _get_models(self) -> None:
+        self._open_models(None)
+
+    def _open_models(self, tab: ModelsTab | None) -> None:
         if self._models is None:
             self._models = ModelsWindow(self._core, self)
-        self._models.open()
-
-    def _on_downloaded(self, download: Download) -> None:
-        if download.chosen:  # a GGUF file must be imported before it can be used
-            self._core.opening.import_model(Path(download.folder, download.chosen))
-        else:
-            self._on_model_complete(download.repo_id.rpartition("/")[2])
-
-    def _on_model_complete(self, name: str) -> None:
-        self.toast.say(hub.complete(name))
+        self._models.open(tab)
 
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.models.add_folder)
@@ -365,7 +382,7 @@ class MainWindow(QMainWindow):
         self.sidebar.begin_search()
 
     def _is_narrow(self) -> bool:
-        return self.width() < Size.SIDEBAR + Size.INSPECTOR + Size.WINDOW_MIN_WIDTH // 2
+        return self.width() < Size.SIDEBAR + self.inspector.width() + Size.WINDOW_MIN_WIDTH // 2
 
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
@@ -379,6 +396,7 @@ class MainWindow(QMainWindow):
         self._theme.set_sharp(value.more_contrast)
         self._theme.set_zoom(value.text_zoom / 100)
         self.inspector.set_zoom(self._theme.zoom)
+        apply_choices(self.commands, value.shortcuts)
         self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)

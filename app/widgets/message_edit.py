@@ -50,8 +50,16 @@ class MessageEdit(TextField):
             super().keyPressEvent(e)
         elif not is_return:
             self.cancelled.emit()
+        elif _is_of_a_command(e):
+            e.ignore()
         elif e.modifiers() & _BREAKS or not (self.return_sends or e.modifiers() & _SENDS):
             self.textCursor().insertBlock()
             self.ensureCursorVisible()
         else:
             self.submitted.emit()
+
+
+def _is_of_a_command(event: QKeyEvent) -> bool:
+    """Return True for Shift+Ctrl+Return: a field gets the shortcut of a disabled command."""
+    both = Qt.KeyboardModifier.ShiftModifier | _SENDS
+    return event.modifiers() & both == both

@@ -33,7 +33,9 @@ class ModelDefaultsSheet(QDialog):
         self.setObjectName("modelDefaults")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(words.title(card.name))
-        self.setFixedWidth(Size.SETTINGS_WIDTH)
+        zoom = max(1.0, core.preferences.value.text_zoom / 100)
+        room = parent.screen().availableSize().width()
+        self.setFixedWidth(min(round(Size.SETTINGS_WIDTH * zoom), room))
         self._core = core
         self._path = str(card.path)
         self._limit = card.context_len

@@ -18,7 +18,6 @@ Index = QModelIndex | QPersistentModelIndex
 
 _MARKED = QStyle.StateFlag.State_MouseOver | QStyle.StateFlag.State_Selected
 _PADDING = Space.S + Space.HAIR
-_BASE_HEIGHT = Type.UI.line + Space.HAIR + Type.SMALL.line + 2 * _PADDING
 
 
 class ModelDelegate(QStyledItemDelegate):
@@ -32,17 +31,22 @@ class ModelDelegate(QStyledItemDelegate):
         super().__init__(parent)
         self._theme = theme
         self._model = model
+        self.picker_width = Size.PICKER_WIDTH  # pixels; the picker is wider with larger text
+
+    def _line(self, style: TextStyle) -> int:
+        """Return the line height of a style of the type scale, scaled by the zoom."""
+        return round(style.line * self._theme.zoom)
 
     def _paint_row(self, painter: QPainter, rect: QRect, row: PickerRow, *, marked: bool) -> None:
         colors = self._theme.colors
         inner = rect.adjusted(Space.M, _PADDING, -Space.M, -_PADDING)
         end = self._paint_end(painter, inner, row, marked=marked)
-        top = QRect(inner.left(), inner.top(), end - inner.left(), Type.UI.line)
+        top = QRect(inner.left(), inner.top(), end - inner.left(), self._line(Type.UI))
         self._text(
             painter, top, row.name, Type.LABEL, colors.text if row.usable else colors.tertiary
         )
-        second = top.translated(0, Type.UI.line + Space.HAIR)
-        second.setHeight(Type.SMALL.line)
+        second = top.translated(0, self._line(Type.UI) + Space.HAIR)
+        second.setHeight(self._line(Type.SMALL))
         ink = colors.secondary if row.usable else colors.tertiary
         self._text(painter, second, row.description, Type.SMALL, ink)
         if row.sentence:
@@ -53,18 +57,20 @@ class ModelDelegate(QStyledItemDelegate):
         """Lay out the sentence below a row as a text document."""
         document = QTextDocument()
         document.setDocumentMargin(0)
-        document.setDefaultFont(self._theme.fonts.font(Type.SMALL))
+        document.setDefaultFont(self._theme.zoomed_font(Type.SMALL))
         document.setDefaultStyleSheet(f"p {{ color: {self._theme.colors.secondary} }}")
-        document.setHtml(as_lines(text, Type.SMALL.line))
-        document.setTextWidth(Size.PICKER_WIDTH - 2 * Space.XL - Space.M)
+        document.setHtml(as_lines(text, self._line(Type.SMALL)))
+        document.setTextWidth(self.picker_width - 2 * Space.XL - Space.M)
         return document
 
     def _paint_end(self, painter: QPainter, inner: QRect, row: PickerRow, *, marked: bool) -> int:
         """Paint source, state and progress at the right. Return the x where the name must end."""
         colors = self._theme.colors
-        font = self._theme.fonts.font(Type.CAPTION)
+        font = self._theme.zoomed_font(Type.CAPTION)
         metrics = QFontMetrics(font)
-        tag = QRect(0, inner.top(), metrics.horizontalAdvance(row.source) + Space.L, Type.UI.line)
+        tag = QRect(
+            0, inner.top(), metrics.horizontalAdvance(row.source) + Space.L, self._line(Type.UI)
+        )
         tag.moveRight(inner.right())
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(colors.canvas if marked else colors.composer_chip))
@@ -80,11 +86,11 @@ class ModelDelegate(QStyledItemDelegate):
         if not row.state:
             return 0
         colors = self._theme.colors
-        font = self._theme.fonts.font(Type.SMALL)
+        font = self._theme.zoomed_font(Type.SMALL)
         painter.setFont(font)
         painter.setPen(QColor(colors.secondary))
-        line = QRect(inner.left(), 0, inner.width(), Type.SMALL.line)
-        line.moveTop(inner.top() + Type.UI.line + Space.HAIR)
+        line = QRect(inner.left(), 0, inner.width(), self._line(Type.SMALL))
+        line.moveTop(inner.top() + self._line(Type.UI) + Space.HAIR)
         align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         painter.drawText(line, align, row.state)
         width = QFontMetrics(font).horizontalAdvance(row.state)
@@ -107,7 +113,7 @@ class ModelDelegate(QStyledItemDelegate):
         painter.drawRoundedRect(bar, Space.HAIR, Space.HAIR)
 
     def _text(self, painter: QPainter, rect: QRect, text: str, style: TextStyle, ink: str) -> None:
-        font = self._theme.fonts.font(style)
+        font = self._theme.zoomed_font(style)
         painter.setFont(font)
         painter.setPen(QColor(ink))
         elided = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
@@ -128,7 +134,7 @@ class ModelDelegate(QStyledItemDelegate):
     @override
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         row = self._model.row_at(index)
-        height = _BASE_HEIGHT
+        height = self._line(Type.UI) + Space.HAIR + self._line(Type.SMALL) + 2 * _PADDING
         if row.sentence:
             height += round(self._sentence(row.sentence).size().height()) + Space.HAIR
         return QSize(0, height)

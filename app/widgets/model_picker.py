@@ -22,7 +22,7 @@ from app.controllers.hub import HubController
 from app.controllers.models import ModelsController
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space
-from app.viewmodels.model_offers import fetching_line
+from app.viewmodels.download_offers import fetching_line
 from app.viewmodels.models import (
     ModelPhase,
     PickerModel,
@@ -50,21 +50,21 @@ class ModelPicker(QFrame):
         self.setObjectName("picker")
         self.setAccessibleName(words.MODELS)
         self.setAttribute(Qt.WidgetAttribute.WA_TranslucentBackground)
-        self.setFixedWidth(Size.PICKER_WIDTH)
-        self.setMaximumHeight(Size.PICKER_HEIGHT)
         self._theme = theme
         self._models = models
         self._hub = hub
         self._rows = PickerModel(self)
+        self._highest = Size.PICKER_HEIGHT  # pixels; larger with larger text
         self._room = Size.PICKER_HEIGHT  # pixels below the anchor when the popup opened
         self.list = QListView(self)
         self.list.setVerticalScrollBar(HidingBar(self.list))
+        self._delegate = ModelDelegate(theme, self._rows, self.list)
         self.sentence = Sentences(self)
         self.fetching = Sentences(self, "small")  # progress of downloads
         self.get_models = Button(commands.GET_MODELS, self)
         self.add_folder = Button(commands.ADD_FOLDER, self)
         self._layout = QVBoxLayout(self)
-        self._build(theme)
+        self._build()
         self._connect()
         self._refresh()
 
@@ -76,6 +76,8 @@ class ModelPicker(QFrame):
         window = anchor.window()
         inside = QRect(window.mapToGlobal(QPoint(0, 0)), window.size())
         inside &= anchor.screen().availableGeometry()
+        wanted = round(Size.PICKER_WIDTH * max(1.0, self._theme.zoom))
+        self._set_width(max(Size.PICKER_WIDTH, min(wanted, inside.width() - 2 * Space.S)))
         corner = anchor.mapToGlobal(QPoint(anchor.width(), anchor.height() + Space.XS))
         self._room = inside.bottom() - Space.S - corner.y()
         self._fit(self._room)
@@ -85,12 +87,12 @@ class ModelPicker(QFrame):
         self.list.setFocus(Qt.FocusReason.PopupFocusReason)
         self._models.refresh()
 
-    def _build(self, theme: Theme) -> None:
+    def _build(self) -> None:
         title = QLabel(words.ON_THIS_COMPUTER, self)
         title.setProperty("type", "section")
         title.setProperty("tone", "tertiary")
         self.list.setModel(self._rows)
-        self.list.setItemDelegate(ModelDelegate(theme, self._rows, self.list))
+        self.list.setItemDelegate(self._delegate)
         self.list.setAccessibleName(words.MODELS)
         self.list.setMouseTracking(True)
         self.list.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
@@ -124,11 +126,13 @@ class ModelPicker(QFrame):
         self.get_models.clicked.connect(self._on_get_models)
         self._models.cards_changed.connect(self._refresh)
         self._models.status_changed.connect(self._refresh)
-        self._hub.downloads_changed.connect(self._show_fetching)
+        self._hub.downloads_changed.connect(self._refresh)
+        self._theme.zoomed.connect(self._scale)
+        self._scale()
 
     def _refresh(self) -> None:
         cards, status = self._models.cards, self._models.status
-        self._rows.set_rows(picker_rows(cards, status))
+        self._rows.set_rows(picker_rows(cards, status, self._hub.downloads))
         sentence = model_note(status, cards) if status.phase is ModelPhase.NONE else ""
         self.sentence.setText(sentence)
         self.sentence.setVisible(bool(sentence))
@@ -137,22 +141,36 @@ class ModelPicker(QFrame):
 
     def _show_fetching(self) -> None:
         """Show one line while something is downloaded. Make the open popup as high as it needs."""
-        line, was_shown = fetching_line(self._hub.downloads), not self.fetching.isHidden()
+        line, was_shown = (
+            fetching_line(self._hub.downloads, self._hub.now),
+            not self.fetching.isHidden(),
+        )
         self.fetching.setText(line)
         self.fetching.setVisible(bool(line))
         if self.isVisible() and bool(line) != was_shown:
             self._fit(self._room)
 
     def _fit(self, room: int) -> None:
-        """Set the height that the rows need, but not more than `room` or PICKER_HEIGHT px."""
+        """Set the height that the rows need, but not more than `room` or the largest height."""
         delegate, option = self.list.itemDelegate(), QStyleOptionViewItem()
         count = self._rows.rowCount()
         rows = sum(delegate.sizeHint(option, self._rows.index(at)).height() for at in range(count))
         self.list.setFixedHeight(0)
         others = self._full_height()
-        highest = min(room, Size.PICKER_HEIGHT)
+        highest = min(room, self._highest)
         self.list.setFixedHeight(max(0, min(rows, highest - others)))
         self.resize(self.width(), self._full_height())
+
+    def _set_width(self, width: int) -> None:
+        self.setFixedWidth(width)
+        self._delegate.picker_width = width
+
+    def _scale(self) -> None:
+        """Allow as many rows as before with larger text."""
+        self._set_width(Size.PICKER_WIDTH)
+        self._highest = round(Size.PICKER_HEIGHT * max(1.0, self._theme.zoom))
+        self.setMaximumHeight(self._highest)
+        self.list.scheduleDelayedItemsLayout()
 
     def _full_height(self) -> int:
         if self._layout.hasHeightForWidth():

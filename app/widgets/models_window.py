@@ -2,45 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from datetime import date
 from enum import Enum, auto
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl
+from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QKeyEvent
-from PySide6.QtWidgets import (
-    QFrame,
-    QHBoxLayout,
-    QMessageBox,
-    QScrollArea,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
 from app.theme.tokens import Size, Space
-from app.viewmodels import figures
-from app.viewmodels.model_offers import (
-    COPY_BITS,
-    Offer,
-    OfferAction,
-    download_offers,
-    found_offers,
-    local_offers,
-    suggestion_offers,
-)
-from app.viewmodels.models import ModelPhase
+from app.viewmodels.download_offers import download_offers
+from app.viewmodels.model_offers import found_offers, local_offers, suggestion_offers
+from app.viewmodels.offer import COPY_BITS, ModelsState, OfferAction
 from app.widgets.button import Button
 from app.widgets.fields import LineField
-from app.widgets.hiding_bar import HidingBar
-from app.widgets.line_height import Sentences
 from app.widgets.model_defaults import ModelDefaultsSheet
-from app.widgets.offer_row import OfferRow
+from app.widgets.model_removal import ModelRemoval
+from app.widgets.offer_list import OfferList
 from app.widgets.segments import Segments
 from app.words import hub as words
-from engine.catalog.removal import RemovalPlan
 
 
 class ModelsTab(Enum):
@@ -52,57 +34,6 @@ class ModelsTab(Enum):
     DOWNLOADS = auto()
 
 
-class OfferList(QWidget):
-    """A note above rows that scroll. If there are no rows, a sentence takes their place."""
-
-    def __init__(
-        self, note: str, act: Callable[[OfferAction, str, str], None], parent: QWidget
-    ) -> None:
-        super().__init__(parent)
-        self._act = act
-        self.rows: list[OfferRow] = []
-        self.note = Sentences(self, "small", note)
-        self.note.setProperty("tone", "secondary")
-        self.empty = Sentences(self)
-        self.empty.setProperty("tone", "secondary")
-        self.empty.hide()
-        content = QWidget(self)
-        content.setObjectName("offers")
-        self._rows = QVBoxLayout(content)
-        self._rows.setContentsMargins(0, 0, 0, 0)
-        self._rows.setSpacing(Space.S)
-        self._rows.addStretch()
-        scroller = QScrollArea(self)
-        scroller.setVerticalScrollBar(HidingBar(scroller))
-        scroller.setWidgetResizable(True)
-        scroller.setFrameShape(QFrame.Shape.NoFrame)
-        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroller.setWidget(content)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(Space.M)
-        layout.addWidget(self.note)
-        layout.addWidget(self.empty)
-        layout.addWidget(scroller, 1)
-
-    def show_offers(self, offers: Sequence[Offer], empty: str = "") -> None:
-        """Show a row for each offer. Rows are made and removed at the end only."""
-        while len(self.rows) > len(offers):
-            row = self.rows.pop()
-            row.setParent(None)
-            row.deleteLater()
-        while len(self.rows) < len(offers):
-            row = OfferRow(self)
-            row.chosen.connect(self._act)
-            self._rows.insertWidget(len(self.rows), row)
-            self.rows.append(row)
-        for row, offer in zip(self.rows, offers, strict=True):
-            row.show_offer(offer)
-        self.empty.setText(empty)
-        self.empty.setVisible(bool(empty) and not offers)
-
-
 class ModelsWindow(QWidget):
     """The window of models. It is not modal. It is created once, and closing only hides it."""
 
@@ -111,9 +42,8 @@ class ModelsWindow(QWidget):
         self.setObjectName("models")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(words.TITLE)
-        self.setMinimumSize(Size.SETTINGS_WIDTH, Size.SETTINGS_HEIGHT)
-        self.resize(Size.MODELS_WIDTH, Size.MODELS_HEIGHT)
         self._core = core
+        self._zoom = 0.0  # factor of the text for which the window was sized
         self.tabs = Segments(
             words.TITLE,
             {
@@ -131,6 +61,7 @@ class ModelsWindow(QWidget):
         self.found = OfferList("", self._act, self)
         self.local = OfferList(words.LOCAL_NOTE, self._act, self)
         self.downloads = OfferList("", self._act, self)
+        self._removal = ModelRemoval(core, self)
         self._build()
         self._connect()
         self.refresh()
@@ -153,28 +84,37 @@ class ModelsWindow(QWidget):
 
     def refresh(self) -> None:
         """Show the state of models, search and downloads."""
-        hub, models = self._core.hub, self._core.models
-        is_ready = models.status.phase is ModelPhase.READY
-        loaded = models.status.path if is_ready else ""
-        cards, downloads = hub.cards, hub.downloads
+        hub, state = self._core.hub, self._state
         self.recommended.note.setText(words.recommended_note(hub.host))
         self.found.note.setText(words.search_note(hub.host))
-        self.recommended.show_offers(suggestion_offers(hub.suggestions, downloads, cards, loaded))
-        found = found_offers(hub.found or (), hub.details, hub.fits, downloads, cards, loaded)
+        self.recommended.show_offers(suggestion_offers(hub.suggestions, state))
+        found = found_offers(hub.found or (), hub.details.all, hub.details.fits, state)
         self.found.show_offers(found, self._search_state())
-        self.local.show_offers(
-            local_offers(hub.installed, loaded, self._core.copies.all), words.NO_LOCAL
-        )
-        self.downloads.show_offers(download_offers(downloads, cards, loaded), words.NO_DOWNLOADS)
+        local = local_offers(hub.installed, self._core.copies.all, state)
+        self.local.show_offers(local, words.NO_LOCAL)
+        self.downloads.show_offers(download_offers(state), words.NO_DOWNLOADS)
         self.downloads.note.setVisible(False)
         self.search_button.setEnabled(not hub.is_searching)
+
+    @property
+    def _state(self) -> ModelsState:
+        core = self._core
+        return ModelsState(
+            status=core.models.status,
+            is_answering=bool(core.turns.live),
+            today=date.today(),  # noqa: DTZ011 (the day on this computer's calendar)
+            now=core.hub.now,
+            downloads=core.hub.downloads,
+            cards=core.hub.cards,
+            imports=core.opening.imports,
+        )
 
     def _search_state(self) -> str:
         hub = self._core.hub
         if hub.is_searching:
             return words.SEARCHING
         if hub.problem is not None:
-            return words.spaced(hub.problem.title, hub.problem.cause, hub.problem.advice)
+            return words.in_one(hub.problem.cause, hub.problem.advice)
         return "" if hub.found is None else words.NOTHING_FOUND
 
     def _build(self) -> None:
@@ -215,19 +155,41 @@ class ModelsWindow(QWidget):
             hub.downloads_changed,
             hub.installed_changed,
             self._core.copies.changed,
+            self._core.opening.note_changed,
+            self._core.turns.activity_changed,
             models.cards_changed,
             models.status_changed,
         ):
             changed.connect(self._refresh_if_visible)
         models.cards_changed.connect(self._look_if_visible)
+        self.found.rested.connect(self._ask_for_seen)
+        self._core.preferences.changed.connect(self._fit_text)
+        self._fit_text()
+
+    def _fit_text(self) -> None:
+        """Make the window large enough for its tabs at the present size of the text."""
+        zoom = max(1.0, self._core.preferences.value.text_zoom / 100)
+        if zoom == self._zoom:
+            return
+        self._zoom = zoom
+        room = self.screen().availableSize()
+        least = QSize(round(Size.SETTINGS_WIDTH * zoom), Size.SETTINGS_HEIGHT).boundedTo(room)
+        wanted = QSize(round(Size.MODELS_WIDTH * zoom), round(Size.MODELS_HEIGHT * zoom))
+        self.setMinimumSize(least)
+        self.resize(wanted.boundedTo(room))
 
     def _look_if_visible(self) -> None:
         if self.isVisible():
             self._core.hub.look_for_installed()
 
-    def _refresh_if_visible(self) -> None:
+    def _refresh_if_visible(self, *_: object) -> None:
         if self.isVisible():
             self.refresh()
+
+    def _ask_for_seen(self, repo_ids: list[str]) -> None:
+        """Ask for the size and fit of the found models on show that are not on this computer."""
+        hub = self._core.hub
+        hub.details.want([one for one in repo_ids if one not in hub.cards])
 
     def _search(self) -> None:
         self._core.hub.search(self.field.text())
@@ -235,8 +197,8 @@ class ModelsWindow(QWidget):
     def _act(self, action: OfferAction, key: str, path: str) -> None:
         hub = self._core.hub
         match action:
-            case OfferAction.SHOW:
-                hub.ask(key)
+            case OfferAction.SHOW | OfferAction.ASK_AGAIN:
+                hub.details.ask(key)
             case OfferAction.DOWNLOAD:
                 hub.download(key)
             case OfferAction.CHOOSE_FILE:
@@ -253,8 +215,10 @@ class ModelsWindow(QWidget):
     def _act_on_card(self, action: OfferAction, key: str) -> None:
         """Act on a model on the disk. Its key is its path, or its repository."""
         if action is OfferAction.USE:
-            card = self._core.hub.cards.get(key)
-            self._core.opening.open((Path(key) if card is None else card.path,))
+            self._use(key)
+            return
+        if action is OfferAction.UNLOAD:
+            self._core.models.unload()
             return
         model = next((one for one in self._core.hub.installed if str(one.path) == key), None)
         if model is None:
@@ -269,19 +233,18 @@ class ModelsWindow(QWidget):
             folder = model.path if model.path.is_dir() else model.path.parent
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder)))
         else:
-            self._core.hub.plan_removal(model, self._ask_to_remove)
+            self._removal.begin(model)
 
-    def _ask_to_remove(self, plan: RemovalPlan) -> None:
-        box = QMessageBox(self)
-        box.setWindowTitle(words.TITLE)
-        box.setText(words.ask_to_remove(plan.model.name, figures.file_size(plan.freed_bytes)))
-        note = words.TO_TRASH if plan.uses_trash else words.AT_ONCE
-        box.setInformativeText(words.spaced(note, str(plan.paths[0])))
-        remove = box.addButton(words.REMOVE_NOW, QMessageBox.ButtonRole.DestructiveRole)
-        box.addButton(words.KEEP, QMessageBox.ButtonRole.RejectRole)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        remove.clicked.connect(lambda: self._core.hub.remove(plan))
-        box.open()
+    def _use(self, key: str) -> None:
+        """Load a model. The key is its path, its repository, or that of its download."""
+        core = self._core
+        cards = {str(card.path): card for card in core.models.cards if card.usable}
+        card = core.hub.cards.get(key) or cards.get(key)
+        if card is not None:
+            core.models.choose(card.path)
+            return
+        files = {one.key: Path(one.folder, one.chosen) for one in core.hub.downloads}
+        core.opening.open((files.get(key, Path(key)),))
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -46,6 +46,7 @@ class Notice(QFrame):
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
         # action of the button; None after the action has run
         self._act: Callable[[], object] | None = None
+        self.problem: Problem | None = None  # problem that was shown last
         self._build()
         self._connect()
         self._tint()
@@ -106,6 +107,7 @@ class Notice(QFrame):
         self._theme.changed.connect(self._tint)
 
     def _present(self, problem: Problem) -> None:
+        self.problem = problem
         self._title.setText(problem.title)
         for label, text in ((self._cause, problem.cause), (self._advice, problem.advice)):
             label.setText(text)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QDoubleValidator, QFocusEvent, QValidator
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size
+from app.theme.tokens import Size, Space
 from app.widgets.fields import LineField
 
 # For these reasons the field loses the focus only for a while, to its menu or another window. The
@@ -35,13 +35,14 @@ class NumberField(LineField):
     ) -> None:
         super().__init__(parent)
         self._decimals = decimals
+        self._highest = highest
         self._value: float | None = None
         locale = self.locale()
         locale.setNumberOptions(QLocale.NumberOption.OmitGroupSeparator)
         self.setLocale(locale)
         self.setAccessibleName(name)
         self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.setFixedWidth(2 * Size.CONTROL_LARGE)
+        self.set_width(2 * Size.CONTROL_LARGE)
         validator = _NumberOrNothing(lowest, highest, decimals, self)
         validator.setNotation(QDoubleValidator.Notation.StandardNotation)
         self.setValidator(validator)
@@ -53,6 +54,14 @@ class NumberField(LineField):
         self.setPlaceholderText(self._text(default))
         if not (self.hasFocus() and self.isModified()):
             self._show()
+
+    @override
+    def _fit(self) -> None:
+        """Make the field also wide enough for all digits of its highest number."""
+        super()._fit()
+        digits = self.fontMetrics().horizontalAdvance(self._text(self._highest))
+        # QLineEdit has 2 px beside the text, inside the border and the padding of the style sheet.
+        self.setFixedWidth(max(self.width(), digits + 2 * (Space.S + 1 + 2) + 2))
 
     def _show(self) -> None:
         value = self._value

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.viewmodels.model_offers import COPY_BITS, Offer, OfferAction
+from app.viewmodels.offer import COPY_BITS, PRIMARY, Offer, OfferAction
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
@@ -26,12 +26,14 @@ from app.words import hub as words
 
 _TEXTS: Mapping[OfferAction, str] = {
     OfferAction.SHOW: words.DETAILS,
+    OfferAction.ASK_AGAIN: words.ASK_AGAIN,
     OfferAction.DOWNLOAD: words.DOWNLOAD,
     OfferAction.CHOOSE_FILE: words.CHOOSE_FILE,
     OfferAction.PAUSE: words.PAUSE,
     OfferAction.RESUME: words.RESUME,
     OfferAction.CANCEL: words.CANCEL,
     OfferAction.USE: words.USE,
+    OfferAction.UNLOAD: words.UNLOAD,
     OfferAction.DEFAULTS: words.DEFAULTS,
     **{action: words.make_copy(bits) for action, bits in COPY_BITS.items()},
     OfferAction.CANCEL_COPY: words.CANCEL,
@@ -69,7 +71,13 @@ class OfferRow(QFrame):
         self.bar.setTextVisible(False)
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(Space.S)
+        self._buttons.addStretch()  # a long state does not widen the buttons below it
         self._build()
+
+    @property
+    def key(self) -> str:
+        """The key of the offer on show."""
+        return "" if self._shown is None else self._shown.key
 
     def show_offer(self, offer: Offer) -> None:
         """Show an offer. The buttons are made again only if the actions have changed."""
@@ -119,7 +127,7 @@ class OfferRow(QFrame):
             button = Button(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)
-            if offer.stands_out and action is offer.actions[0]:
+            if action in PRIMARY:
                 button.setProperty("kind", "primary")
             if action is OfferAction.CHOOSE_FILE:
                 button.setMenu(self._menu(offer, button))
@@ -156,4 +164,4 @@ class OfferRow(QFrame):
 
 
 def _buttons_of(offer: Offer) -> tuple[object, ...]:
-    return offer.actions, offer.more, offer.choices, offer.stands_out
+    return offer.actions, offer.more, offer.choices

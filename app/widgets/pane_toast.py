@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
 
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -11,9 +14,12 @@ from app.controllers.core import Core
 from app.controllers.imports import ImportResult
 from app.theme.tokens import Size, Space
 from app.widgets.chat_pane import ChatPane
-from app.widgets.dialogs import show_unreadable
+from app.widgets.dialogs import show_reasons, show_unreadable
+from app.widgets.paper.printing import Printing
 from app.widgets.toast import Toast
-from app.words import commands, dialogs, exchange, window as words
+from app.words import attachments, dialogs, exchange, undo as undo_words, window as words
+
+_SHOWN_REASONS: Final = 3  # highest number of sentences about files in a toast
 
 
 class PaneToast(Toast):
@@ -23,16 +29,33 @@ class PaneToast(Toast):
         super().__init__(window)
         self._pane = pane
         self._window = window
-        pane.said.connect(self.say)
+        self.presented.connect(self.place)
+        pane.composer.installEventFilter(self)
+        pane.said.connect(self.warn)
+        pane.noted.connect(self.say)
+        core.attachments.refused.connect(self._on_files_refused)
         core.undo.undone.connect(self.withdraw)
+        core.undoing.undone.connect(self._on_undone)
         core.exports.saved.connect(self._on_saved)
         core.exports.exported.connect(self._on_exported)
         self._imports = core.imports
+        self._organiser = core.organiser
         core.imports.progressed.connect(self._on_import_progressed)
         core.imports.ended.connect(self._on_imported)
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)
         core.presets.deleted.connect(self._on_preset_deleted)
+
+    def follow(self, printing: Printing) -> None:
+        """Report the progress of printing with a button that cancels it, and its result."""
+        cancel = printing.cancel
+
+        def on_progressed(percent: int) -> None:
+            self.offer(exchange.making_pages(percent), dialogs.CANCEL, cancel)
+
+        printing.progressed.connect(on_progressed)
+        printing.ended.connect(lambda: self.withdraw(cancel))
+        printing.saved.connect(self._on_saved)
 
     def place(self) -> None:
         """Move the toast above the composer, or to the bottom of the pane in an empty chat."""
@@ -47,15 +70,8 @@ class PaneToast(Toast):
         self.move(left, corner.y() - self.height() - Space.S)
         self.raise_()
 
-    @override
-    def say(self, text: str) -> None:
-        super().say(text)
-        self.place()
-
-    @override
-    def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
-        super().offer(text, word, act)
-        self.place()
+    def _on_undone(self, name: str) -> None:
+        self.say(undo_words.undone(name))
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))
@@ -66,17 +82,40 @@ class PaneToast(Toast):
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)
 
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Follow the composer, which grows and moves while a problem stays on show."""
+        if event.type() in (QEvent.Type.Move, QEvent.Type.Resize) and self.isVisible():
+            self.place()
+        return super().eventFilter(watched, event)
+
+    def _on_files_refused(self, sentences: Sequence[str]) -> None:
+        """Show why files were not attached. A box lists the reasons if there are many."""
+        shown = "\n".join(sentences[:_SHOWN_REASONS])
+        num_more = len(sentences) - _SHOWN_REASONS
+        if num_more <= 0:
+            self.warn(shown)
+            return
+        text = f"{shown}\n{attachments.more_reasons(num_more)}"
+        show_all = partial(show_reasons, self._window, sentences)
+        self.offer_details(text, words.SHOW_ALL, show_all)
+
     def _on_imported(self, result: ImportResult) -> None:
+        self.withdraw(self._imports.cancel)
         summary = exchange.imported(result.added, result.grown, result.present)
-        self.say(summary)
+        if result.changed:
+            show = partial(self._organiser.select_first, result.changed)
+            self.offer(summary, words.SHOW, show)
+        else:
+            self.say(summary)
         if result.unreadable:
             show_unreadable(self._window, summary, result.unreadable)
 
     def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
-        self.offer(words.deleted_messages(num_messages), commands.UNDO, undo)
+        self.offer_undo(words.deleted_messages(num_messages), undo)
 
     def _on_preset_replaced(self, name: str, undo: Callable[[], object]) -> None:
-        self.offer(words.replaced_preset(name), commands.UNDO, undo)
+        self.offer_undo(words.replaced_preset(name), undo)
 
     def _on_preset_deleted(self, name: str, undo: Callable[[], object]) -> None:
-        self.offer(words.deleted_preset(name), commands.UNDO, undo)
+        self.offer_undo(words.deleted_preset(name), undo)

@@ -23,6 +23,7 @@ class PresetSheet(QDialog):
     def __init__(self, names: Collection[str], suggested: str, parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setObjectName("presetSheet")
         self.setWindowTitle(words.SAVE_PRESET_TITLE)
         self.setFixedWidth(Size.NAME_WIDTH)
         self._names = names

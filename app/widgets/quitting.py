@@ -1,30 +1,36 @@
-"""The confirmation before the app quits during an answer or an edit."""
+"""The confirmation before the app quits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication, QWidget
 
+from app.widgets.message_sheet import MessageSheet
 from app.words import dialogs as words
 
 
 class QuitGuard(QObject):
-    """The guard that asks for confirmation before the app quits during an answer or an edit.
+    """The guard that asks for confirmation before the app quits, if there is a reason for it.
 
     Quitting does not lose the part of an answer that is already written. It loses the changes to a
     message that is being edited.
     """
 
     def __init__(
-        self, window: QWidget, num_writing: Callable[[], int], has_edits: Callable[[], bool]
+        self,
+        window: QWidget,
+        num_writing: Callable[[], int],
+        has_edits: Callable[[], bool],
+        asks_always: Callable[[], bool],
     ) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
         self._has_edits = has_edits
-        self._box: QMessageBox | None = None
+        self._asks_always = asks_always
+        self._box: MessageSheet | None = None
         self._is_certain = False  # True after the user has confirmed
 
     def quit(self) -> None:
@@ -34,11 +40,12 @@ class QuitGuard(QObject):
     def may_quit(self) -> bool:
         """Return True if the app may quit now.
 
-        If answers are being written or messages edited, return False and ask the user. The app
-        quits when the user accepts.
+        If answers are being written or messages edited, or the settings want it, return False and
+        ask the user. The app quits when the user accepts.
         """
         num_writing, has_edits = self._num_writing(), self._has_edits()
-        may_quit = self._is_certain or not (num_writing or has_edits)
+        asks = num_writing or has_edits or self._asks_always()
+        may_quit = self._is_certain or not asks
         if not may_quit and self._box is None:
             self._ask(num_writing, has_edits=has_edits)
         return may_quit
@@ -47,16 +54,18 @@ class QuitGuard(QObject):
         reasons = (
             (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
             (has_edits, words.EDIT_UNSAVED, words.EDIT_LOST),
+            (not (num_writing or has_edits), words.ALL_SAVED, ""),
         )
-        box = self._box = QMessageBox(self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Question)
-        box.setWindowTitle(words.QUIT_QUESTION)
-        box.setText(" ".join(text for holds, text, _effect in reasons if holds))
-        box.setInformativeText(" ".join(effect for holds, _text, effect in reasons if holds))
-        quit_button = box.addButton(words.QUIT, QMessageBox.ButtonRole.AcceptRole)
-        cancel_button = box.addButton(words.CANCEL, QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(cancel_button if has_edits else quit_button)
+        box = self._box = MessageSheet(
+            words.QUIT_QUESTION,
+            " ".join(text for holds, text, _effect in reasons if holds),
+            " ".join(effect for holds, _text, effect in reasons if holds and effect),
+            self._window,
+        )
+        cancel_button = box.add_button(words.CANCEL, is_default=has_edits)
+        quit_button = box.add_button(words.QUIT, is_default=not has_edits)
+        cancel_button.clicked.connect(box.reject)
+        quit_button.clicked.connect(box.accept)
         box.accepted.connect(self._on_accepted)
         box.finished.connect(self._on_finished)
         box.open()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.widgets.line_height import Sentences
 
 
@@ -23,7 +23,7 @@ class RowList(QWidget):
         self._layout.setSpacing(Space.XS)
         self._empty = Sentences(self, text=empty)
         self._empty.setProperty("tone", "secondary")
-        self._empty.setMinimumHeight(Size.CONTROL)
+        self._empty.setProperty("kind", "row")
         self._layout.addWidget(self._empty)
 
     def show_names(self, names: Sequence[str]) -> None:

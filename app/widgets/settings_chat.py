@@ -46,7 +46,6 @@ class ChatPage(SettingsPage):
         self.send_key = Segments(words.SEND_WITH, keys, self)
         self.read_ahead = CheckBox(theme, commands.READ_AHEAD, self)
         self.name_chats = CheckBox(theme, words.NAME_CHATS, self)
-        self.faster = CheckBox(theme, words.FASTER_ANSWERS, self)
         self.default = Button("", self)
         self._menu = Menu(self.default)
         self._list = RowList(words.NO_PRESETS, self._row, self)
@@ -63,8 +62,6 @@ class ChatPage(SettingsPage):
         self.add_note(words.READ_AHEAD_NOTE)
         self.add_row("", self.name_chats)
         self.add_note(words.NAME_CHATS_NOTE)
-        self.add_row("", self.faster)
-        self.add_note(words.FASTER_NOTE)
         self._default_label = self.add_row(words.NEW_CHATS, self.default)
         self.add_row(words.PRESETS, self._list, fills=True)
         self.end()
@@ -73,7 +70,6 @@ class ChatPage(SettingsPage):
         self.send_key.chosen.connect(self._on_key_chosen)
         self.read_ahead.clicked.connect(self._preferences.toggle_read_ahead)
         self.name_chats.clicked.connect(self._preferences.toggle_name_chats)
-        self.faster.clicked.connect(self._preferences.toggle_faster_answers)
         self._menu.aboutToShow.connect(self._fill)
         self._preferences.changed.connect(self._refresh)
         self._presets.changed.connect(self._refresh_presets)
@@ -88,7 +84,6 @@ class ChatPage(SettingsPage):
         self._send_note.setText(words.new_line(break_key(return_sends=value.return_sends)))
         self.read_ahead.setChecked(value.read_ahead)
         self.name_chats.setChecked(value.name_chats)
-        self.faster.setChecked(value.faster_answers)
 
     def _refresh_presets(self) -> None:
         presets, path = self._presets.value, self._models.status.path

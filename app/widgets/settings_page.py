@@ -32,7 +32,8 @@ class SettingsPage(QWidget):
         row = self._grid.rowCount()
         label = QLabel(words, self)
         label.setBuddy(control)
-        label.setFixedHeight(Size.CONTROL)
+        label.setProperty("kind", "row")
+        label.setVisible(bool(words))
         top = Qt.AlignmentFlag.AlignTop
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight | top)
         side = top if fills else Qt.AlignmentFlag.AlignLeft | top
@@ -56,6 +57,11 @@ class SettingsPage(QWidget):
         note.setContentsMargins(0, 0, 0, Space.M)
         self._grid.addWidget(note, self._grid.rowCount(), 1)
         return note
+
+    def join(self, *, is_first: bool) -> None:
+        """Leave less space above and below, because the rows are a group of a longer page."""
+        top = Space.XL if is_first else 0
+        self._grid.setContentsMargins(Space.XXL, top, Space.XXL, Space.S)
 
     def order(self) -> None:
         """Set the Tab order from top to bottom. Call it again after adding or removing rows."""

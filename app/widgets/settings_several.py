@@ -44,7 +44,7 @@ class SeveralPage(SettingsPage):
         self.stop.setAccessibleName(words.STOP_NAME)
         self.start.setDefault(True)
         self.file.setTextFormat(Qt.TextFormat.PlainText)
-        self.file.setFixedHeight(Size.CONTROL)
+        self.file.setProperty("kind", "row")
         self.add_row(words.HOSTS_FILE, self._in_a_row(self.file, self.choose), fills=True)
         self.add_note(f"{words.PURPOSE} {words.FILE_NOTE}")
         self.add_row(words.MACS, self.macs, fills=True)
@@ -119,6 +119,6 @@ class _Macs(QWidget):
         # The sentence of a problem names the Mac.
         is_named = row.name and not row.is_problem
         label = Sentences(self, text=f"{row.name} · {row.text}" if is_named else row.text)
-        label.setMinimumHeight(Size.CONTROL)
+        label.setProperty("kind", "row")
         label.setProperty("tone", "error" if row.is_problem else "secondary")
         return label

@@ -1,27 +1,21 @@
-"""The settings page about cached state in memory and on disk, and about the data folder."""
+"""The settings page about cached state in memory and on disk."""
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
-from app.controllers.data_folder import DataFolder
 from app.controllers.preferences import Preferences
 from app.controllers.storage import Storage
 from app.theme.palette import Theme
-from app.theme.tokens import Size
-from app.viewmodels.figures import file_size
 from app.viewmodels.storage import disk_text, memory_text, written_text
-from app.widgets import folders
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
-from app.widgets.data_folder_dialogs import ask_to_delete_old, move_data
 from app.widgets.line_height import Sentences
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import storage as words, window
+from app.words import storage as words
 
 _SIZES = (0, 5, 20, 100)  # choices of disk space in GB; 0: automatic
 
@@ -34,7 +28,6 @@ class StoragePage(SettingsPage):
         theme: Theme,
         preferences: Preferences,
         storage: Storage,
-        data: DataFolder,
         parent: QWidget,
     ) -> None:
         super().__init__(parent)
@@ -47,23 +40,15 @@ class StoragePage(SettingsPage):
         self.used = Sentences(self)
         self.written = Sentences(self)
         self.clear = Button(words.CLEAR, self)
-        self._data = data
-        self.folder = Sentences(self)
-        self.show_folder = Button(window.SHOW_FOLDER, self)
-        self.move_button = Button(words.MOVE, self)
-        self.backups = Sentences(self)
-        self.old = Sentences(self, "small")
-        self.delete_old = Button(words.DELETE_OLD, self)
         self._build()
         self._connect()
         self._refresh()
         self._show_figures()
-        self._show_data()
 
     def _build(self) -> None:
         self.clear.setAccessibleName(words.CLEAR_NAME)
         for figures in (self.memory, self.used, self.written):
-            figures.setMinimumHeight(Size.CONTROL)  # the height of their labels
+            figures.setProperty("kind", "row")  # the height of their labels
         self.add_row(words.MEMORY, self.memory, fills=True)
         self.add_row("", self.keep)
         self.add_note(words.KEEP_NOTE)
@@ -72,22 +57,8 @@ class StoragePage(SettingsPage):
         self.add_row(words.WRITTEN, self.written, fills=True)
         self.add_row("", self.clear)
         self.add_note(words.CLEAR_NOTE)
-        self._build_data()
         self.end()
         self.order()
-
-    def _build_data(self) -> None:
-        self.move_button.setAccessibleName(words.MOVE_TITLE)
-        self.folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.old.setProperty("tone", "secondary")
-        for line in (self.folder, self.backups):
-            line.setMinimumHeight(Size.CONTROL)
-        self.add_row(words.DATA_FOLDER, self.folder, fills=True)
-        self.add_buttons(self.show_folder, self.move_button)
-        self.add_note(words.DATA_NOTE)
-        self.add_row("", self.old, fills=True)
-        self.add_row("", self.delete_old)
-        self.add_row(words.BACKUPS, self.backups, fills=True)
 
     def _connect(self) -> None:
         self.keep.clicked.connect(self._preferences.toggle_keep_on_disk)
@@ -95,10 +66,6 @@ class StoragePage(SettingsPage):
         self.clear.clicked.connect(self._storage.clear)
         self._preferences.changed.connect(self._refresh)
         self._storage.changed.connect(self._show_figures)
-        self.show_folder.clicked.connect(lambda: folders.show_folder(self._data.folder))
-        self.move_button.clicked.connect(lambda: move_data(self.window(), self._data))
-        self.delete_old.clicked.connect(lambda: ask_to_delete_old(self.window(), self._data))
-        self._data.changed.connect(self._show_data)
 
     def _on_limit(self, size: object) -> None:
         self._preferences.change(disk_gb=size)
@@ -116,20 +83,10 @@ class StoragePage(SettingsPage):
         self.used.setText(disk_text(found))
         self.written.setText(written_text(found))
 
-    def _show_data(self) -> None:
-        self.folder.setText(str(self._data.folder))
-        found = self._data.figures
-        self.backups.setText(words.backups(found.count, file_size(found.num_bytes)))
-        old = self._data.old_folders
-        self.old.setText(words.old_copy(", ".join(map(str, old))))
-        for one in (self.old, self.delete_old):
-            one.setVisible(bool(old))
-
     @override
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self._storage.watch(shown=True)
-        self._data.look()
 
     @override
     def hideEvent(self, event: QHideEvent) -> None:

@@ -24,12 +24,15 @@ from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
 from app.widgets.hiding_bar import HidingBar
+from app.widgets.settings_advanced import AdvancedPage
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
+from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
-from app.widgets.settings_several import SeveralPage
+from app.widgets.settings_new_chats import NewChatsPage
+from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
-from app.words import settings as words, several
+from app.words import settings as words, shortcuts
 
 
 class SettingsWindow(QWidget):
@@ -40,14 +43,15 @@ class SettingsWindow(QWidget):
         self.setObjectName("settings")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setWindowTitle(words.TITLE)
-        self.setFixedSize(Size.SETTINGS_WIDTH, Size.SETTINGS_HEIGHT)
         self._theme = theme
         self.tabs: dict[Icon, QToolButton] = {}
         self._group = QButtonGroup(self)
         self._row = QHBoxLayout()
         self._pages = QStackedWidget(self)
+        self.general = GeneralPage(theme, core.preferences, core.login, self)
         self.appearance = AppearancePage(theme, core.preferences, self)
         self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
+        self.new_chats = NewChatsPage(theme, core.presets, core.models, self)
         self.models = ModelsPage(
             core.preferences,
             core.models,
@@ -56,11 +60,14 @@ class SettingsWindow(QWidget):
             actions[CommandId.GET_MODELS],
             self,
         )
-        self.storage = StoragePage(theme, core.preferences, core.storage, core.data_folder, self)
-        self.several = SeveralPage(theme, core.several, self)
+        self.shortcuts = ShortcutsPage(theme, core.preferences, self)
+        self.storage = StoragePage(theme, core.preferences, core.storage, self)
+        self.advanced = AdvancedPage(theme, core, self)
         self._build()
         theme.changed.connect(self._tint)
+        theme.zoomed.connect(self._fit)
         self._tint()
+        self._fit()
 
     def open(self) -> None:
         """Show the window and bring it to the front."""
@@ -71,11 +78,14 @@ class SettingsWindow(QWidget):
 
     def _build(self) -> None:
         for icon, name, page in (
+            (Icon.GENERAL, words.GENERAL, self.general),
             (Icon.APPEARANCE, words.APPEARANCE, self.appearance),
             (Icon.CHAT, words.CHAT, self.chat),
+            (Icon.NEW_CHAT, words.NEW_CHATS_TAB, self.new_chats),
             (Icon.MODEL, words.MODELS, self.models),
+            (Icon.KEYBOARD, shortcuts.TAB, self.shortcuts),
             (Icon.STORAGE, words.STORAGE, self.storage),
-            (Icon.MACS, several.TITLE, self.several),
+            (Icon.ADVANCED, words.ADVANCED, self.advanced),
         ):
             self._add(icon, name, page)
         self._row.setContentsMargins(Space.L, Space.S, Space.L, Space.S)
@@ -91,7 +101,16 @@ class SettingsWindow(QWidget):
         layout.addLayout(self._row)
         layout.addWidget(line)
         layout.addWidget(self._pages, 1)
-        pages = (self.appearance, self.chat, self.models, self.storage, self.several)
+        pages = (
+            self.general,
+            self.appearance,
+            self.chat,
+            self.new_chats,
+            self.models,
+            self.shortcuts,
+            self.storage,
+            self.advanced,
+        )
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
@@ -103,7 +122,7 @@ class SettingsWindow(QWidget):
         tab.setProperty("kind", "tab")
         tab.setIconSize(QSize(GRID, GRID))
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
-        tab.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
         scroller = QScrollArea(self)
         scroller.setVerticalScrollBar(HidingBar(scroller))
         scroller.setWidgetResizable(True)
@@ -116,6 +135,12 @@ class SettingsWindow(QWidget):
         self._group.addButton(tab)
         self._row.addWidget(tab)
         self.tabs[icon] = tab
+
+    def _fit(self) -> None:
+        """Fit the window to the size of text, inside the screen."""
+        area, zoom = self.screen().availableSize(), max(1.0, self._theme.zoom)
+        wanted = QSize(round(Size.SETTINGS_WINDOW * zoom), round(Size.SETTINGS_HEIGHT * zoom))
+        self.setFixedSize(wanted.boundedTo(area - QSize(Space.XXL, Space.HUGE)))
 
     def _tint(self) -> None:
         for icon, tab in self.tabs.items():

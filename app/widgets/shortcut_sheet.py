@@ -18,7 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.widgets.commands import COMMANDS, key_sequences
+from app.widgets.commands import COMMANDS
+from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
 
@@ -31,24 +32,25 @@ _FIXED = (
 )
 
 
-def shortcuts(*, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
+def shortcuts(choices: Choices, *, return_sends: bool) -> dict[str, list[tuple[str, str]]]:
     """Return all shortcuts. Key: menu title. Value: pairs of command text and shortcut.
 
     Shortcuts are in this platform's notation.
     """
     found: dict[str, list[tuple[str, str]]] = {}
+    keys_by_id = keys_of(choices)
     for menu, group in groupby(COMMANDS, attrgetter("menu")):
-        keyed = [(command.text.removesuffix("…"), key_sequences(command)) for command in group]
-        found[menu] = [(text, _native(keys[0])) for text, keys in keyed if keys]
+        keyed = [(command.text.removesuffix("…"), keys_by_id[command.id]) for command in group]
+        found[menu] = [(text, native(keys[0])) for text, keys in keyed if keys]
     found[words.KEYS_ELSEWHERE] = [
         (composer.SEND, send_key(return_sends=return_sends)),
         (words.KEY_NEW_LINE, break_key(return_sends=return_sends)),
-        *((text, _native(keys)) for text, keys in _FIXED),
+        *((text, native(keys)) for text, keys in _FIXED),
     ]
     return {menu: rows for menu, rows in found.items() if rows}
 
 
-def show_shortcuts(parent: QWidget, *, return_sends: bool) -> None:
+def show_shortcuts(parent: QWidget, choices: Choices, *, return_sends: bool) -> None:
     dialog = QDialog(parent)
     dialog.setObjectName("shortcuts")
     dialog.setWindowTitle(commands.KEYBOARD_SHORTCUTS)
@@ -58,7 +60,7 @@ def show_shortcuts(parent: QWidget, *, return_sends: bool) -> None:
     grid.setContentsMargins(Space.XL, Space.L, Space.XL, Space.L)
     grid.setHorizontalSpacing(Space.XXL)
     grid.setVerticalSpacing(Space.S)
-    for menu, rows in shortcuts(return_sends=return_sends).items():
+    for menu, rows in shortcuts(choices, return_sends=return_sends).items():
         title = QLabel(menu.upper(), content)
         title.setProperty("type", "section")
         title.setProperty("tone", "tertiary")
@@ -81,7 +83,3 @@ def show_shortcuts(parent: QWidget, *, return_sends: bool) -> None:
     scroller.setMinimumWidth(
         content.minimumSizeHint().width() + scroller.verticalScrollBar().sizeHint().width()
     )
-
-
-def _native(keys: QKeySequence) -> str:
-    return keys.toString(QKeySequence.SequenceFormat.NativeText)

@@ -23,12 +23,13 @@ from app.viewmodels.conversations import (
     Row,
 )
 from app.viewmodels.direction import isolated
-from app.viewmodels.models import shown_name, state_word
+from app.viewmodels.models import shown_name, state_word, work_word
 from app.viewmodels.search import FoundRow, found_rows
 from app.viewmodels.sections import ListState, RowMaker
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
+from app.widgets.download_line import DownloadLine
 from app.widgets.folder_sheet import FolderSheet
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
@@ -39,7 +40,7 @@ from app.widgets.search_filters import SearchFilters
 from app.widgets.search_results import SearchResults
 from app.widgets.sidebar_footer import SidebarFooter
 from app.widgets.toast import Toast
-from app.words import commands, deleted, folders as folder_words, window as words
+from app.words import deleted, folders as folder_words, window as words
 from engine.types import ConversationId
 
 
@@ -71,6 +72,7 @@ class Sidebar(QWidget):
         self._make = RowMaker()
         self.shows_archived = False  # True: the list shows the archived chats
         self._models = core.models
+        self._turns = core.turns
         self._idle = core.idle
         self._opening = core.opening
         self._origin = origin
@@ -84,6 +86,7 @@ class Sidebar(QWidget):
         self.nothing_found = Sentences(self)
         self.archived_button = Button(folder_words.ARCHIVED, self)
         self.deleted_button = Button(deleted.TITLE, self)
+        self.downloads = DownloadLine(core.hub, self)
         self.footer = SidebarFooter(self)
         self.memory = MemoryLine(core.storage, self)
         self.toast = Toast(self)
@@ -174,8 +177,8 @@ class Sidebar(QWidget):
         deleted_box = QVBoxLayout()
         deleted_box.setContentsMargins(Space.S, Space.XS, Space.S, Space.XS)
         deleted_box.setSpacing(0)
-        deleted_box.addWidget(self.archived_button)
-        deleted_box.addWidget(self.deleted_button)
+        for button in (self.archived_button, self.deleted_button, self.downloads):
+            deleted_box.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
@@ -222,6 +225,8 @@ class Sidebar(QWidget):
         self._models.status_changed.connect(self._refresh_footer)
         self._models.cards_changed.connect(self._refresh_footer)
         self._idle.note_changed.connect(self._refresh_footer)
+        self._turns.activity_changed.connect(self._refresh_footer)
+        self._turns.line_changed.connect(self._refresh_footer)
         self._opening.note_changed.connect(self._refresh_footer)
         self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
         self._recently_deleted.changed.connect(self._show_deleted_button)
@@ -275,7 +280,10 @@ class Sidebar(QWidget):
         status = self._models.status
         fraction = status.fraction if status.will_be_ready else None
         name = shown_name(status, self._models.cards)
-        note = self._opening.note or ("" if status.will_be_ready else self._idle.note)
+        note = self._opening.note
+        if not (note or status.will_be_ready):
+            note = work_word(tuple(one.phase for one in self._turns.live.values()))
+            note = note or self._idle.note
         self.footer.show_model(name, note or state_word(status), fraction)
 
     def _on_deleted(
@@ -286,14 +294,14 @@ class Sidebar(QWidget):
         titles = [isolated(self._elided(one.title)) for one in summaries]
         count = len(titles)
         text = words.deleted_chat(titles[0]) if count == 1 else words.deleted_chats(count)
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _on_folder_deleted(self, folder: Folder, undo: Callable[[], object]) -> None:
         text = folder_words.toast_deleted_folder(self._elided(folder.name))
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _offer_undo(self, text: str, undo: Callable[[], object]) -> None:
-        self.toast.offer(text, commands.UNDO, undo)
+        self.toast.offer_undo(text, undo)
 
     def _elided(self, name: str) -> str:
         metrics = QFontMetrics(self.toast.font())

@@ -1,32 +1,52 @@
-"""A message that disappears after 8 seconds, with an optional button."""
+"""A message that disappears after 8 seconds, with an optional button. A problem stays until it is closed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
 
 from app.theme.tokens import Millis, Size, Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
+from app.words import commands, window as words
+
+Act = Callable[[], object]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Message:
+    """A message that is on show, or covered by a later one."""
+
+    text: str
+    word: str = ""  # label of the button; empty without a button
+    act: Act | None = None  # action of the button
+    is_problem: bool = False  # True: it stays until it is closed
+    is_undo: bool = False  # True: it offers to undo the newest action
 
 
 class Toast(QFrame):
-    """A box with a message, hidden until its first message. A new message replaces the old one."""
+    """A box that shows its newest message, hidden without messages.
+
+    A message that is covered by a newer one before it could be read comes back afterwards, and so
+    does every problem. An offer to undo an action does not: the Edit menu undoes earlier actions.
+    """
+
+    presented = Signal()  # another message is on show
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self._messages: list[_Message] = []  # the last one is on show
         self._label = Sentences(self)
         self.button = Button("", self)
         self.button.clicked.connect(self._on_clicked)
-        # action of the button; None after the action has run
-        self._act: Callable[[], object] | None = None
         self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
-        self._timer.timeout.connect(self.hide)
+        self._timer.timeout.connect(self.dismiss)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         layout.setSpacing(Space.S)
@@ -41,35 +61,75 @@ class Toast(QFrame):
 
     def say(self, text: str) -> None:
         """Show text without a button."""
-        self._act = None
-        self.button.hide()
-        self._present(text)
+        self._add(_Message(text))
 
-    def offer(self, text: str, word: str, act: Callable[[], object]) -> None:
-        """Show text with a button labelled `word` that calls `act`."""
-        self._act = act
-        self.button.setText(word)
-        self.button.setAccessibleName(f"{word}: {text}")
-        self.button.show()
-        self._present(text)
+    def warn(self, text: str) -> None:
+        """Show a problem until the user closes it."""
+        self._add(_Message(text, words.CLOSE, is_problem=True))
 
-    def withdraw(self, act: Callable[[], object]) -> None:
-        """Hide the toast if its button calls `act`. Call this when the action is done."""
-        if act is self._act:
-            self.dismiss()
+    def offer(self, text: str, word: str, act: Act) -> None:
+        """Show text with a button labelled `word` that calls `act`.
+
+        The message replaces an earlier one with the same action.
+        """
+        self._messages = [one for one in self._messages if one.act != act]
+        self._add(_Message(text, word, act))
+
+    def offer_details(self, text: str, word: str, act: Act) -> None:
+        """Show a problem with a button labelled `word` that shows its details, and closes it."""
+        self._add(_Message(text, word, act, is_problem=True))
+
+    def offer_undo(self, text: str, act: Act) -> None:
+        """Show the action that the user has done, with a button that undoes it."""
+        self._add(_Message(text, commands.UNDO, act, is_undo=True))
+
+    def withdraw(self, act: Act) -> None:
+        """Remove the message whose button calls `act`. Call this when the action is done."""
+        if any(one.act == act for one in self._messages):
+            self._keep([one for one in self._messages if one.act != act])
 
     def dismiss(self) -> None:
-        self._timer.stop()
-        self.hide()
+        """Remove the message on show. Show the one that it has covered, if any."""
+        self._keep(self._messages[:-1])
 
-    def _present(self, text: str) -> None:
-        self._label.setText(text)
-        self._timer.start()
+    def _add(self, message: _Message) -> None:
+        earlier = [one for one in self._messages if one.text != message.text]
+        if earlier and self._is_over(earlier[-1]):
+            del earlier[-1]
+        self._messages = [*earlier, message]
+        self._present()
+
+    def _is_over(self, message: _Message) -> bool:
+        """Return True if the message on show must not come back after a newer one."""
+        was_read = self._timer.interval() - self._timer.remainingTime() >= Millis.READ
+        return not message.is_problem and (message.is_undo or was_read)
+
+    def _keep(self, messages: list[_Message]) -> None:
+        shown = self._messages[-1:]
+        self._messages = messages
+        if not messages:
+            self._timer.stop()
+            self.hide()
+        elif messages[-1:] != shown:
+            self._present()
+
+    def _present(self) -> None:
+        message = self._messages[-1]
+        self._label.setText(message.text)
+        self.button.setText(message.word)
+        self.button.setAccessibleName(f"{message.word}: {message.text}")
+        self.button.setVisible(bool(message.word))
+        if message.is_problem:
+            self._timer.stop()
+        else:
+            self._timer.start()
         self.show()
-        announce(self, text)
+        self.presented.emit()
+        announce(self, message.text)
 
     def _on_clicked(self) -> None:
-        act, self._act = self._act, None
-        self.dismiss()
-        if act is not None:
-            act()
+        if self._messages:
+            act = self._messages[-1].act
+            self.dismiss()
+            if act is not None:
+                act()

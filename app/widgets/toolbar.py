@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QEvent, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
@@ -50,6 +50,7 @@ class Toolbar(QWidget):
         self._theme = theme
         self._conversation_id = ConversationId("")  # the conversation whose title is on show
         self._title = ""
+        self._model_name = ""
         self._edited = ""  # the title when the title field was opened
         self._scrolled = False
         self.sidebar_button = IconButton(theme, Icon.SIDEBAR, commands.SHOW_SIDEBAR, self)
@@ -70,9 +71,7 @@ class Toolbar(QWidget):
 
     def set_model(self, name: str, note: str = "") -> None:
         """Show the model's name, and in its tooltip `note`: the work in progress, if any."""
-        metrics = QFontMetrics(self.model_button.font())
-        elided = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, Size.SIDEBAR_MIN)
-        self.model_button.setText(plain(elided))
+        self._model_name = name
         self.model_button.setAccessibleName(words.model_button(name))
         self.model_button.setToolTip(f"{name}\n{note}".strip())
         self._elide()
@@ -128,7 +127,6 @@ class Toolbar(QWidget):
         self.title_field.editingFinished.connect(self._on_edited)
         self.title_field.closed.connect(self._close_field)
         self._theme.changed.connect(self._tint)
-        self._theme.zoomed.connect(self._elide)
         self._tint()
 
     def _tint(self) -> None:
@@ -150,7 +148,14 @@ class Toolbar(QWidget):
         if by_key:
             self.title_closed.emit()
 
+    def _elide_model(self) -> None:
+        metrics = QFontMetrics(self._theme.zoomed_font(Type.UI))
+        middle = Qt.TextElideMode.ElideMiddle
+        elided = metrics.elidedText(self._model_name, middle, Size.SIDEBAR_MIN)
+        self.model_button.setText(plain(elided))
+
     def _elide(self) -> None:
+        self._elide_model()
         metrics = QFontMetrics(self._theme.zoomed_font(Type.TITLE))
         others = (
             self.sidebar_button,
@@ -168,6 +173,12 @@ class Toolbar(QWidget):
         self.title_button.setText(plain(isolated(elided)))
         self.title_button.setAccessibleName(words.title_button(self._title))
         self.title_button.setToolTip(self._title)
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.StyleChange:  # the style sheet has another zoom
+            self._elide()
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

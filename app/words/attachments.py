@@ -23,6 +23,7 @@ MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then 
 NO_ATTACHMENT: Final = "The file could not be attached."
 NO_ATTACHMENT_ADVICE: Final = "Attach another file, or paste its text."
 BAD_PAGES: Final = "The file has none of these pages."
+NOT_ALL_ATTACHED: Final = "Not everything was attached."
 SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
 
@@ -55,10 +56,9 @@ def refused(name: str, why: str) -> str:
     return f"“{name}” {_SENTENCES[why]}"
 
 
-def many_refused(first: str, others: int) -> str:
-    """Return a note about several refused files. first: the sentence about the first one."""
-    more = "1 other file was" if others == 1 else f"{others:,} other files were"
-    return f"{first} {more} not attached either." if others else first
+def more_reasons(number: int) -> str:
+    """Return the note below sentences about files, of which some are not shown."""
+    return "And 1 more file." if number == 1 else f"And {number:,} more files."
 
 
 def too_many(number: int, limit: int) -> str:

@@ -56,6 +56,16 @@ def use_model(name: str) -> str:
     return f"Use {name}"
 
 
-def will_read(*, model_name: str, num_tokens: int) -> str:
-    tokens = units.tokens(num_tokens)
-    return f"{model_name} will read this chat with your next message: about {tokens}."
+def will_read_chat(model_name: str, num_tokens: int, time: str) -> str:
+    """Return a note about a chat of another model. time: a duration, or an empty string."""
+    return f"{model_name} will read this chat with your next message: {_about(num_tokens, time)}."
+
+
+def will_read(model_name: str, num_tokens: int, time: str) -> str:
+    """Return a note about a long message or chat. time: a duration, or an empty string."""
+    return f"{model_name} will read before it answers: {_about(num_tokens, time)}."
+
+
+def _about(num_tokens: int, time: str) -> str:
+    tokens = f"about {units.tokens(num_tokens)}"
+    return f"{tokens}, {time}" if time else tokens

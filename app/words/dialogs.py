@@ -11,8 +11,12 @@ CANCEL: Final = "Cancel"
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."
 EDIT_UNSAVED: Final = "An edited message is not saved."
+ALL_SAVED: Final = "All chats are saved."
 EDIT_LOST: Final = "The changes to the message will be lost."
 QUIT: Final = "Quit"
+# Note of a start while an earlier run of the app has not closed yet.
+STILL_CLOSING: Final = "Rejoinder is still closing."
+STILL_CLOSING_ADVICE: Final = "It opens again as soon as it has closed."
 
 # A section of the shortcut sheet: keys that are not in the menus. First its heading, then the
 # effect of each key.

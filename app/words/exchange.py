@@ -48,6 +48,9 @@ SYSTEM_PROMPT: Final = "System prompt"
 THOUGHTS: Final = "Thoughts"
 
 STOPPED: Final = "The export was stopped."
+NOT_PRINTED: Final = "The chat was not printed."
+NO_PRINTER: Final = "The printer accepts no pages."
+NOT_PRINTED_ADVICE: Final = "Choose another printer, or save the chat as PDF."
 ALREADY_HERE: Final = "already here"
 NOTHING_FOUND: Final = "Nothing was found."
 WHICH_KIND: Final = "The file name must end in .json, .md, .html or .txt."
@@ -73,6 +76,10 @@ def imported(added: int, grown: int, present: int) -> str:
 
 def importing(percent: int) -> str:
     return f"Importing chats… {percent}%"
+
+
+def making_pages(percent: int) -> str:
+    return f"Making pages… {percent}%"
 
 
 def lines(items: Iterable[tuple[str, str]]) -> str:

@@ -13,17 +13,15 @@ RECOMMENDED: Final = "Recommended"
 SEARCH: Final = "Search"
 LOCAL: Final = f"On {computer.IN_TITLES}"
 DOWNLOADS: Final = "Downloads"
-SEARCH_FIELD: Final = "A name, such as mlx-community/Qwen3.5-9B-MLX-4bit, or an address"
+SEARCH_FIELD: Final = "A name, such as Qwen3.5 9B, or an address"
 LOCAL_NOTE: Final = (
-    "Models in the caches of Hugging Face, LM Studio and Ollama, and in your own folders."
+    "Models that Hugging Face, LM Studio and Ollama keep here, and models in your own folders."
 )
-TO_TRASH: Final = "Its files go to the Trash."
-AT_ONCE: Final = "Its files are deleted immediately, from the cache that other apps share."
 NO_DOWNLOADS: Final = "Nothing is being downloaded."
 NO_LOCAL: Final = "There is no model here yet."
 SEARCHING: Final = "Searching…"
-ASKING: Final = "Loading details…"
-MEASURING: Final = "Measuring…"
+CHECKING: Final = "Asking for its size…"
+CHECKING_FIT: Final = "Checking if it fits…"
 ON_THIS_COMPUTER: Final = f"On {computer.THIS_COMPUTER}"
 # Purpose and rank of a recommended model.
 RANKS: Final[Mapping[tuple[str, str], str]] = {
@@ -37,12 +35,13 @@ RANKS: Final[Mapping[tuple[str, str], str]] = {
 STATES: Final[Mapping[str, str]] = {
     "queued": "Waiting",
     "running": "Starting",
-    "waiting": "Retrying soon",
+    "waiting": "Waiting",
     "paused": "Paused",
     "failed": "Failed",
     "done": "Complete",
 }
 DETAILS: Final = "Details"
+ASK_AGAIN: Final = "Try Again"
 DOWNLOAD: Final = "Download"
 CHOOSE_FILE: Final = "Download…"
 PAUSE: Final = "Pause"
@@ -50,11 +49,14 @@ RESUME: Final = "Resume"
 CANCEL: Final = "Cancel"
 CLEAR: Final = "Clear"
 USE: Final = "Use"
+UNLOAD: Final = "Unload"
 DEFAULTS: Final = "Defaults…"
 MORE: Final = "More"
 REVEAL: Final = "Show Folder"
 REMOVE: Final = "Remove…"
-REMOVE_NOW: Final = "Remove"
+TO_TRASH: Final = "Move to Trash"
+DELETE_NOW: Final = "Delete Immediately"
+NO_UNDO: Final = "You can’t undo this."
 KEEP: Final = "Keep"
 
 # Problems with the access token and the address of a mirror.
@@ -65,15 +67,15 @@ NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a ho
 ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
 
 GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantized already."
-NOTHING_FOUND: Final = "No MLX or GGUF model has these words in its name."
-GATED: Final = "access on request"
+NOTHING_FOUND: Final = "No model that Rejoinder can use has these words in its name."
+GATED: Final = "its owner must allow it"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command continues from there."
 PROCESS_ENDED: Final = "Its process ended."
 ASKING_FAILED: Final = "The request to Hugging Face failed."
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
 RESUMES: Final = "The download resumes as soon as it can."
 
-_CHECK_CONNECTION: Final = "Check the connection, then try again."
+_CHECK_CONNECTION: Final = "Check the network, then try again."
 _TRY_LATER: Final = "Try again in a while."
 _CHOOSE_ANOTHER: Final = "Try other words or another model."
 
@@ -102,7 +104,7 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
         "Check the name, or set an access token that may read it.",
     ),
     "no_model": (
-        "This repository has no weights that Rejoinder can use.",
+        "It has no files that Rejoinder can use.",
         "Look for an MLX or a GGUF version of the model.",
     ),
     "disk_full": ("The disk is full.", "Free some space, then resume. What has arrived is kept."),
@@ -125,6 +127,10 @@ def joined(*parts: str) -> str:
     return " · ".join(part for part in parts if part)
 
 
+def lines(*parts: str) -> str:
+    return "\n".join(part for part in parts if part)
+
+
 def spaced(*sentences: str) -> str:
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -135,15 +141,15 @@ def copied(name: str, place: str) -> str:
 
 def search_note(host: str) -> str:
     return (
-        f"Search and Details contact {host}, and only when you click them. Nothing else leaves "
+        f"A search asks {host} for models, and for the sizes of those on show. Nothing else leaves "
         f"{computer.THIS_COMPUTER}."
     )
 
 
 def recommended_note(host: str) -> str:
     return (
-        f"The first ones suit the memory of {computer.THIS_COMPUTER}. Models download from {host} to"
-        " the cache that other apps share."
+        f"The first ones suit the memory of {computer.THIS_COMPUTER}. They come from {host}, into"
+        " a folder that other apps use too."
     )
 
 
@@ -157,8 +163,26 @@ def fetching(download: str, num_more: int) -> str:
     return joined(f"Downloading {download}", f"{num_more} more" if num_more else "")
 
 
-def fit_of(file: str, verdict: str) -> str:
-    return f"{file}: {verdict}."
+def fetching_short(download: str, num_more: int) -> str:
+    """Return the line about downloads in the sidebar. `download` describes the first one."""
+    return joined(f"↓ {download}", f"{num_more} more" if num_more else "")
+
+
+def failed_line(name: str) -> str:
+    """Return the line about a download that has failed."""
+    return f"{name} could not be downloaded"
+
+
+def in_one(cause: str, advice: str) -> str:
+    """Return cause and advice as one sentence. Both are sentences; the advice may be empty."""
+    end = f"; {advice[:1].lower()}{advice[1:]}" if advice else "."
+    return f"{cause.removesuffix('.')}{end}"
+
+
+def fit_of(verdict: str, speed: str, file: str = "") -> str:
+    """Return the sentence about the fit of a model, or of one file of it. `speed` may be empty."""
+    fit = "; ".join(part for part in (verdict, speed) if part)
+    return f"{file}: {fit}." if file else f"{fit}."
 
 
 def for_memory(gigabytes: int) -> str:
@@ -191,12 +215,66 @@ def action_on(action: str, title: str) -> str:
     return f"{action} {title}"
 
 
-def ask_to_remove(name: str, size: str) -> str:
-    return f"Remove {name} from {computer.THIS_COMPUTER}? This frees {size}."
+def ask_to_remove(name: str) -> str:
+    return f"Move {name} to the Trash?"
 
 
-def last_used(day: str) -> str:
-    return f"used {day}"
+def ask_to_delete(name: str) -> str:
+    """Return the question after the Trash has refused the files of a model."""
+    return f"The Trash can’t take {name}. Delete it immediately?"
+
+
+def frees(size: str) -> str:
+    return f"Emptying the Trash frees {size}."
+
+
+def frees_now(size: str) -> str:
+    return f"This frees {size}."
+
+
+def in_question(title: str) -> str:
+    """Return the title of a chat in quotation marks, cut to a length that leaves room for others."""
+    return f"“{title if len(title) <= 40 else title[:39].rstrip() + '…'}”"
+
+
+def answered_chats(number: int, titles: tuple[str, ...]) -> str:
+    """Return the sentence about the chats that a model has answered.
+
+    Args:
+        number: their number.
+        titles: the first titles, in quotation marks.
+    """
+    chats = "1 chat was" if number == 1 else f"{number:,} chats were"
+    more = number - len(titles)
+    listed = (*titles, *((f"{more:,} more",) if more else ()))
+    end = "It stays" if number == 1 else "They stay"
+    return (
+        f"{chats} answered by it: {', '.join(listed)}. {end}, and another model can continue "
+        f"{'it' if number == 1 else 'them'}."
+    )
+
+
+def last_used(days: str) -> str:
+    return f"used {days}"
+
+
+def updated(days: str) -> str:
+    """Return the text for the last change of a model, such as "updated 3 weeks ago"."""
+    return f"updated {days}"
+
+
+def importing(percent: str) -> str:
+    return f"Importing {percent}"
+
+
+def tries_again(seconds: str) -> str:
+    """Return the state of a download that the network has stopped."""
+    return f"tries again in {seconds}"
+
+
+def retry(cause: str, seconds: str) -> str:
+    """Return the sentence about a download that the network has stopped. `cause` is a sentence."""
+    return f"{cause.removesuffix('.')}; {tries_again(seconds)}."
 
 
 def complete(name: str) -> str:

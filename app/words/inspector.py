@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from app.words import units
+
 SYSTEM_PROMPT: Final = "System prompt"
 SYSTEM_PROMPT_HEADING: Final = "SYSTEM PROMPT"
 SYSTEM_PROMPT_HINT: Final = "What the model should know or do in this chat"
@@ -57,6 +59,18 @@ PRESET_KEEPS: Final = "Keeps this chat’s system prompt and sampling for other 
 SAVE: Final = "Save"
 DELETE_PRESET: Final = "Delete Preset"
 BEGIN_WITHOUT_PRESET: Final = "Start Without Preset"
+
+
+def prompt_change_reads(num_tokens: int) -> str:
+    tokens = units.tokens(num_tokens)
+    return f"If you change it, the model reads the whole chat: about {tokens}."
+
+
+def prompt_changed(num_tokens: int, time: str) -> str:
+    """Return a note about a changed system prompt. time: a duration, or an empty string."""
+    tokens = f"about {units.tokens(num_tokens)}"
+    reads = f"{tokens}, {time}" if time else tokens
+    return f"Changed. The model will read the chat with your next message: {reads}."
 
 
 def default_temperature(number: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import computer
+from app.words import computer, units
 
 # Texts of the model picker.
 MODELS: Final = "Models"
@@ -20,8 +20,7 @@ NO_MODEL: Final = "Choose a model"  # shown if no model is chosen
 DEMO_MODEL: Final = "Demo model"
 DEMO_NOTE: Final = "Demo model, 135M: answers are often wrong"
 
-# Parts of a model's description, for example 9B · 4-bit · 5.2 GB · Hybrid.
-HYBRID: Final = "Hybrid"
+# Parts of a model's description, for example 9B · 4-bit · 5.2 GB.
 TEXT_ONLY: Final = "Text only"
 
 NO_MODELS: Final = (
@@ -29,11 +28,35 @@ NO_MODELS: Final = (
     "Download one, or add the folder that has yours."
 )
 
+CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
 def is_gone(name: str) -> str:
     return f"{name} is no longer on {computer.THIS_COMPUTER}."
+
+
+WHICH_IS_GONE: Final = f"which is no longer on {computer.THIS_COMPUTER}"
+WHICH_CANT_BE_LOADED: Final = "which can’t be loaded"
+
+
+def chat_used(name: str) -> str:
+    return f"This chat used {name}."
+
+
+def chat_used_but(name: str, why: str) -> str:
+    """Return a sentence about a chat's model. why: a clause, such as WHICH_IS_GONE."""
+    return f"This chat used {name}, {why}."
+
+
+def use_model(name: str) -> str:
+    return f"Use {name}"
+
+
+def stay_with(name: str, num_tokens: int | None) -> str:
+    """Return the text of a button. num_tokens: what the model would read; None if unknown."""
+    reads = "" if num_tokens is None else f" (reads {units.tokens(num_tokens)})"
+    return f"Stay with {name}{reads}"
 
 
 def importing(*, name: str, percent: str) -> str:
@@ -51,6 +74,22 @@ def preparing_demo(percent: str) -> str:
 
 def loading(percent: str) -> str:
     return f"Loading {percent}"
+
+
+def checking(name: str) -> str:
+    return f"Checking {name}"
+
+
+def reading(percent: str) -> str:
+    return f"Reading {percent}"
+
+
+def answering(count: int) -> str:
+    return "Answering" if count == 1 else f"Answering {count:,} chats"
+
+
+def downloading(percent: str) -> str:
+    return f"Downloading {percent}"
 
 
 def bits(number: str) -> str:

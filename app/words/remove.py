@@ -11,17 +11,13 @@ NOT_REMOVED: Final = "Nothing was removed."
 CHOOSE_ONE: Final = "Name it as in the list of rejoinder models, or give its folder."
 
 
-def question(*, name: str, place: str, size: str, uses_trash: bool) -> str:
+def question(*, name: str, place: str, size: str) -> str:
     """Return the question before a removal. `size` includes its unit."""
-    verb = "Move" if uses_trash else "Delete"
-    target = " to the Trash" if uses_trash else ""
-    return f"{verb} {name} ({place}){target}? This frees {size}."
+    return f"Move {name} ({place}) to the Trash? Emptying it frees {size}."
 
 
-def removed(*, name: str, size: str, uses_trash: bool) -> str:
-    if uses_trash:
-        return f"{name} is in the Trash. Emptying it frees {size}."
-    return f"{name} is deleted. This freed {size}."
+def removed(*, name: str, size: str) -> str:
+    return f"{name} is in the Trash. Emptying it frees {size}."
 
 
 def not_found(name: str) -> str:

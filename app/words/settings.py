@@ -6,10 +6,28 @@ from typing import Final
 
 TITLE: Final = "Settings"
 
+GENERAL: Final = "General"
 APPEARANCE: Final = "Appearance"
 CHAT: Final = "Chat"
 MODELS: Final = "Models"
 STORAGE: Final = "Storage"
+
+AT_START: Final = "When opening"
+OPEN_AT_LOGIN: Final = "Open at Login"
+REOPEN: Final = "Reopen the Last Chat"
+REOPEN_NOTE: Final = "Otherwise Rejoinder opens with a new chat."
+AT_END: Final = "When quitting"
+CONFIRM_QUIT: Final = "Ask Before Quitting"
+CONFIRM_QUIT_NOTE: Final = (
+    "Rejoinder always asks while an answer is being written or an edited message is not saved."
+)
+
+ADVANCED: Final = "Advanced"
+MEMORY_LIMIT: Final = "Memory for chats"
+MEMORY_NOTE: Final = (
+    "The most that Rejoinder keeps of your chats in memory, beside the model. It applies when "
+    "Rejoinder is opened again."
+)
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
@@ -33,6 +51,15 @@ PRESETS: Final = "Presets"
 NO_PRESETS: Final = "No presets yet. Save one from the inspector."
 NO_PRESET: Final = "No preset"
 NEW_CHATS: Final = "New chats start with"
+
+NEW_CHATS_TAB: Final = "New Chats"
+NEW_CHATS_HINT: Final = "What the model should know or do in every new chat"
+NEW_CHATS_NOTE: Final = (
+    "A preset, a folder or a model with settings of its own goes before these. Chats that have begun "
+    "stay as they are."
+)
+SAMPLING: Final = "Sampling"
+RESET_NEW_CHATS: Final = "Reset to Defaults"
 
 UNLOAD_AFTER: Final = "Unload when idle"
 UNLOAD_NOTE: Final = "The next message loads the model again."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-TITLE: Final = "Several Macs"
 PURPOSE: Final = (
     "A model that is too large for one Mac can be split across several. Each of them needs Rejoinder"
     " and the model in the same folder, and SSH without a password."

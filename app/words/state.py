@@ -109,10 +109,6 @@ def reading_ahead(percent: str) -> str:
     return f"Reading ahead · {percent}"
 
 
-def reading_draft(percent: str) -> str:
-    return f"Reading draft · {percent}"
-
-
 def statistics(
     *, size: str, budget: str, freed: str, process: str, is_broken: bool, **counts: int
 ) -> str:

@@ -62,8 +62,28 @@ ANSWERING: Final = "Answering…"
 ANSWER_STOPPED: Final = "Answer stopped"
 
 
+# Reasons why a formula is shown as code.
+FORMULA_TOO_LONG: Final = "Shown as LaTeX: the formula is too long to draw."
+FORMULA_TOO_DEEP: Final = "Shown as LaTeX: the formula is nested too deeply to draw."
+FORMULA_TOO_SLOW: Final = "Shown as LaTeX: the formula takes too long to draw."
+FORMULA_DEFINES: Final = "Shown as LaTeX: a formula that defines commands is not drawn."
+FORMULA_INVALID: Final = "Shown as LaTeX: a part of the formula is wrong or not supported."
+
+
+def formula_unsupported(name: str) -> str:
+    return f"Shown as LaTeX: “{name}” is not supported."
+
+
+def formula_character(character: str) -> str:
+    return f"Shown as LaTeX: the font of formulas has no “{character}”."
+
+
 def show_all_lines(count: int) -> str:
     return f"Show all {count:,} lines"
+
+
+def show_about(count: int) -> str:
+    return f"Show all, about {count:,} lines"
 
 
 def code_lines(count: int) -> str:
@@ -94,8 +114,8 @@ def first_token(time: str) -> str:
     return f"first token {time}"
 
 
-def drafts(tokens_per_pass: str, percent: int) -> str:
-    return f"{tokens_per_pass} tokens a pass, {percent}% of drafts kept"
+def faster(factor: str) -> str:
+    return f"Faster answers: {factor}×"  # noqa: RUF001 (a factor)
 
 
 def answer_finished(num_tokens: int | None) -> str:

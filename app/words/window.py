@@ -55,6 +55,8 @@ NOT_FOUND: Final = "Not found"
 
 # Texts of notices and toasts.
 CLOSE: Final = "Close"
+SHOW: Final = "Show"  # button that opens the first imported chat
+SHOW_ALL: Final = "Show All"  # button that lists all reasons
 OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 # button that opens a folder in the system's file manager
 SHOW_FOLDER: Final = "Show in Finder" if computer.IS_MAC else "Show Folder"

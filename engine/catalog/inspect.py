@@ -25,6 +25,7 @@ from engine.catalog.model_config import (
 )
 from engine.catalog.weights import Weights, inspect_weights
 from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError, printable
+from engine.model_kinds import why_not_run
 from engine.types import Problem
 
 # Numbers of layers and experts up to this one are never refused.
@@ -133,7 +134,7 @@ def _require_architecture(config: ModelConfig, module: str | None) -> None:
         )
     if module is None:
         raise ModelFolderError(
-            f"Its architecture, {config.model_type[:60]}, is not one that mlx-lm can run.",
+            why_not_run(config.model_type),
             advice="Choose another model, or look for a newer Rejoinder.",
         )
 

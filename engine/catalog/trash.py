@@ -1,8 +1,12 @@
-"""Move files and folders to the Trash of the platform. A window uses Qt's function instead."""
+"""Move files and folders to the Trash of the platform, or delete them.
+
+A window moves them with Qt's function, which can also use the Trash of another volume.
+"""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from datetime import datetime
 from itertools import count
@@ -30,6 +34,24 @@ def move_to_trash(path: Path) -> None:
     except OSError as error:
         raise DiskError(
             f"{path} can’t be moved to the Trash: {error.strerror}.",
+            advice="Remove it in the Finder, or in the file manager.",
+        ) from error
+
+
+def delete(path: Path) -> None:
+    """Delete a file or a folder. A link is deleted itself, not what it leads to.
+
+    Raises:
+        DiskError: it cannot be deleted.
+    """
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    except OSError as error:
+        raise DiskError(
+            f"{path} can’t be deleted: {error.strerror}.",
             advice="Remove it in the Finder, or in the file manager.",
         ) from error
 

@@ -14,6 +14,7 @@ from engine.errors import GgufError
 from engine.gguf import dense, gated_delta
 from engine.gguf.parts import Keys, ModelPlan, WeightPart
 from engine.gguf.reader import Metadata
+from engine.model_kinds import why_not_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,7 @@ def find_architecture(name: str) -> Architecture:
         GgufError: files of this architecture cannot be imported.
     """
     if name not in ARCHITECTURES:
-        have = ", ".join(ARCHITECTURES)
-        raise GgufError(f"Its architecture is {name[:60]!r}; what can be imported is: {have}.")
+        raise GgufError(why_not_run(name))
     return ARCHITECTURES[name]
 
 

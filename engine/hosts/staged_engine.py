@@ -151,10 +151,8 @@ class StagedEngine(EngineCommands):
             match command:
                 case LoadModel():
                     self._load(command)
-                case UnloadModel():
-                    self._idle_load = None
-                    self._finish()
-                    self._pass_on(ModelUnloaded())
+                case UnloadModel(until_needed):
+                    self._set_aside(self._loaded_by if until_needed else None)
                 case SetUnloadAfter(seconds):
                     self._unload_after_s = seconds
                 case SetDisk() | ClearDisk() | Forget():
@@ -175,9 +173,13 @@ class StagedEngine(EngineCommands):
                 return self._commands.get(timeout=self._idle_left())
             except Empty:
                 if self._idle_left() == 0.0:
-                    self._idle_load = self._loaded_by
-                    self._finish()
-                    self._pass_on(ModelUnloaded(is_idle=True))
+                    self._set_aside(self._loaded_by)
+
+    def _set_aside(self, idle_load: LoadModel | None) -> None:
+        """End the stages. The next request carries out `idle_load`, if it is not None."""
+        self._idle_load = idle_load
+        self._finish()
+        self._pass_on(ModelUnloaded(is_idle=idle_load is not None))
 
     def _idle_left(self) -> float | None:
         """Return the seconds until the stages may have been idle for too long. None: never."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, cast
 
 import mlx.core as mx
+from mlx import nn
 from mlx.utils import tree_flatten
 
 from engine.cache.layout import Layout
@@ -92,10 +93,15 @@ class WholeModel:
         self, path: Path, progress: Callable[[int, int], None], kv_bits: int | None
     ) -> OpenedModel:
         built = build_model(path)
+        stored = sum(array.nbytes for array in _weights(built.model))
         if mx.default_device() == mx.Device(mx.cpu):
             built = replace(built, model=as_float32(built.model))
-        parameters = cast("list[tuple[str, mx.array]]", tree_flatten(built.model.parameters()))
-        read_weights([array for _, array in parameters], progress)
+
+        def report(done: int, total: int) -> None:
+            # On the CPU the weights take more memory than the files, which are what a user knows.
+            progress(done * stored // max(1, total), stored)
+
+        read_weights(_weights(built.model), report)
         built = built.tested()
         model = built.model
         attend_in_pieces()
@@ -108,6 +114,11 @@ class WholeModel:
 
 
 WHOLE: Final = WholeModel()
+
+
+def _weights(model: nn.Module) -> list[mx.array]:
+    parameters = cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters()))
+    return [array for _, array in parameters]
 
 
 def read_weights(weights: Sequence[mx.array], progress: Callable[[int, int], None]) -> None:

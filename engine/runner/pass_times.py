@@ -28,10 +28,14 @@ class PassTimes:
         self._adapter = adapter
         self._caches: list[object] = []  # empty before the first pass and after the last one
         self._left = list(range(MAX_PASS_LEN, 0, -1))  # lengths to measure, in reverse order
+        self._durations: list[float] = []  # of the length that is measured now
         self.seconds: dict[int, float] = {}
 
     def measure(self) -> bool:
-        """Run the passes of one length. Return False once all lengths are measured."""
+        """Run one pass. Return False once all lengths are measured.
+
+        A request or the end of the app waits for one pass only: on a busy CPU it takes a second.
+        """
         if not self._left:
             self._caches.clear()
             return False
@@ -39,9 +43,12 @@ class PassTimes:
             if not self._caches:
                 self._caches += self._adapter.new_caches()
                 self._run(_CONTEXT)
-            pass_len = self._left.pop()
-            self._run(pass_len)  # compiles GPU kernels
-            self.seconds[pass_len] = min(self._run(pass_len) for _ in range(_REPEATS))
+                return True
+            self._durations.append(self._run(self._left[-1]))
+        if len(self._durations) > _REPEATS:
+            # The first pass compiles GPU kernels.
+            self.seconds[self._left.pop()] = min(self._durations[1:])
+            self._durations.clear()
         return True
 
     def _run(self, pass_len: int) -> float:

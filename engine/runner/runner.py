@@ -223,19 +223,23 @@ class Runner:
     def count_tokens(self, task: ReadAhead) -> TokensCounted:
         """Return the number of tokens in the known part of a conversation's next prompt.
 
-        Nothing is changed.
+        State on disk counts as cached if a request would restore it. Nothing is changed.
 
         Raises:
             TemplateError: the template refused the messages.
         """
         prompt = self._build_read_ahead(task)
-        match = self._cache.match_ahead(task.conversation_id, prompt.token_ids)
+        name, token_ids = task.conversation_id, prompt.token_ids
+        num_cached = self._cache.match_ahead(name, token_ids).restored
+        if self.disk is not None:
+            on_disk = self.disk.restorable(name, (*token_ids, ANOTHER_TOKEN))
+            num_cached = max(num_cached, on_disk)
         num_parts = len(task.messages[-1].part_ends)
         starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
         return TokensCounted(
             conversation_id=task.conversation_id,
-            num_tokens=len(prompt.token_ids),
-            num_cached=match.restored,
+            num_tokens=len(token_ids),
+            num_cached=num_cached,
             part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
         )
 

@@ -74,6 +74,18 @@ class ChildProcess:
             )
             atexit.register(self.close)
 
+    def drop_ended(self) -> bool:
+        """Release a process that has ended since its last call. Return True if there was one.
+
+        The system or a user may end it while it rests. The next call then starts a new process. Call
+        this before a call that needs nothing of an earlier one.
+        """
+        if self._process is None or self._process.poll() is None:
+            return False
+        log.info("the child process %s ended with %d", self._module, self._process.returncode)
+        self.close()
+        return True
+
     def kill(self) -> None:
         """Kill the process, from any thread. A call in another thread raises ChildEndedError."""
         process = self._process

@@ -80,6 +80,7 @@ class Worker:
             WorkerError: the call raised an error, the process exceeded a limit, or it ended.
         """
         with self._lock:
+            self._drop_ended()
             if number not in self._held:
                 made = setup()
                 header = {**made.header, "number": number}
@@ -101,6 +102,7 @@ class Worker:
             WorkerError: the call raised an error, the process exceeded a limit, or it ended.
         """
         with self._lock:
+            self._drop_ended()
             return self._run(frame, limit_s)
 
     def new_number(self, owner: object) -> int:
@@ -108,6 +110,12 @@ class Worker:
         number = next(self._numbers)
         finalize(owner, self._dropped.append, number).atexit = False
         return number
+
+    def _drop_ended(self) -> None:
+        """Forget the objects of a process that has ended since the last call."""
+        if self._child.drop_ended():
+            self._held.clear()
+            self._dropped.clear()
 
     def _run(self, frame: Frame, limit_s: float) -> Frame:
         try:

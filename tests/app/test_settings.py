@@ -21,6 +21,8 @@ CHANGED = Settings(
     selected_conversation=ConversationId("A"),
     text_zoom=120,
     read_ahead=False,
+    new_chat_prompt="Be brief.",
+    new_chat_options={"temperature": 0.2, "thinking": True},
 )
 
 
@@ -126,3 +128,22 @@ def test_leftovers_of_a_killed_save_are_removed_and_nothing_else(tmp_path: Path)
     remove_leftovers(path)
 
     assert set(tmp_path.iterdir()) == kept
+
+
+def test_damaged_options_of_new_chats_are_left_out_one_by_one(tmp_path: Path) -> None:
+    path = tmp_path / "settings.json"
+    options = {"top_p": 0.5, "top_k": "many", "min_p": float("inf"), "seed": 10**400, "x": [1]}
+    path.write_text(json.dumps({"new_chat_options": options, "text_zoom": 120}))
+
+    loaded = load_settings(path).settings
+
+    assert loaded.new_chat_options == {"top_p": 0.5}
+    assert loaded.text_zoom == 120
+
+
+@pytest.mark.parametrize("stored", [3, -1, "4", True, 10**30])
+def test_memory_limit_that_is_no_choice_is_automatic(tmp_path: Path, stored: object) -> None:
+    path = tmp_path / "settings.json"
+    path.write_text(json.dumps({"memory_gb": stored}))
+
+    assert load_settings(path).settings.memory_gb == 0

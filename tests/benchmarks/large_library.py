@@ -121,7 +121,7 @@ def measure(folder: Path) -> dict[str, object]:
         [timed(lambda ids=ids: organiser.archive(ids, True)) for ids in one]
     )
     result["archive_1000_ms"] = round(1000 * timed(lambda: organiser.archive(ids[:1000], True)))
-    result["undo_1000_ms"] = round(1000 * timed(stage.rig.core.undo.undo_newest))
+    result["undo_1000_ms"] = round(1000 * timed(stage.rig.core.undoing.undo))
     switcher = stage.window.switching
     result["switcher_open_ms"] = round(1000 * timed(switcher.open))
     type_one = partial(QTest.keyClicks, switcher.popup.field)

@@ -105,7 +105,9 @@ WORST: dict[str, Worst] = {
     r"(?<![A-Za-z0-9])(\d{1,2})[-_]?bit|[QI]Q?(\d)_|mxfp(\d)": Worst("1-"),
     r"(?:https?://[^/\s]+/)?([\w.-]+/[\w.-]+?)(?:/tree/[^\s]*)?/?": Worst("a", start="a/"),
     r"-\d{5}-of-(?=\d{5}\.gguf$)": Worst("-00001-of-"),
-    r"\d{4}-\d\d-\d\d(?=T)": Worst("0", start="2026-01-01"),
+    r"mlx|gguf|\d{1,2}-?bits?|[qi]q?\d(?:_\w+)*": Worst("_a", start="q4", end="-", most=200),
+    r"(?<=-)(\d{1,2})-bit(?=-|$)": Worst("-4-bi", most=200),
+    r"-?v?[\d.]*(?:-.*)?": Worst("1", end="x"),
     "[0-9a-f]{40}|[0-9a-f]{64}": Worst("a"),
     r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?": Worst("a", start="con."),
     "[0-9a-f]{40}": Worst("a"),
@@ -158,13 +160,31 @@ WORST: dict[str, Worst] = {
     "f' {{0,3}}{re.escape(marker)}{re.escape(marker[0])}*[ \\\\t]*'": Worst(
         "`", build=lambda: re.compile(" {0,3}````*[ \\t]*")
     ),
-    r"\\(?:label|tag)\*?\{[^{}]*\}|\\(?:no(?:number|tag))\b": Worst(r"\tag{"),
     r"\\(?:(?:re)?new(?:command|environment)|providecommand|[gex]?def|let|Declare)": Worst(
         r"\renew"
     ),
     r"\\\\|\\[{}]|(\\begin\b|\\left\b)|(\\end\b|\\right\b)|(\{)|(\})": Worst(r"\begi"),
-    r"\\[a-zA-Z]": Worst("\\"),
-    r"\\(?:begin|end)\{(?:equation|multline)\*?\}": Worst(r"\begin{equation"),
+    # Formulas have at most 2,000 characters.
+    r"\\(?:label|tag)\*?\{[^{}]*\}": Worst(r"\tag{", most=2_000),
+    r"\\(['`^~\"=.])\s?(?:\{(\\?[a-zA-Z])\}|(\\[ij]\b|[a-zA-Z]))": Worst(r"\'{a", most=2_000),
+    r"\\([uvHr])(?:\s?\{(\\?[a-zA-Z])\}|\s([a-zA-Z])|(\\[ij]\b))": Worst(r"\u{a", most=2_000),
+    r"\\([a-zA-Z]+)": Worst("\\", most=2_000),
+    r"\\(begin|end)\s?\{([a-zA-Z]{1,12})(\*?)\}(?:\s?\[[a-z]\])?(?:\s?\{\d{1,2}\})?": Worst(
+        r"\begin{array}[t]{1", most=2_000
+    ),
+    r"\\begin\s*\{([^{}]*)\}": Worst(r"\begin ", most=2_000),
+    r"(\\text[a-z]*\s?\{[^{}$\\]*)(?<![a-zA-Z])\{([^{}\\]*)\}": Worst(r"\text{ {", most=2_000),
+    r"(\\text[a-z]*)\s?\{((?:\\.|[^{}$\\]|\$(?:\\.|[^$\\])*\$)*)\}": Worst(
+        r"\text{$\text{$", most=2_000
+    ),
+    r"(?<!\\)\$((?:\\.|[^$\\])*)\$": Worst("$\\", most=2_000),
+    r"\\\\\s?\[-?[\d.]{1,9}\s?[a-z]{2}\]": Worst(r"\\[1.5em", most=2_000),
+    r"\\hspace\*": Worst(r"\hspace", most=2_000),
+    r"\\[bB]igg?[lrm]?\s?\.": Worst(r"\bigl", most=2_000),
+    r"('{1,9})\s?\^\s?(\{|\\[a-zA-Z]+|[^\\\s])": Worst("'", most=2_000),
+    r"\\(?:[a-zA-Z]+|[{}|])": Worst("\\", most=2_000),
+    r"\\((?:Ka|La)?TeX)\b": Worst(r"\LaTe", most=2_000),
+    "\\\\([_%$&#{} \\u00a0])": Worst("\\", most=2_000),
     r".*(?:[.!?…:]\s|[。！？]|\n)": Worst("a."),  # noqa: RUF001 - CJK stops
     r"^ {0,3}(?:```|~~~|[-*+] |\d{1,9}[.)] )": Worst("   1\n"),
     # Model folders

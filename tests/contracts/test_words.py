@@ -57,6 +57,7 @@ EXEMPT = {
     "extraction/program.py": {"_is_html"},  # HTML
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
     "store/backups.py": {"FOLDER"},
+    "login_item.py": {"LoginItem", "login_item"},  # keys and folders of macOS
     "store/database.py": {"_UNDECODED"},  # part of an error message of sqlite3
     "store/mending.py": {"*"},  # SQL
     "store/rescue.py": {"*"},  # SQL
@@ -66,10 +67,10 @@ EXEMPT = {
     "theme/fonts.py": {"TEXT_FAMILIES", "CODE_FAMILIES"},
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
+    "viewmodels/latex.py": {"_COMMANDS"},  # names of LaTeX commands
+    "widgets/key_choices.py": {"_EDITING", "_MODIFIERS", "_SHIFT"},  # names of Qt
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
-    "widgets/transcript/input/mouse.py": {
-        "_TIP"
-    },  # only HTML tags, which enclose a text of app/words
+    "widgets/tips.py": {"_NARROW", "_WIDE"},  # HTML tags around a text of app/words
 }
 
 

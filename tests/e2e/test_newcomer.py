@@ -15,8 +15,8 @@ from app.conversation.tree import Setup
 from app.hub.values import DownloadState
 from app.paths import make_paths
 from app.viewmodels.figures import file_size
-from app.viewmodels.model_offers import OfferAction
 from app.viewmodels.models import ModelPhase
+from app.viewmodels.offer import OfferAction
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsTab, ModelsWindow
@@ -88,7 +88,7 @@ def models_window(window: RealWindow) -> ModelsWindow:
     return found
 
 
-def test_newcomer_gets_an_answer_of_a_recommended_model_in_six_clicks(
+def test_newcomer_gets_an_answer_of_a_recommended_model_in_five_clicks(
     window: RealWindow, hub: FakeHub
 ) -> None:
     mouse = Mouse()
@@ -100,9 +100,7 @@ def test_newcomer_gets_an_answer_of_a_recommended_model_in_six_clicks(
     assert hub.requests == [], "it connects before a person asks for it"
     best = models.recommended.rows[0]
     mouse.click(best.buttons[OfferAction.DOWNLOAD])
-    window.wait_until(lambda: OfferAction.USE in best.buttons)
-    window.wait_until(best.buttons[OfferAction.USE].isVisible)
-    mouse.click(best.buttons[OfferAction.USE])
+    window.wait_until(lambda: best.state.text().startswith("Loading"))
     window.wait_until(lambda: window.core.models.status.phase is ModelPhase.READY)
     models.close()
     window.core.chat.set_setup(window.current, Setup(max_tokens=24))
@@ -112,60 +110,59 @@ def test_newcomer_gets_an_answer_of_a_recommended_model_in_six_clicks(
     window.wait_until(lambda: len(window.texts) == 2 and not window.core.turns.live)
     # Random weights may end an answer at once, but not with a problem.
     assert window.items[1].status is ItemStatus.COMPLETE
-    assert mouse.num_clicks <= 6
+    assert mouse.num_clicks <= 5
 
 
-def test_search_shows_size_before_the_download(window: RealWindow, hub: FakeHub) -> None:
+def search(window: RealWindow, words: str) -> ModelsWindow:
     window.run(CommandId.GET_MODELS)
     models = models_window(window)
     models.show_tab(ModelsTab.SEARCH)
-    QTest.keyClicks(models.field, "qwen3.5")
+    QTest.keyClicks(models.field, words)
     QTest.keyClick(models.field, Qt.Key.Key_Return)
     window.wait_until(lambda: bool(models.found.rows))
-    row = models.found.rows[0]
-    row.buttons[OfferAction.SHOW].click()
-    window.wait_until(lambda: OfferAction.DOWNLOAD in row.buttons)
-    (*_, repository) = hub.repositories.values()  # all offer the same files
-    size = file_size(sum(len(content) for content in repository.files.values()))
-    assert row.description.text().startswith(f"{size} · ")
+    return models
+
+
+def test_rows_on_show_get_size_and_fit_unasked_and_rows_below_when_they_are_seen(
+    window: RealWindow, hub: FakeHub
+) -> None:
+    folder = next(iter(hub.repositories.values()))
+    hub.repositories |= {
+        f"owner/Many-{number}-4bit": Repository(folder.files) for number in range(12)
+    }
+    models = search(window, "many")
+    first, *_, last = models.found.rows
+    window.wait_until(lambda: first.sentence.text().startswith("Fits"))
+    size = file_size(sum(len(content) for content in folder.files.values()))
+    assert first.description.text().startswith(f"{size} · ")
+    assert OfferAction.DOWNLOAD in first.buttons
+    asked = {path for _, path in hub.requests if path.startswith("/api/models/owner/")}
+    assert f"/api/models/{last.key}?blobs=true" not in {path.lower() for path in asked}
+    assert OfferAction.SHOW in last.buttons
+    models.found.bar.setValue(models.found.bar.maximum())
+    window.wait_until(lambda: last.sentence.text().startswith("Fits"))
 
 
 def test_gguf_files_of_an_unknown_architecture_are_not_offered(
     window: RealWindow, hub: FakeHub
 ) -> None:
-    for name, architecture in (("Known", "qwen35"), ("Unknown", "t5")):
+    for name, architecture in (("Known", "qwen35"), ("Unknown", "t9")):
         hub.repositories[f"someone/{name}-GGUF"] = Repository(
             {"m-Q4_K_M.gguf": b"x"}, tags=("gguf",), architecture=architecture
         )
-    window.run(CommandId.GET_MODELS)
-    models = models_window(window)
-    models.show_tab(ModelsTab.SEARCH)
-    QTest.keyClicks(models.field, "known gguf")
-    QTest.keyClick(models.field, Qt.Key.Key_Return)
+    models = search(window, "known gguf")
     window.wait_until(lambda: len(models.found.rows) == 2)
     known, unknown = models.found.rows
-    for row in (known, unknown):
-        row.buttons[OfferAction.SHOW].click()
-    window.wait_until(lambda: "t5" in unknown.sentence.text())
+    window.wait_until(lambda: "t9" in unknown.sentence.text())
     window.wait_until(lambda: OfferAction.CHOOSE_FILE in known.buttons)
     assert unknown.buttons == {}
 
 
-def test_details_of_a_gguf_repository_show_the_fit_of_a_file(
-    window: RealWindow, hub: FakeHub
-) -> None:
+def test_gguf_repository_shows_the_fit_of_a_file(window: RealWindow, hub: FakeHub) -> None:
     hub.repositories["someone/Tiny-GGUF"] = Repository(
         {"m-Q4_K_M.gguf": tiny_gguf("qwen35").to_bytes()}, tags=("gguf",), architecture="qwen35"
     )
-    window.run(CommandId.GET_MODELS)
-    models = models_window(window)
-    models.show_tab(ModelsTab.SEARCH)
-    QTest.keyClicks(models.field, "tiny gguf")
-    QTest.keyClick(models.field, Qt.Key.Key_Return)
-    window.wait_until(lambda: len(models.found.rows) == 1)
-    row = models.found.rows[0]
-    assert not any("/resolve/" in path for _, path in hub.requests)
-    row.buttons[OfferAction.SHOW].click()
+    (row,) = search(window, "tiny gguf").found.rows
     window.wait_until(lambda: row.sentence.text().startswith("m-Q4_K_M.gguf: Fits, with room"))
     assert OfferAction.CHOOSE_FILE in row.buttons
 
@@ -181,12 +178,19 @@ def test_download_can_be_paused_resumed_and_cleared_in_the_window(
     window.wait_until(lambda: bool(models.downloads.rows))
     row = models.downloads.rows[0]
     window.wait_until(lambda: window.core.hub.downloads[0].done_bytes > 200_000)
+    line = window.window.sidebar.downloads
+    assert line.accessibleName().startswith("Downloading Qwen3.5")
+    window.wait_until(lambda: bool(models.local.rows))
+    assert OfferAction.PAUSE in models.local.rows[0].buttons
+    assert models.local.rows[0].sentence.text() == "", "the model looks broken"
     row.buttons[OfferAction.PAUSE].click()
     window.wait_until(lambda: row.state.text() == "Paused")
     hub.bytes_per_s = 0
     row.buttons[OfferAction.RESUME].click()
     window.wait_until(lambda: window.core.hub.downloads[0].state is DownloadState.DONE)
     window.wait_until(lambda: row.state.text() == "Complete")
+    window.wait_until(lambda: window.window.toast.button.text() == "Use")
+    assert not line.isVisible()
     row.buttons[OfferAction.CANCEL].click()
     window.wait_until(lambda: not models.downloads.rows)
     assert models.downloads.empty.isVisible()
@@ -206,4 +210,5 @@ def test_removed_model_is_gone_from_the_list_and_the_disk(
     (model,) = (one for one in window.core.hub.installed if one.path == card.path)
     window.core.hub.plan_removal(model, window.core.hub.remove)
     window.wait_until(lambda: not window.core.hub.cards)
-    assert not [*(tmp_path / "home").rglob("*.safetensors")]
+    (weights,) = (tmp_path / "home").rglob("*.safetensors")
+    assert "Trash" in weights.parts

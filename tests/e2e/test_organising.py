@@ -100,7 +100,7 @@ def test_turn_after_archive_folder_and_deletion_replays_nothing(
     organiser.archive([chat], archived=False)
     organiser.delete([chat])
     real.settle()
-    real.core.undo.undo_newest()
+    real.core.undoing.undo()
     real.settle()
     assert real.current == chat
     assert_only_new_text(ask(real, qtbot, "Go on"))

@@ -16,6 +16,7 @@ from pytestqt.qtbot import QtBot
 from app.conversation.tree import Setup, shown_path
 from app.paths import make_paths
 from app.store.conversations import open_store
+from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.settings_window import SettingsWindow
@@ -103,7 +104,7 @@ def test_clear_deletes_the_files_and_no_chat(
     real.run(CommandId.SETTINGS)
     settings = real.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
-    QTest.mouseClick(list(settings.tabs.values())[-1], LEFT)
+    QTest.mouseClick(settings.tabs[Icon.STORAGE], LEFT)
     page = settings.storage
     real.wait_until(lambda: page.written.text() != "Nothing yet")
     assert " of " in page.memory.text()

@@ -360,7 +360,7 @@ def test_line_of_an_answer_continued_after_a_crash_names_the_crash(
         conversation = real.core.desk.get(real.current)
         reply = shown_path(conversation)[-1]
         assert reply.generation is not None
-        # What a crash leaves: the text that was saved, without token ids and usage.
+        # A crash leaves the text that was saved, without token ids and usage.
         cut = replace(
             reply,
             content=LONG,

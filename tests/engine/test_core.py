@@ -15,6 +15,7 @@ from engine.events import (
     Cancel,
     Event,
     LoadModel,
+    LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -255,8 +256,14 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
     client.send(LoadModel(str(tiny_model("lfm2", Template.KEEPING))))
     events = client.run_until_idle()
 
-    assert isinstance(events[0], ModelLoading)
-    assert isinstance(events[-1], ModelLoaded)
+    first, *_, before, last = events
+    assert isinstance(first, ModelLoading)
+    assert first.stage is LoadStage.READING
+    assert isinstance(before, ModelLoading)
+    assert before.stage is LoadStage.CHECKING
+    weights = tiny_model("lfm2", Template.KEEPING) / "model.safetensors"
+    assert before.loaded_bytes == before.total_bytes <= weights.stat().st_size
+    assert isinstance(last, ModelLoaded)
     client.send(LoadModel(str(tmp_path / "missing")))
     (failed,) = client.run_until_idle()
     assert isinstance(failed, ModelFailed)

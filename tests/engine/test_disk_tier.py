@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
@@ -17,6 +18,7 @@ from engine.cache.disk.record import RecordKind, read_header
 from engine.events import (
     ClearDisk,
     Command,
+    CountTokens,
     Evict,
     EvictWhat,
     Forget,
@@ -26,6 +28,7 @@ from engine.events import (
     SetDisk,
     Shutdown,
     StatisticsReported,
+    TokensCounted,
 )
 from engine.types import ConversationId, Message, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
@@ -384,6 +387,20 @@ def _points(folder: Path) -> int:
     """Return the number of state records in a folder."""
     headers = [read_header(path, path.parent.name) for path in _files(folder)]
     return sum(header.key.kind is RecordKind.STATE for header in headers)
+
+
+@pytest.mark.slow
+def test_counted_tokens_on_disk_are_those_that_a_request_restores(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    messages = _two_runs(open_tiny, tmp_path)
+    second = open_tiny("lfm2", disk_folder=tmp_path)
+    turn = ReadAhead(conversation_id=ConversationId("A"), messages=(*messages, user("more")))
+    second.send(CountTokens(replace(turn, is_draft=True)))
+    counted = next(e for e in second.run_until_idle() if isinstance(e, TokensCounted))
+    plan = ask(second, *messages, user("more"), chat="A").usage.plan
+    assert counted.num_cached == plan.restored_disk == plan.restored > 0
+    _close(second)
 
 
 def test_states_are_written_once_a_conversation_has_rested(

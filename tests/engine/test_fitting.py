@@ -62,8 +62,9 @@ def test_fit_of_a_folder_with_a_problem_raises_the_problem(meter: FitMeter, tmp_
     ],
 )
 def test_fit_of_a_broken_configuration_raises_a_sentence(config: str, meter: FitMeter):
-    with pytest.raises(ModelFolderError, match=r"^\S.*\.$"):
+    with pytest.raises(ModelFolderError, match=r"^\S.*\.$") as caught:
         meter.fit_config(config, GB)
+    assert "Error" not in str(caught.value.problem)
 
 
 def test_fit_of_a_configuration_with_code_is_refused(meter: FitMeter):

@@ -71,6 +71,9 @@ def test_cache_budget_is_the_spare_memory_of_the_device() -> None:
     assert spare_bytes(config, 5 * GB) == 7 * GB
     assert spare_bytes(config, 13 * GB) == 0
     assert cache_budget(EngineConfig(cache_budget_bytes=0), GB) == 0
+    limited = replace(config, most_budget_bytes=2 * GB)
+    assert cache_budget(limited, 5 * GB) == 2 * GB
+    assert cache_budget(limited, 11 * GB) == GB
     assert spare_bytes(EngineConfig(), 1) == working_set_bytes() - 1
 
 

@@ -32,6 +32,19 @@ def test_idle_model_is_unloaded_and_the_next_request_loads_it(open_tiny: OpenTin
     assert client.core.model is not None
 
 
+def test_model_that_was_unloaded_until_it_is_needed_is_loaded_by_the_next_request(
+    open_tiny: OpenTiny,
+):
+    client = open_tiny("llama")
+    first = ask(client, user("Hello there"), chat="A")
+    client.unload_model()
+    events = client.run_until_idle()
+
+    assert [event for event in events if isinstance(event, ModelUnloaded)] == [ModelUnloaded(True)]
+    assert client.core.model is None
+    assert ask(client, user("Hello there"), chat="A").content == first.content
+
+
 def test_model_stays_while_the_time_is_not_over(open_tiny: OpenTiny):
     client = open_tiny("llama")
     client.set_unload_after(3600.0)

@@ -125,9 +125,9 @@ class FakeEngine(EngineCommands):
         match command:
             case LoadModel(path=path):
                 self._load(path)
-            case UnloadModel():
+            case UnloadModel(until_needed):
                 self.loaded = False
-                self.on_event(ModelUnloaded())
+                self.on_event(ModelUnloaded(is_idle=until_needed))
             case Submit(request=request):
                 self._submit(request)
             case Cancel(request_id=request_id):
@@ -169,6 +169,12 @@ class FakeEngine(EngineCommands):
         total = self.facts.weight_bytes
         loaded = int(total * fraction)
         self.on_event(ModelLoading(self._loading, LoadStage.READING, fraction, loaded, total))
+
+    def check_model(self) -> None:
+        """Report that all weights are loaded, and that the tests of the model begin."""
+        assert self._loading is not None
+        total = self.facts.weight_bytes
+        self.on_event(ModelLoading(self._loading, LoadStage.CHECKING, 1.0, total, total))
 
     def finish_load(self) -> None:
         assert self._loading is not None

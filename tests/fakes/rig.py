@@ -20,6 +20,7 @@ from app.controllers.models import Catalog
 from app.controllers.origin import Origin
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
+from app.login_item import LoginItem
 from app.paths import make_paths
 from app.settings import Settings
 from app.store.conversations import ConversationStore
@@ -130,6 +131,8 @@ class FakeCatalog:
     def fit(self, config: str, file_bytes: int) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
+    def end_fits(self) -> None: ...
+
     def fit_gguf(self, header: Path) -> Fit:
         raise ModelFolderError("The fake catalog measures nothing.")
 
@@ -159,7 +162,9 @@ class FakeCatalog:
     ) -> RemovalPlan:
         raise ModelFolderError("The fake catalog removes nothing.")
 
-    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None]) -> None: ...
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] | None = None) -> None: ...
+
+    def delete(self, plan: RemovalPlan) -> None: ...
 
     def open(self, path: Path, folders: tuple[str, ...], progress: Progress) -> OpenedModel:
         return self.opens(path, folders, progress)
@@ -232,6 +237,7 @@ def make_core(
             model=model,
             debug=debug,
             hosts=hosts,
+            login_item=LoginItem(data_dir / "agents" / "login.plist", Path("/Apps/Rejoinder.app")),
         )
     )
 

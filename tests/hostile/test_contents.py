@@ -14,7 +14,7 @@ from app.viewmodels.blocks import TableBlock
 from app.viewmodels.markdown import make_parser
 from app.viewmodels.markdown_stream import MAX_MARKS, MarkdownStream, num_marks
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
-from app.viewmodels.typeset import Formula, typeset
+from app.viewmodels.typeset import Formula, Undrawn, typeset
 from app.widgets.transcript.messages.body import FEED, FEED_MARKS
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
@@ -179,4 +179,4 @@ def test_oversized_table_is_text(text: str) -> None:
     ],
 )
 def test_deeply_nested_formula_is_not_typeset(latex: str) -> None:
-    assert typeset(Formula(latex, display=True)) is None
+    assert isinstance(typeset(Formula(latex, display=True)), Undrawn)

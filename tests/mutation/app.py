@@ -48,10 +48,10 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "an edited answer counts as read before",
-        "app.conversation.actions:_plan",
-        call("_follows_new_text"),
-        "False",
-        ("tests/app/conversation/test_branching.py", "tests/e2e/test_forking.py"),
+        "app.conversation.readers:readers_of",
+        each(ast.IfExp, lambda node: node),
+        'frozenset([own or ""])',
+        ("tests/app/conversation/test_branching.py", "tests/app/conversation/test_readers.py"),
     ),
     Mutation(
         "a downloaded file is not compared with its hash",

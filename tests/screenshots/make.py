@@ -31,10 +31,11 @@ from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
+from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space
-from app.viewmodels.model_offers import OfferAction
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
@@ -42,6 +43,7 @@ from app.widgets.preset_sheet import PresetSheet
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
+from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import (
     IdleKind,
@@ -54,6 +56,7 @@ from engine.hosts.checking import HostCheck
 from engine.hosts.faults import before_start, not_started, silent
 from engine.hosts.hostfile import parse_hosts
 from engine.local_models import OpenedModel
+from engine.model_kinds import why_not_run
 from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
@@ -94,6 +97,14 @@ CHECKS = (
         name="studio.local",
         problem=before_start(not_started(MACS.hosts[1], "ssh: Permission denied (publickey).")),
     ),
+)
+FITS = Fit(
+    verdict=FitVerdict.FITS,
+    memory=ModelMemory(weight_bytes=0, read_bytes=0, kv_bytes_per_token=0, snapshot_bytes=0),
+    needed_bytes=6_900_000_000,
+    device_bytes=12_000_000_000,
+    num_chats=14,
+    tokens_per_s=42.0,
 )
 CACHED = replace(
     NOTHING_CACHED,
@@ -325,6 +336,22 @@ def models_window(stage: Stage, tab: ModelsTab) -> None:
     stage.wait(20)
 
 
+def models_found(stage: Stage) -> None:
+    """The Models window with the result of a search: one model fits, one is of another kind."""
+    hub = stage.core.hub
+    hub.found = tuple(
+        FoundModel(repo_id=name, bits="4", downloads=12_000, updated="2025-10-01", is_mlx=True)
+        for name in ("mlx-community/Qwen3.5-9B-MLX-4bit", "mlx-community/whisper-large-4bit")
+    )
+    files = (RepoFile(path="model.safetensors", size_bytes=5_950_000_000),)
+    for found in hub.found:
+        hub.details.all[found.repo_id] = RepoDetails(found=found, revision="", files=files)
+    fits, speech = (found.repo_id for found in hub.found)
+    kind = ModelFolderError(why_not_run("whisper"))
+    hub.details.fits |= {fits: FITS, speech: kind.problem}
+    models_window(stage, ModelsTab.SEARCH)
+
+
 def model_defaults(stage: Stage) -> None:
     models_window(stage, ModelsTab.LOCAL)
     window = stage.window.findChild(ModelsWindow)
@@ -353,7 +380,7 @@ def settings(stage: Stage, tab: Icon) -> None:
 
 
 def several_macs(stage: Stage) -> None:
-    settings(stage, Icon.MACS)
+    settings(stage, Icon.ADVANCED)
     several = stage.core.several
     several.hosts = MACS
     several.start()
@@ -362,7 +389,7 @@ def several_macs(stage: Stage) -> None:
 
 
 def checked_macs(stage: Stage) -> None:
-    settings(stage, Icon.MACS)
+    settings(stage, Icon.ADVANCED)
     several = stage.core.several
     several.hosts, several.checks = MACS, CHECKS
     several.changed.emit()
@@ -621,6 +648,36 @@ def other_model(stage: Stage) -> None:
     stage.wait_until(lambda: MODELS[1].name in stage.composer.caption)
 
 
+def model_question(stage: Stage) -> None:
+    """A chat that another model answered, opened again."""
+    two_versions(stage)
+    chat = stage.current
+    stage.core.library.new_chat()
+    stage.core.models.choose(MODELS[1].path)
+    stage.core.library.select(chat)
+    stage.wait_until(lambda: "reads" in stage.pane.model_question.second.text())
+
+
+def return_note(stage: Stage) -> None:
+    """A chat after the first return to it."""
+    two_versions(stage)
+    chat = stage.current
+    stage.core.library.new_chat()
+    stage.engine.plan = plan(read=400)
+    say(stage, "Name three birds.")
+    answer(stage, "Robin, wren and swift.", following=plan(restored=12_702, read=24))
+    stage.core.library.select(chat)
+    say(stage, FOLLOW_UP)
+    answer(stage, TABLE)
+    stage.wait(SHORT_MS)
+
+
+def remembering(stage: Stage) -> None:
+    two_versions(stage)
+    stage.run(CommandId.REMEMBERING)
+    stage.wait(SHORT_MS)
+
+
 def gone_model(stage: Stage) -> None:
     """A chat whose model was removed from the disk after it had been unloaded."""
     two_turns(stage)
@@ -696,6 +753,7 @@ SCENES = {
     "settings-models": WindowScene(partial(settings, tab=Icon.MODEL)),
     "models-recommended": WindowScene(partial(models_window, tab=ModelsTab.RECOMMENDED)),
     "models-search": WindowScene(partial(models_window, tab=ModelsTab.SEARCH)),
+    "models-found": WindowScene(models_found, ("normal", "small")),
     "models-local": WindowScene(partial(models_window, tab=ModelsTab.LOCAL)),
     "model-defaults": WindowScene(model_defaults),
     "streaming": WindowScene(streaming),
@@ -737,6 +795,9 @@ SCENES = {
     "thinking-menu": WindowScene(thinking_menu),
     "chat-menu": WindowScene(chat_menu),
     "other-model": WindowScene(other_model),
+    "model-question": WindowScene(model_question, ("normal", "small")),
+    "return-note": WindowScene(return_note, ("normal", "small")),
+    "remembering": WindowScene(remembering),
     "gone-model": WindowScene(gone_model, ("normal", "small")),
     "picker": WindowScene(picker, ("normal", "small")),
     "empty": WindowScene(empty, ("normal", "small", "large")),

@@ -9,6 +9,7 @@ change, the view lays out the visible messages (Placement), moves child widgets,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from time import monotonic, perf_counter
 
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
@@ -31,6 +32,7 @@ from app.viewmodels.markdown import make_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.key_press import is_typing
 from app.widgets.menu import pop_up
+from app.widgets.tips import hide_tip
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
 from app.widgets.transcript.editor.host import EditorHost
@@ -57,8 +59,9 @@ from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
-from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import LayoutCache, Target
+from app.widgets.transcript.rows.layout_cache import LayoutCache
+from app.widgets.transcript.rows.look import Look, PaperLook
+from app.widgets.transcript.rows.row import Target
 from app.widgets.transcript.search.find_controller import FindController
 from app.widgets.transcript.search.marks import MarkedBar
 from app.widgets.transcript.search.match_finder import MatchFinder
@@ -81,6 +84,7 @@ class TranscriptView(QAbstractScrollArea):
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
+    edited = Signal()  # an editor was opened or closed, or its text has changed
     edit_closed = Signal()  # an editor that had the focus has closed
     selection_changed = Signal(bool)  # argument: True if text is selected
     quoted = Signal(str)  # argument: text of the transcript that the user quotes in a reply
@@ -223,9 +227,19 @@ class TranscriptView(QAbstractScrollArea):
             self._zoom = zoom
             self._apply_look()
 
+    def paper_kit(self, page_height: int) -> RowKit:
+        """Make a kit for the rows of printed pages. It shares the typeset formulas and lexers."""
+        look = PaperLook(self._theme, self._formulas, page_height)
+        return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
+
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         """Choose the key that submits an edited message: Return, or Ctrl+Return."""
         self._editor_host.return_sends = return_sends
+
+    @property
+    def edit(self) -> tuple[str, str] | None:
+        """Key and typed text of the user's message that is open in an editor, or None."""
+        return self._editor_host.edit
 
     @property
     def has_edits(self) -> bool:
@@ -367,6 +381,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editor_host.submitted.connect(self.edit_submitted)
         self._editor_host.cancelled.connect(self.edit_cancelled)
         self._editor_host.focus_left.connect(self.edit_closed)
+        self._editor_host.edited.connect(self.edited)
         self._editor_host.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
@@ -406,6 +421,7 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        hide_tip()
         if self._keys.press(event):
             return
         if is_typing(event):

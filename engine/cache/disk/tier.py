@@ -146,6 +146,17 @@ class DiskTier:
         restored = self._cache.match(conversation_id, prompt_ids).restored
         return Fetched(max(0, restored - held), fetched, seconds)
 
+    def restorable(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> int:
+        """Return the number of tokens that fetch() would restore from disk. 0: none.
+
+        Nothing is read.
+        """
+        if self.problem is not None:
+            return 0
+        held = self._cache.match(conversation_id, prompt_ids).restored
+        place = self._best(prompt_ids, held)
+        return 0 if place is None else place.num_tokens
+
     def _best(self, prompt_ids: Sequence[int], held: int) -> Place | None:
         """Return the resume point on disk with the soonest end of prefill; None: use the memory."""
         best, best_s = None, self.rates.seconds(0, len(prompt_ids) - held)

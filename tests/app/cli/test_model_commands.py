@@ -85,7 +85,7 @@ def test_remove_in_a_pipe_needs_yes(home: Path, capsys: pytest.CaptureFixture[st
     assert "--yes" in capsys.readouterr().err
     assert snapshot.is_dir()
     assert models(home, "remove", "owner/Tiny", "--yes") == 0
-    assert "Tiny is deleted" in capsys.readouterr().out
+    assert "Tiny is in the Trash" in capsys.readouterr().out
     assert not snapshot.parent.parent.exists()
 
 

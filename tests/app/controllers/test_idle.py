@@ -66,6 +66,6 @@ def test_short_pause_between_two_idle_tasks_does_not_hide_the_note(rig: Rig, qtb
     idle.hold.setInterval(NEVER_MS)
     rig.engine.stop_idle_work()
     qtbot.waitUntil(idle.hold.isActive)
-    rig.engine.work_idly(0, 600, IdleKind.DRAFT)
+    rig.engine.work_idly(6, 600, IdleKind.DRAFT)
     qtbot.waitUntil(lambda: not idle.hold.isActive())
-    assert notes == ["Reading ahead · 0%", "Reading draft · 0%"]
+    assert notes == ["Reading ahead · 0%", "Reading ahead · 1%"]

@@ -123,3 +123,29 @@ def test_file_opened_at_the_start_keeps_its_new_chat_on_show(tmp_path: Path, qtb
     assert {"One", "Two"} < set(titles(rig))
     assert rig.library.current == opened
     rig.close()
+
+
+def test_emptied_new_chat_leaves_the_list_and_the_store(rig: Rig, qtbot: QtBot) -> None:
+    rig.library.new_chat()
+    current = rig.library.current
+    rig.chat.save_draft(current, "Hello")
+    assert set(titles(rig)) == {"Hello", "Two", "One"}
+    rig.chat.save_draft(current, "")
+    deliver(rig, qtbot)
+    assert set(titles(rig)) == {"Two", "One"}
+    assert rig.stored(lambda store: len(store.summaries())) == 2
+    rig.library.new_chat()
+    assert rig.library.current == current, "the emptied chat is a new chat again"
+    rig.chat.save_draft(current, "Again")
+    deliver(rig, qtbot)
+    assert set(titles(rig)) == {"Again", "Two", "One"}
+    assert rig.stored(lambda store: store.load(current)).draft == "Again"
+
+
+def test_emptied_chat_that_the_user_changed_stays_listed(rig: Rig) -> None:
+    rig.library.new_chat()
+    current = rig.library.current
+    rig.chat.save_draft(current, "Hello")
+    rig.library.rename(current, "By hand")
+    rig.chat.save_draft(current, "")
+    assert set(titles(rig)) == {"By hand", "Two", "One"}

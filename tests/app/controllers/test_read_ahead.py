@@ -194,7 +194,7 @@ def test_delete_revokes_the_read_ahead_and_undo_repeats_it(rig: Rig, qtbot: QtBo
     asked = read_aheads(rig, qtbot, 1)
     rig.library.delete(first)
     assert read_aheads(rig, qtbot, 2) == ReadAhead(conversation_id=first, messages=())
-    rig.core.undo.undo_newest()
+    rig.core.undoing.undo()
     assert read_aheads(rig, qtbot, 3) == asked
 
 
@@ -219,7 +219,7 @@ def test_restored_chat_is_not_forgotten(
     chat(rig, qtbot, "Two", "2")
     monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
     rig.library.delete(restored)
-    rig.core.undo.undo_newest()
+    rig.core.undoing.undo()
     rig.library.delete(deleted)
     qtbot.waitUntil(lambda: bool(sent(rig, Forget)))
     assert sent(rig, Forget) == [Forget(deleted, on_disk=False)]
@@ -316,7 +316,7 @@ def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot:
     chat(rig, qtbot, "One", "1")
     rig.library.keep_ready(first, True)
     rig.library.delete(first)
-    rig.core.undo.undo_newest()
+    rig.core.undoing.undo()
     assert [command.pinned for command in sent(rig, Pin) if isinstance(command, Pin)] == [
         True,
         False,

@@ -31,6 +31,24 @@ def test_title_is_cleaned(text: str, title: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("What is a boat? A Short Guide", "A Short Guide"),
+        ("what is a boat - a short guide", "a short guide"),
+        ("What is a boat?", ""),
+        ("What is a boat? Answered", ""),
+        ("What is a boathouse", "What is a boathouse"),
+    ],
+)
+def test_title_that_begins_with_the_question_loses_it(text: str, title: str) -> None:
+    assert usable_title(text, "What is a boat?") == title
+
+
+def test_title_that_begins_with_a_question_of_one_word_stays() -> None:
+    assert usable_title("Boats of the Nile", "Boats") == "Boats of the Nile"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",

@@ -104,6 +104,24 @@ def test_text_that_is_too_long_has_no_offer_without_a_longer_model(stage: Stage)
     assert not stage.pane.notice.button.isVisible()
 
 
+def test_notice_of_a_refused_message_goes_when_the_composer_is_emptied(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("Hello")
+    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.").problem)
+    stage.settle()
+    stage.edit.setPlainText("Hell")
+    assert stage.pane.notice.isVisible()
+    stage.edit.setPlainText("")
+    assert not stage.pane.notice.isVisible()
+
+
+def test_notice_of_another_problem_stays_when_the_composer_is_emptied(stage: Stage) -> None:
+    stage.type("Hello")
+    stage.pane.notice.say(ContextFullError("33,012 tokens.").problem)
+    stage.edit.setPlainText("")
+    assert stage.pane.notice.isVisible()
+
+
 def test_refusal_in_a_hidden_chat_shows_toast_and_keeps_its_text(stage: Stage) -> None:
     stage.chat("Long chat", "Yes")
     stage.engine.hold_start = True

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox, QPushButton, QSplitter, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QSplitter, QToolButton, QWidget
 
 from app.widgets import quitting
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.send_button import SendButton
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import run_app, wait_for_window
@@ -52,10 +53,10 @@ def test_close_while_reading_the_prompt_closes_the_engine(make_stage: MakeStage)
 
 
 def _answer_question(stage: Stage, word: str) -> str:
-    """Press the button labelled `word` in the visible message box. Return the text of the box."""
-    (box,) = [one for one in stage.window.findChildren(QMessageBox) if one.isVisible()]
-    (button,) = [one for one in box.buttons() if one.text().replace("&", "") == word]
-    asked = box.text()
+    """Press the button labelled `word` in the visible sheet. Return the first line of its text."""
+    (sheet,) = [one for one in stage.window.findChildren(MessageSheet) if one.isVisible()]
+    (button,) = [one for one in sheet.findChildren(QPushButton) if one.text() == word]
+    asked = sheet.text.splitlines()[0]
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)
     stage.settle()
     return asked
@@ -103,7 +104,7 @@ def test_quit_without_a_running_answer_does_not_ask(make_stage: MakeStage) -> No
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.window.close()
-    assert not stage.window.findChildren(QMessageBox)
+    assert not stage.window.findChildren(MessageSheet)
     assert not stage.window.isVisible()
 
 

@@ -562,7 +562,7 @@ def test_undo_button_restores_the_deleted_chat(stage: Stage) -> None:
     QTest.keyClick(stage.list, Key.Key_Delete)
     stage.settle()
     assert stage.rows == ["TODAY", "Keep me"]
-    assert stage.pane.question.isVisible()
+    assert stage.texts == ["Keep me", "Yes"]
     toast = stage.window.sidebar.toast
     assert toast.isVisible()
     buttons = toast.findChildren(type(stage.pane.notice.button))

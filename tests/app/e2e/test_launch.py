@@ -135,6 +135,85 @@ def test_killed_app_does_not_block_the_next_start(tmp_path: Path) -> None:
     assert [one.name for one in (data_dir / "logs").iterdir()] == ["rejoinder.log"]
 
 
+CLOSING = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from app.controllers.core import Core
+from app.launch import launch
+from app.options import Options
+
+close = Core.close
+
+def close_later(core):
+    print("closing", flush=True)
+    sys.stdin.read()
+    close(core)
+
+Core.start = lambda core: QApplication.quit()
+Core.close = close_later
+sys.exit(launch(Path(sys.argv[1]), Options()))
+"""
+
+WAITING = """
+import sys
+from pathlib import Path
+from PySide6.QtWidgets import QApplication, QMessageBox
+from app.launch import launch
+from app.options import Options
+from app.widgets import closing_note
+
+closing_note._NOTE_MS = 0
+opened = QMessageBox.open
+
+def open_note(box):
+    opened(box)
+    print(box.text(), flush=True)
+    if sys.argv[2] == "cancel":
+        box.button(QMessageBox.StandardButton.Cancel).click()
+
+QMessageBox.open = open_note
+sys.exit(launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none")))
+"""
+
+
+def run_program(home: Path, program: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start a program with the data folder of `home` as its first argument."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, str(home / "data"), *arguments],
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def first_line(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    return process.stdout.readline()
+
+
+@pytest.mark.slow
+def test_start_while_the_app_closes_waits_with_a_note_and_opens_then(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        closing = stack.enter_context(run_program(tmp_path, CLOSING))
+        stack.callback(closing.kill)
+        assert first_line(closing) == "closing\n"
+        (tmp_path / "data/logs/rejoinder.log").unlink()
+        waiting = stack.enter_context(run_program(tmp_path, WAITING, "wait"))
+        stack.callback(waiting.kill)
+        cancelled = stack.enter_context(run_program(tmp_path, WAITING, "cancel"))
+        stack.callback(cancelled.kill)
+        assert first_line(cancelled) == first_line(waiting) == "Rejoinder is still closing.\n"
+        assert cancelled.wait(timeout=30) == 0
+        assert closing.stdin is not None
+        closing.stdin.close()
+        assert closing.wait(timeout=30) == 0
+        wait_for_window(tmp_path / "data/logs", waiting)
+        waiting.send_signal(signal.SIGTERM)
+        assert waiting.wait(timeout=40) == 0
+
+
 REFUSED = """
 import sys
 from pathlib import Path

@@ -75,17 +75,19 @@ def test_back_and_forward_follow_the_visits_and_skip_deleted_chats(chats: Stage)
     chats.run(CommandId.BACK)
     assert shown(chats) == "One"
     chats.run(CommandId.DELETE)
+    assert shown(chats) == "Two & a half"
     chats.run(CommandId.BACK)
     assert shown(chats) == "Four"
+    chats.run(CommandId.FORWARD)
     chats.run(CommandId.FORWARD)
     assert shown(chats) == "Three", "the deleted chat must stay deleted"
     assert "One" not in chats.rows
     assert not commands[CommandId.FORWARD].isEnabled()
     chats.run(CommandId.BACK)
-    chats.click_row("Two & a half")
+    chats.click_row("Four")
     assert not commands[CommandId.FORWARD].isEnabled(), "a new visit ends the way forward"
     chats.run(CommandId.BACK)
-    assert shown(chats) == "Four"
+    assert shown(chats) == "Two & a half"
 
 
 def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:

@@ -106,7 +106,8 @@ def test_undo_hides_the_toast_that_offers_it(stage: Stage, command: CommandId) -
     toasts = (stage.window.toast, stage.window.sidebar.toast)
     assert any(toast.isVisible() for toast in toasts)
     stage.run(CommandId.UNDO)
-    assert not any(toast.isVisible() for toast in toasts)
+    assert not stage.window.sidebar.toast.isVisible()
+    assert stage.window.toast.text.startswith("Undone: Delete ")
 
 
 def test_long_title_does_not_change_the_width_of_the_sidebar(stage: Stage) -> None:

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from app.extraction import packages
@@ -161,6 +162,19 @@ def test_step_leaves_no_timer_that_ends_the_resting_process(tmp_path: Path, name
     Reading().answer(Frame({"open": str(tmp_path / name)}))
 
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_file_is_read_after_the_resting_process_was_killed(tmp_path: Path) -> None:
+    extractor = Extractor()
+    assert read(extractor, tmp_path / "a.txt", b"first") == "first"
+    process = max(psutil.Process().children(), key=psutil.Process.create_time)
+    process.kill()
+    process.wait()
+
+    assert read(extractor, tmp_path / "b.txt", b"second") == "second"
+
+    extractor.close()
 
 
 @pytest.mark.slow

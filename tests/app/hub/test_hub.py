@@ -273,7 +273,7 @@ def test_repository_without_weights_cannot_be_downloaded(hub: FakeHub, queue: Qu
     queue.downloads.add(REPO)
     failed = queue.wait_for(DownloadState.FAILED, DownloadState.DONE)
     assert failed.problem is not None
-    assert "no weights" in failed.problem.cause
+    assert "no files" in failed.problem.cause
 
 
 def test_no_connection_has_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,7 +281,7 @@ def test_no_connection_has_its_sentence(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(HubError) as caught:
         search("qwen").run()
     assert caught.value.failure.kind is FailureKind.OFFLINE
-    assert caught.value.problem.advice == "Check the connection, then try again."
+    assert caught.value.problem.advice == "Check the network, then try again."
 
 
 def test_token_is_sent_to_the_hub_and_not_to_the_host_of_its_files(

@@ -349,13 +349,13 @@ def test_closing_cancels_calls_that_wait_for_a_silent_hub(hub: LyingHub, tmp_pat
         return ()
 
     hub.answer = answer
-    catalog: Any = SimpleNamespace(suggestions=tuple)
+    catalog: Any = SimpleNamespace(suggestions=tuple, end_fits=tuple)
     preferences: Any = SimpleNamespace(value=SimpleNamespace(mirror=hub.address))
     models: Any = None
     lane = TaskLane("files")
     controller = HubController(lane, catalog, models, preferences, tmp_path / "downloads.json")
-    controller.ask(REPO)
-    controller.ask("owner/Other")
+    controller.details.ask(REPO)
+    controller.details.ask("owner/Other")
     controller.close()
     lane.stop()
     assert len(requests) <= 1

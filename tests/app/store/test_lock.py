@@ -64,6 +64,16 @@ def test_folders_do_not_share_a_lock(tmp_path: Path) -> None:
                 InstanceLock(held).acquire()
 
 
+def test_noted_end_is_seen_until_the_next_process_holds_the_lock(tmp_path: Path) -> None:
+    later = InstanceLock(tmp_path)
+    with InstanceLock(tmp_path) as lock:
+        assert not later.is_ending()
+        lock.note_end()
+        assert later.is_ending()
+    with later:
+        assert not later.is_ending()
+
+
 def test_lock_in_missing_folder_raises_file_error(tmp_path: Path) -> None:
     with pytest.raises(DatabaseFileError, match="No such file"):
         InstanceLock(tmp_path / "missing").acquire()

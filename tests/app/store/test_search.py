@@ -166,6 +166,18 @@ def test_find_filters_by_date_and_model(store: ConversationStore) -> None:
     assert found(store, "apple", SearchFilter(model_name="Huge")) == []
 
 
+def test_titles_by_model_are_those_of_chats_that_it_has_answered(store: ConversationStore) -> None:
+    for number, path in enumerate(("/hub/x/snapshots/a", "/hub/x/snapshots/b", "/other")):
+        before = stored(store, "Hello", name=f"C{number}").conv
+        turn = plan_send(before, "more", ConversationWriter(f"D{number}").ids(), now=3.0 + number)
+        generation = replace(GENERATION, model_path=path)
+        store.save(set_generation(turn.conversation, turn.reply_id, generation), since=before)
+    titles = store.search.titles_by_model("/hub/x/snapshots/a")
+    assert len(titles) == 1
+    assert len(store.search.titles_by_model("/hub/x/snapshots/a", "/hub/x/snapshots/")) == 2
+    assert store.search.titles_by_model("/nothing") == ()
+
+
 def test_find_leaves_out_what_is_deleted(store: ConversationStore) -> None:
     writer = stored(store, "apple one", "apple two")
     deleted = delete_message(writer.conv, writer.conv.children[None][0], now=9.0)

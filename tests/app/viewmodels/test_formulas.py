@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.viewmodels.blocks import FormulaBlock, FrameKind, TextBlock, TextMark, TextSpan
+from app.viewmodels.latex import rewritten
 from app.viewmodels.markdown import parse_markdown
 
 INLINE = TextMark.FORMULA
@@ -132,3 +133,24 @@ def test_formula_blocks_in_lists_and_quotes_have_frames() -> None:
 @pytest.mark.parametrize("text", ["$$\nx\n\ny\n$$", "\\[\nx", "- $$\n  x\n\nend"])
 def test_formula_without_end_or_with_an_empty_line_is_text(text: str) -> None:
     assert not any(isinstance(block, FormulaBlock) for block in parse_markdown(text))
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"a \\[4pt] b \\ [1.5em] c \\[x]", r"a \\ b \\ c \\[x]"),
+        (r"x''^{2} + y'^\alpha", r"x^{\prime\prime 2} + y^{\prime \alpha}"),
+        (r"\begin{alignat*}{2} a \end{alignat*}", r"\begin{align*} a \end{align*}"),
+        (r"\begin{bmatrix*}[r] 1 \end{bmatrix*}", r"\begin{bmatrix} 1 \end{bmatrix}"),
+        (r"\begin{array}[t]{cc} a \end{array}", r"\begin{array}{cc} a \end{array}"),
+        (r"\begin{rcases} a \end{rcases}", r"\left.\begin{array}{ll} a \end{array}\right\}"),
+        (r"\text{for $x_{1}$ or $y$}", r"\text{for }x_{1}\text{ or }y"),
+        (r"\text{from \$5 to \$6}", r"\text{from \$5 to \$6}"),
+        (r"\text{\'{e}t\'e \oe \v{c} \"\i}", "\\text{été œ č ï}"),
+        (r"\text{a {b} c}", r"\text{a b c}"),
+        (r"\overarc{AB} \allowbreak \tag{1}", r"\overparen{AB}"),
+        (r"\alpha \begin{cases} \sum \end{cases}", r"\alpha \begin{cases} \sum \end{cases}"),
+    ],
+)
+def test_latex_is_rewritten_for_the_converter(latex: str, expected: str) -> None:
+    assert rewritten(latex) == expected

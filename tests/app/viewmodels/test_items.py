@@ -89,7 +89,9 @@ def test_finished_answer_has_figures_and_a_state_line() -> None:
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), answer_start=100), {})
     assert reply.status is ItemStatus.COMPLETE
     assert (reply.text, reply.reasoning, reply.reasoning_s) == ("answer", "reason", 2.0)
-    assert reply.figures == ReplyFigures(decode_tok_s=50.0, first_token_s=0.11, num_tokens=212)
+    assert reply.figures == ReplyFigures(
+        decode_tok_s=50.0, first_token_s=0.11, num_tokens=212, model_name="A"
+    )
     assert reply.state_line is not None
     assert reply.state_line.kind is StateKind.INSTANT
 
@@ -109,26 +111,31 @@ def test_answer_with_drafts_has_the_figures_of_speculation() -> None:
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
 
     assert reply.figures is not None
-    assert (reply.figures.tokens_per_pass, reply.figures.kept_drafts) == (2.0, 0.8)
+    assert reply.figures.tokens_per_pass == 2.0
 
 
 def test_answer_without_tokens_has_no_rate() -> None:
     usage = replace(USAGE, output_tokens=0, decode_tok_s=0.0)
     _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
-    assert reply.figures == ReplyFigures(num_tokens=0)
+    assert reply.figures == ReplyFigures(num_tokens=0, model_name="A")
     assert reply.reasoning_s is None
 
 
-def test_model_name_is_shown_only_where_the_model_changes() -> None:
-    first = finished(send(EMPTY, 1))
-    second = finished(send(first, 2))
-    third = finished(send(second, 3, generation("/models/b", "B")))
-    names = [
-        item.figures.model_name
-        for item in TranscriptItems().of(third, {})
+def names(conversation: Conversation) -> list[tuple[str, bool]]:
+    items = TranscriptItems().of(conversation, {})
+    return [
+        (item.figures.model_name, item.figures.names_model)
+        for item in items
         if item.figures is not None
     ]
-    assert names == ["", "", "B"]
+
+
+def test_each_answer_names_its_model_always_if_several_answered() -> None:
+    first = finished(send(EMPTY, 1))
+    second = finished(send(first, 2))
+    assert names(second) == [("A", False), ("A", False)]
+    third = finished(send(second, 3, generation("/models/b", "B")))
+    assert names(third) == [("A", True), ("A", True), ("B", True)]
 
 
 def test_streaming_answer_shows_the_text_so_far() -> None:

@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
+import pytest
 from PySide6.QtCore import Qt
 
+from app.hub.values import Download, DownloadState
 from app.viewmodels.models import (
     ModelPhase,
     ModelStatus,
@@ -26,7 +29,7 @@ READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B
 
 
 def test_describe_skips_unknown_parts() -> None:
-    assert describe(card()) == "9B · 4-bit · 5.2 GB · Hybrid"
+    assert describe(card()) == "9B · 4-bit · 5.2 GB"
     assert describe(card(hybrid=False, text_only=True)) == "9B · 4-bit · 5.2 GB · Text only"
     unknown = card(num_parameters=0, bits=0.0, size_bytes=0, hybrid=False)
     assert describe(unknown) == ""
@@ -40,6 +43,27 @@ def test_picker_rows_show_loaded_and_broken_models() -> None:
     assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "Hugging Face")
     assert broken.sentence == "This model can’t be loaded. model.safetensors is missing."
     assert not broken.usable
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [(DownloadState.RUNNING, "Downloading 25%"), (DownloadState.PAUSED, "Paused")],
+)
+def test_model_that_is_being_downloaded_is_not_broken_in_the_picker(
+    state: DownloadState, text: str
+) -> None:
+    path = Path("/hub/models--owner--Broken-7B/snapshots/a")
+    broken = card("Broken-7B", path=path, problem=BROKEN.problem)
+    download = Download(repo_id="owner/Broken-7B", state=state, done_bytes=1, total_bytes=4)
+    (row,) = picker_rows((broken,), READY, (download,))
+
+    assert (row.state, row.fraction, row.sentence) == (text, 0.25, "")
+    assert not row.usable
+
+
+def test_unloaded_model_is_not_loaded_in_the_picker() -> None:
+    (row,) = picker_rows((card(),), replace(READY, is_unloaded=True))
+    assert row.state == "Unloaded until the next message"
 
 
 def test_row_of_a_loading_model_has_its_progress() -> None:
@@ -81,6 +105,7 @@ def test_state_word_is_correct_for_each_phase() -> None:
         "Not loaded",
         "Loading 62%",
         "Loading 62%",
+        "Checking the model",
         "Ready",
         "Not loaded",
         "Not loaded",

@@ -3,7 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from app.viewmodels.models import ModelPhase, ModelStatus
-from app.viewmodels.notes import context_share, model_note, reading_note
+from app.viewmodels.notes import context_share, model_note, reading_note, too_long_note
+from app.viewmodels.reading import ToRead
 from app.words import computer
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
@@ -54,14 +55,29 @@ def test_reading_note_appears_if_another_model_answered_last() -> None:
     same = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=a)
     other = ModelStatus(phase=ModelPhase.READY, path="/models/b", name="B", facts=b)
     loading = ModelStatus(phase=ModelPhase.LOADING, path="/models/b", name="B")
-    size = counted(243)
+    size = ToRead(243)
     assert reading_note(conversation, same, size) == ""
     assert reading_note(conversation, loading, size) == ""
     assert reading_note(EMPTY, other, size) == ""
     assert reading_note(conversation, other, None) == ""
-    assert reading_note(conversation, other, counted(243, 240)) == "", "it has been read ahead"
+    assert reading_note(conversation, other, ToRead(3)) == "", "it has been read ahead"
     assert reading_note(conversation, other, size) == (
         "B will read this chat with your next message: about 240 tokens."
+    )
+
+
+def test_reading_note_announces_what_is_read_for_long() -> None:
+    ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
+    assert reading_note(EMPTY, ready, ToRead(3_999)) == ""
+    assert reading_note(EMPTY, ready, ToRead(62_113)) == (
+        "A will read before it answers: about 62,000 tokens."
+    )
+    assert reading_note(EMPTY, ready, ToRead(62_113, 1_000.0)) == (
+        "A will read before it answers: about 62,000 tokens, 62 s."
+    )
+    assert reading_note(EMPTY, ready, ToRead(9_000, 1_000.0)) == "", "it takes 9 s"
+    assert reading_note(EMPTY, ready, ToRead(900, 50.0)) == (
+        "A will read before it answers: about 900 tokens, 18 s."
     )
 
 
@@ -80,9 +96,10 @@ def test_context_share_counts_the_last_prompt_and_its_answer() -> None:
     assert context_share(conversation, other) is None
 
 
-def test_reading_note_says_that_a_draft_is_too_long() -> None:
+def test_too_long_note_has_the_tokens_of_a_draft_and_the_limit() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
-    assert reading_note(EMPTY, ready, counted(FACTS.context_len - 1)) == ""
-    assert reading_note(EMPTY, ready, counted(42_451)) == (
+    assert too_long_note(ready, None) == ""
+    assert too_long_note(ready, counted(FACTS.context_len - 1)) == ""
+    assert too_long_note(ready, counted(42_451)) == (
         "This text is too long for A: 42,451 of 32,768 tokens."
     )

@@ -285,8 +285,8 @@ def test_accessible_actions_of_a_message_equal_its_buttons(stage: Stage) -> None
     delete = "Delete This and Everything After"
     fork = "Fork into a New Chat"
     assert question.actionInterface().actionNames() == ["Edit", "Copy", fork, delete]
-    offered = ["Previous Version", "Copy", "Regenerate"]
-    offered += ["Edit Answer", fork, "Delete This Version"]
+    offered = ["Copy", "Regenerate", "Edit Answer", fork]
+    offered += ["Delete This Version", "Previous Version"]
     assert answer.actionInterface().actionNames() == offered
     last.actionInterface().doAction("Copy")
     assert QGuiApplication.clipboard().text() == "Then this."

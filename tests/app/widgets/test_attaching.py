@@ -8,9 +8,10 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
+from app.theme.tokens import Space
 from app.widgets.commands import CommandId
 from app.words import attachments as words
 from tests.fakes.stage import Stage
@@ -178,14 +179,44 @@ def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) 
     assert names(stage) == ["other.md"]
 
 
-def test_refused_files_are_named_in_one_sentence(stage: Stage, notes: Path, tmp_path: Path) -> None:
+def test_every_refused_file_is_named_with_its_reason(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
     image = tmp_path / "photo.png"
     image.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\r")
     attach(stage, image, tmp_path, notes)
 
     assert names(stage) == ["notes.txt"]
-    assert stage.window.toast.text.startswith("“photo.png” is an image.")
-    assert "1 other file was not attached" in stage.window.toast.text
+    image_reason, folder_reason = stage.window.toast.text.split("\n")
+    assert image_reason.startswith("“photo.png” is an image.")
+    assert folder_reason == f"“{tmp_path.name}” is a folder. Attach the files in it."
+
+
+def test_toast_follows_the_composer_that_grows_and_shrinks(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("One", "1")
+    toast, composer = stage.window.toast, stage.composer
+    attach(stage, tmp_path)
+    for text in ("", "A line.\n" * 8, ""):
+        stage.edit.setPlainText(text)
+        stage.settle()
+        assert toast.isVisible()
+        bottom = toast.mapTo(stage.window, toast.rect().bottomLeft()).y()
+        top = composer.mapTo(stage.window, composer.rect().topLeft()).y()
+        assert 0 < top - bottom <= Space.M
+
+
+def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
+    missing = [tmp_path / f"{number}.txt" for number in range(5)]
+    attach(stage, *missing)
+
+    toast = stage.window.toast
+    assert toast.text.splitlines()[2:] == ["“2.txt” no longer exists.", "And 2 more files."]
+    toast.button.click()
+    stage.settle()
+    (box,) = stage.window.findChildren(QMessageBox)
+    assert box.informativeText().splitlines()[4] == "“4.txt” no longer exists."
+    assert not toast.isVisible()
+    box.close()
 
 
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:

@@ -32,6 +32,7 @@ def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
             yield action
 
 
+@pytest.mark.usefixtures("qapp")  # Qt knows the standard keys of an application
 def test_no_two_commands_share_a_key() -> None:
     keys = [key.toString() for command in COMMANDS for key in key_sequences(command)]
     assert len(keys) == len(set(keys))

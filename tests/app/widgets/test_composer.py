@@ -52,6 +52,14 @@ def test_return_sends_and_shift_return_starts_a_new_line(composer: Composer) -> 
     assert texts == ["one\ntwo"]
 
 
+def test_keys_of_the_disabled_continue_command_change_nothing(composer: Composer) -> None:
+    texts = sent(composer)
+    composer.set_text("one")
+    QTest.keyClick(composer.edit, Key.Key_Return, CTRL | SHIFT)
+    assert composer.text == "one"
+    assert texts == []
+
+
 def test_white_space_is_not_sent(composer: Composer) -> None:
     texts = sent(composer)
     QTest.keyClick(composer.edit, Key.Key_Return)
@@ -229,3 +237,13 @@ def test_keep_thoughts_is_offered_only_if_the_model_supports_it(composer: Compos
     assert not note.isEnabled(), "the explanation can be chosen"
     keep.trigger()
     assert chosen == [Setup(keep_thinking=True)]
+
+
+def test_box_of_a_chat_stays_in_place_without_a_caption(composer: Composer) -> None:
+    composer.set_caption("Nothing leaves it.", keeps_line=True)
+    height = composer.sizeHint().height()
+    composer.set_caption("", keeps_line=True)
+    assert composer.sizeHint().height() == height
+    assert composer.caption == ""
+    composer.set_caption("")
+    assert composer.sizeHint().height() < height

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -13,6 +14,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from app.widgets.conversation_delegate import ConversationDelegate
 from app.words.commands import BY_ACTIVITY, BY_CREATION, BY_TITLE
+from engine.types import ConversationId
 from tests.fakes.stage import Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -251,3 +253,13 @@ def test_only_keys_draw_the_ring_of_a_row(stage: Stage) -> None:
     stage.edit.setFocus()
     stage.list.setFocus(Qt.FocusReason.TabFocusReason)
     assert delegate.shows_focus
+
+
+def test_chat_on_show_below_the_first_batch_of_rows_is_scrolled_into_view(stage: Stage) -> None:
+    stage.chat("One", "1")
+    row = stage.row("One")
+    rows = [replace(row, conversation_id=ConversationId(f"c{n}")) for n in range(1200)]
+    stage.list.show_rows([*rows], rows[-1].conversation_id)
+    stage.wait_until(lambda: stage.list.visualRect(stage.list.currentIndex()).isValid())
+    shown = stage.list.visualRect(stage.list.currentIndex())
+    assert stage.list.viewport().rect().contains(shown)

@@ -10,23 +10,36 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
+from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.data_folder_dialogs import MoveSheet
-from app.widgets.settings_storage import StoragePage
+from app.widgets.settings_data import DataPage
+from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
-from tests.app.widgets.test_settings_storage import opened, page_of
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
 LEFT = Qt.MouseButton.LeftButton
 
 
-def move(stage: Stage, page: StoragePage, folder: Path) -> None:
+def opened(stage: Stage) -> DataPage:
+    stage.run(CommandId.SETTINGS)
+    return page_of(stage)
+
+
+def page_of(stage: Stage) -> DataPage:
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    QTest.mouseClick(window.tabs[Icon.ADVANCED], LEFT)
+    return window.advanced.data
+
+
+def move(stage: Stage, page: DataPage, folder: Path) -> None:
     choose(stage, page, folder)
     stage.settle()
 
 
-def choose(stage: Stage, page: StoragePage, folder: Path) -> None:
+def choose(stage: Stage, page: DataPage, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     QTest.mouseClick(page.move_button, LEFT)
     dialog = page.window().findChildren(QFileDialog)[-1]

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from app.theme.tokens import Size
 from app.widgets.commands import CommandId
+from app.widgets.composer_caption import PRIVACY_CHATS
 from app.widgets.models_window import ModelsWindow
 from app.words import computer
 from tests.app.conftest import MakeStage
@@ -97,3 +98,12 @@ def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: 
     models = stage.window.findChild(ModelsWindow)
     assert models is not None
     assert models.isVisible()
+
+
+def test_composer_is_as_high_in_later_chats_as_in_the_first(stage: Stage) -> None:
+    places: set[int] = set()
+    for number in range(PRIVACY_CHATS + 2):
+        stage.run(CommandId.NEW_CHAT)
+        stage.chat(f"Question {number}", "Yes")
+        places.add(stage.composer.box.mapTo(stage.window, QPoint()).y())
+    assert len(places) == 1

@@ -77,3 +77,31 @@ def test_chat_is_copied_and_exported_with_the_text_of_a_running_answer(
     stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”")
     assert "It is *1*" in (tmp_path / "chat.md").read_text(encoding="utf-8")
     assert stage.engine.running is not None
+
+
+def test_chat_is_saved_as_pdf(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("Why: a/b?", "Because **b**.")
+    dialog = dialog_of(stage, CommandId.SAVE_PDF)
+    (suggested,) = dialog.selectedFiles()
+    assert Path(suggested).name == "Why a b.pdf"
+    dialog.fileSelected.emit(str(tmp_path / "chat.pdf"))
+    stage.wait_until(lambda: stage.window.toast.text == "Saved as “chat.pdf”")
+    assert (tmp_path / "chat.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_pdf_that_cannot_be_written_is_reported(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("One", "1")
+    dialog_of(stage, CommandId.SAVE_PDF).fileSelected.emit(str(tmp_path / "none" / "chat.pdf"))
+    assert "The disk could not be written." in stage.window.toast.text
+
+
+def test_progress_of_a_long_pdf_can_be_cancelled(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("One", "1")
+    dialog_of(stage, CommandId.SAVE_PDF).fileSelected.emit(str(tmp_path / "chat.pdf"))
+    toast, printing = stage.window.toast, stage.window.printing
+    printing.progressed.emit(40)
+    assert toast.text == "Making pages… 40%"
+    toast.button.click()
+    assert printing.is_idle
+    assert not toast.isVisible()
+    assert not list(tmp_path.glob("chat*"))

@@ -78,7 +78,7 @@ def test_message_to_a_gone_model_stays_in_the_composer_and_opens_the_picker(
 
 def test_get_models_button_opens_the_models_window(without_chosen: Stage) -> None:
     stage = without_chosen
-    QTest.mouseClick(stage.pane.gone_model.get_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stage.pane.gone_model.second, Qt.MouseButton.LeftButton)
     models = stage.window.findChild(ModelsWindow)
     assert models is not None
     assert models.isVisible()

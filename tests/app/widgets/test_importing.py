@@ -19,7 +19,7 @@ from tests.app.conftest import MakeStage
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
 
-pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
 
 
 def written(name: str, *questions: str) -> Conversation:
@@ -37,6 +37,15 @@ def import_files(stage: Stage, *paths: Path) -> None:
     stage.settle()
 
 
+def wait_until_in_view(stage: Stage, title: str) -> None:
+    """Wait until a chat is on show, and assert that its row is visible."""
+    stage.wait_until(lambda: title in stage.texts)
+    stage.settle()
+    index = stage.list.currentIndex()
+    assert stage.rows[index.row()] == title
+    assert stage.list.viewport().rect().contains(stage.list.visualRect(index))
+
+
 def file_of(folder: Path, *chats: Conversation) -> Path:
     path = folder / "chats.json"
     path.write_text(f"[{','.join(map(to_json, map(filed, chats)))}]", encoding="utf-8")
@@ -50,6 +59,21 @@ def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     import_files(stage, file_of(tmp_path, *chats))
     assert stage.window.toast.text == "45 chats imported."
     assert len(stage.rig.core.library.summaries) == 46
+    stage.window.toast.button.click()
+    wait_until_in_view(stage, "Question 0")
+    stage.click_row("Here already")
+    sidebar = stage.window.sidebar
+    QTest.keyClicks(sidebar.search.edit, "Question 44")
+    stage.wait_until(sidebar.results.isVisible)
+    QTest.keyClick(sidebar.search.edit, Qt.Key.Key_Return)
+    stage.wait_until(lambda: "Question 44" in stage.texts)
+    QTest.keyClick(sidebar.search.edit, Qt.Key.Key_Escape)
+    wait_until_in_view(stage, "Question 44")
+    stage.click_row("Here already")
+    stage.run(CommandId.SWITCHER)
+    QTest.keyClicks(stage.window.switching.popup.field, "Question 43")
+    QTest.keyClick(stage.window.switching.popup.field, Qt.Key.Key_Return)
+    wait_until_in_view(stage, "Question 43")
     stage.click_row("Question 7")
     assert stage.texts == ["Question 7", "About Question 7."]
     import_files(stage, file_of(tmp_path, *chats))

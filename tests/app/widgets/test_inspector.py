@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
 from PySide6.QtTest import QTest
 
+from app.controllers import prompt_size
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.widgets.commands import CommandId
@@ -154,3 +156,20 @@ def test_faster_answers_are_set_for_one_chat(make_stage: MakeStage) -> None:
     stage.run(CommandId.NEW_CHAT)
     assert stage.rig.current.setup == Setup()
     assert chip.text() == "Faster answers: Auto"
+
+
+def test_changed_system_prompt_shows_what_the_model_will_read(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
+    stage = open_inspector(make_stage)
+    note = stage.window.inspector.prompt_cost
+    assert not note.isVisible()
+    stage.chat("Hello", "Hi. " * 100)
+    unchanged = "If you change it, the model reads the whole chat: about 100 tokens."
+    assert note.text() == unchanged
+    stage.core.chat.set_system_prompt(stage.current, "Be brief. " * 40)
+    stage.wait_until(lambda: note.text().startswith("Changed."))
+    assert note.isVisible()
+    stage.send("Again")
+    assert not note.text().startswith("Changed.")

@@ -16,13 +16,13 @@ from PySide6.QtWidgets import (
     QDialog,
     QFileDialog,
     QLineEdit,
-    QMessageBox,
     QPlainTextEdit,
     QWidget,
 )
 
 from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
@@ -153,8 +153,8 @@ def found(stage: Stage) -> str:
 
 
 def asks(stage: Stage) -> bool:
-    """Return True if a message box asks whether to quit. Close the message box."""
-    boxes = stage.window.findChildren(QMessageBox)
+    """Return True if a sheet asks whether to quit. Close the sheet."""
+    boxes = stage.window.findChildren(MessageSheet)
     for box in boxes:
         box.reject()
     return bool(boxes)

@@ -1,16 +1,17 @@
-"""Tests of Larger Text in the sidebar and in the chat, and of texts in the smallest window."""
+"""Tests of Larger Text in all parts of the window, and of texts in the smallest window."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QLabel, QLineEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, QWidget
 
 from app.conversation.attachments import make_attachment
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
+from app.widgets.settings_window import SettingsWindow
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
 from engine.types import NOTHING_CACHED
@@ -108,3 +109,56 @@ def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
     stage.settle()
     assert field.font().pixelSize() == round(1.5 * size)
     assert field.height() == 1.5 * Size.SWITCHER_FIELD
+
+
+def settings_pages(stage: Stage) -> Iterator[QWidget]:
+    stage.run(CommandId.SETTINGS)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    for tab in window.tabs.values():
+        tab.click()
+        yield window
+
+
+def inspector(stage: Stage) -> Iterator[QWidget]:
+    stage.run(CommandId.INSPECTOR)
+    yield stage.window.inspector
+
+
+def toolbar(stage: Stage) -> Iterator[QWidget]:
+    yield stage.window.toolbar
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+@pytest.mark.parametrize("parts", [settings_pages, inspector, toolbar])
+def test_larger_text_scales_every_text_of_a_part(
+    stage: Stage, parts: Callable[[Stage], Iterator[QWidget]]
+) -> None:
+    kinds = (QLabel, QPushButton, QLineEdit, QCheckBox)
+    sizes: dict[QWidget, int] = {}
+
+    def look() -> Iterator[QWidget]:
+        for part in parts(stage):
+            for kind in kinds:
+                yield from (one for one in part.findChildren(kind) if one.isVisible())
+
+    sizes = {one: one.font().pixelSize() for one in look()}
+    assert sizes
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+    if parts is inspector:
+        stage.run(CommandId.INSPECTOR)  # it was open
+    after = {one: one.font().pixelSize() for one in look()}
+    same = [one for one, size in sizes.items() if after[one] != round(1.5 * size)]
+    low = [one for one in after if one.height() < one.fontMetrics().height()]
+    assert (same, low) == ([], [])
+
+
+def test_larger_text_scales_the_menus(stage: Stage) -> None:
+    menus = [stage.window.menuBar(), *stage.window.menuBar().findChildren(QMenu)]
+    before = [menu.font().pixelSize() for menu in menus]
+    stage.core.preferences.set_zoom(200)
+    stage.settle()
+    for menu in menus:
+        menu.ensurePolished()
+    assert [menu.font().pixelSize() for menu in menus] == [2 * size for size in before]

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.viewmodels.model_offers import OfferAction
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.offer_row import OfferRow

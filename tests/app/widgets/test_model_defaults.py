@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QPushButton
 
 from app.conversation.preset import Preset
 from app.settings import ModelDefaults, Settings, load_settings, save_settings
-from app.viewmodels.model_offers import OfferAction
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
 from app.widgets.model_defaults import ModelDefaultsSheet

@@ -80,9 +80,33 @@ def test_footer_shows_progress_while_a_model_loads(make_stage: MakeStage) -> Non
     stage.engine.load_progress(0.62)
     stage.settle()
     assert "Loading 62%" in stage.window.sidebar.footer.accessibleName()
+    stage.engine.check_model()
+    stage.settle()
+    assert "Checking the model" in stage.window.sidebar.footer.accessibleName()
     stage.engine.finish_load()
     stage.settle()
     assert "Ready" in stage.window.sidebar.footer.accessibleName()
+
+
+def test_footer_shows_the_answers_that_are_read_for_and_written(stage: Stage) -> None:
+    footer = stage.window.sidebar.footer
+
+    def shown() -> str:
+        stage.settle()
+        return footer.accessibleName()
+
+    stage.send("One")
+    stage.engine.prefill(150, 600)
+    assert "Reading 25%" in shown()
+    stage.engine.write("Text")
+    assert "Answering." in shown()
+    stage.run(CommandId.NEW_CHAT)
+    stage.send("Two")
+    assert "Answering 2 chats" in shown()
+    for _ in range(2):
+        stage.engine.finish()
+        stage.settle()
+    assert "Ready" in shown()
 
 
 def test_message_sent_while_the_model_loads_is_answered_later(make_stage: MakeStage) -> None:
@@ -214,7 +238,10 @@ def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage
     assert len(stage.texts) == 2
     stage.engine.work_idly(10, 110, shown=stage.current)
     stage.settle()
-    assert "will read" not in stage.composer.caption, "the chat is being read ahead"
+    assert "about 100 tokens" in stage.composer.caption, "this is left to read"
+    stage.engine.work_idly(60, 110, shown=stage.current)
+    stage.settle()
+    assert "will read" not in stage.composer.caption, "little is left to read"
     stage.engine.num_cached = 110
     stage.engine.stop_idle_work()
     stage.wait_until(lambda: len(stage.engine.counts) == 2)
@@ -259,7 +286,7 @@ def test_picker_shows_a_line_while_something_is_downloaded(
         )
     )
     stage.core.hub.downloads_changed.emit()
-    assert picker.fetching.text() == "Downloading Other-4bit · 25%"
+    assert picker.fetching.text() == "Downloading Other · 25%"
     assert picker.fetching.isVisible()
     assert picker.rect().contains(picker.fetching.geometry())
     downloads.clear()

@@ -81,7 +81,7 @@ def test_archived_chat_leaves_the_list_and_is_in_the_archive(stage: Stage) -> No
     stage.run(CommandId.ARCHIVE)
     assert stage.rows == ["TODAY", "One"]
     assert sidebar.toast.text == "Archived “Two”"
-    assert stage.pane.question.isVisible()
+    assert stage.texts == ["One", "Yes."]
     assert sidebar.archived_button.text() == "Archived (1)"
     QTest.mouseClick(sidebar.archived_button, Qt.MouseButton.LeftButton)
     assert stage.rows == ["ARCHIVED", "Two"]
@@ -90,6 +90,32 @@ def test_archived_chat_leaves_the_list_and_is_in_the_archive(stage: Stage) -> No
     assert stage.texts == ["Two", "Yes."]
     choose(stage, "Unarchive")
     assert stage.rows == ["TODAY", "Two", "One"], "an empty archive is left"
+
+
+def test_undo_of_an_archived_chat_shows_it_again(stage: Stage) -> None:
+    make_chats(stage, "One", "Two")
+    stage.run(CommandId.ARCHIVE)
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["Two", "Yes."]
+    assert titles_of_selected(stage) == ["Two"]
+
+
+@pytest.mark.parametrize(("shown", "following"), [("Two", "One"), ("One", "Two"), ("Three", "Two")])
+@pytest.mark.parametrize("command", [CommandId.DELETE, CommandId.ARCHIVE])
+def test_chat_that_leaves_the_list_is_followed_by_the_next_one(
+    stage: Stage, shown: str, following: str, command: CommandId
+) -> None:
+    make_chats(stage, "One", "Two", "Three")
+    click(stage, shown)
+    stage.run(command)
+    assert stage.texts == [following, "Yes."]
+    assert titles_of_selected(stage) == [following]
+
+
+def test_last_chat_that_leaves_the_list_is_followed_by_a_new_one(stage: Stage) -> None:
+    make_chats(stage, "One")
+    stage.run(CommandId.DELETE)
+    assert stage.pane.question.isVisible()
 
 
 def test_new_message_takes_a_chat_out_of_the_archive(stage: Stage) -> None:

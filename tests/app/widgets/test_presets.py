@@ -121,7 +121,7 @@ def test_undo_of_a_replaced_preset_restores_the_old_one(make_stage: MakeStage) -
     stage.rig.chat.set_setup(stage.current, Setup(temperature=1.0))
     save_as(stage, "Teacher & co")
     assert stage.window.toast.text == "Replaced preset “Teacher & co”"
-    stage.rig.core.undo.undo_newest()
+    stage.rig.core.undoing.undo()
     assert stage.rig.core.presets.value.by_name["Teacher & co"].setup == PATIENT
 
 
@@ -148,7 +148,7 @@ def test_undo_of_a_deleted_preset_renames_it_if_its_name_is_taken(make_stage: Ma
     stage.rig.core.presets.delete("Teacher & co")
     stage.rig.chat.set_setup(stage.current, Setup(temperature=1.0))
     save_as(stage, "Teacher & co")
-    stage.rig.core.undo.undo_newest()
+    stage.rig.core.undoing.undo()
     presets = stage.rig.core.presets.value.by_name
     assert presets["Teacher & co"].setup == Setup(temperature=1.0)
     assert presets["Teacher & co 2"].setup == PATIENT

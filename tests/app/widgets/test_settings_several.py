@@ -42,8 +42,8 @@ def opened(stage: Stage) -> SeveralPage:
     stage.run(CommandId.SETTINGS)
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)
-    QTest.mouseClick(window.tabs[Icon.MACS], LEFT)
-    return window.several
+    QTest.mouseClick(window.tabs[Icon.ADVANCED], LEFT)
+    return window.advanced.several
 
 
 @pytest.fixture

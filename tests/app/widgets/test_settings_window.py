@@ -11,11 +11,18 @@ from PySide6.QtGui import QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QPushButton, QToolButton, QWidget
 
+from app.bridge.tasks import TaskLane
+from app.controllers.login import OpenAtLogin
 from app.conversation.preset import Preset
-from app.settings import Appearance, load_settings
+from app.conversation.tree import Setup
+from app.main import engine_config
+from app.paths import make_paths
+from app.settings import Appearance, Settings, load_settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
+from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -128,7 +135,7 @@ def test_return_can_be_set_to_start_a_new_line(make_stage: MakeStage) -> None:
 
 def test_faster_answers_can_be_turned_off_for_the_next_request(make_stage: MakeStage) -> None:
     stage = make_stage()
-    page = opened(stage, Icon.CHAT).chat
+    page = opened(stage, Icon.ADVANCED).advanced.engine
     stage.chat("One", "1")
     QTest.mouseClick(page.faster, LEFT, pos=page.faster.rect().center())
     stage.chat("Two", "2")
@@ -276,3 +283,113 @@ def test_mirror_is_set_and_a_text_that_is_no_address_is_refused(
     mirror.clear()
     QTest.keyClick(mirror, Key.Key_Return)
     assert stage.core.hub.host == "huggingface.co"
+
+
+def test_open_at_login_writes_and_removes_its_file(stage: Stage, tmp_path: Path) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    for is_on in (True, False):
+        QTest.mouseClick(page.at_login, LEFT)
+        stage.wait_until(lambda is_on=is_on: stage.core.login.is_on == is_on)
+        assert page.at_login.isChecked() == is_on
+        assert bool(list(tmp_path.rglob("login.plist"))) == is_on
+
+
+def test_open_at_login_that_fails_is_reported_and_stays_off(stage: Stage, tmp_path: Path) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    (tmp_path / "agents").touch()
+    QTest.mouseClick(page.at_login, LEFT)
+    stage.wait_until(lambda: "The disk" in stage.window.toast.text)
+    assert not page.at_login.isChecked()
+
+
+@pytest.mark.parametrize("reopens", [True, False])
+def test_start_shows_the_last_chat_if_the_settings_want_it(
+    make_stage: MakeStage, *, reopens: bool
+) -> None:
+    stage = make_stage()
+    stage.chat("Hello", "Hi")
+    page = opened(stage, Icon.GENERAL).general
+    if not reopens:
+        QTest.mouseClick(page.reopen, LEFT)
+    settings = stage.core.preferences.value
+    stage.close()
+    again = make_stage(settings=settings)
+    again.wait_until(lambda: "Hello" in again.rows)
+    again.settle()
+    assert again.texts == (["Hello", "Hi"] if reopens else [])
+
+
+def test_quit_asks_if_the_settings_want_it(stage: Stage) -> None:
+    page = opened(stage, Icon.GENERAL).general
+    QTest.mouseClick(page.confirm, LEFT)
+    stage.window.close()
+    (sheet,) = stage.window.findChildren(MessageSheet)
+    assert sheet.text == "All chats are saved."
+    sheet.reject()
+    assert stage.window.isVisible()
+    QTest.mouseClick(page.confirm, LEFT)
+    stage.window.close()
+    assert not stage.window.isVisible()
+
+
+def test_new_chats_begin_with_prompt_sampling_and_thinking_of_the_settings(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    begun = stage.current
+    page = opened(stage, Icon.NEW_CHAT).new_chats
+    QTest.keyClicks(page.prompt, "Be brief.")
+    page.thinking.buttons[False].click()
+    QTest.keyClicks(page.temperature, "0.25")
+    QTest.keyClick(page.temperature, Key.Key_Return)
+    QTest.keyClicks(page.sampling.fields["top_k"], "40")
+    QTest.keyClick(page.sampling.fields["top_k"], Key.Key_Return)
+    stage.run(CommandId.NEW_CHAT)
+    new = stage.core.desk.get(stage.core.library.current)
+    assert new.system_prompt == "Be brief."
+    assert new.setup == Setup(temperature=0.25, top_k=40, thinking=False)
+    assert stage.core.desk.get(begun).setup == Setup()
+    QTest.mouseClick(page.reset, LEFT)
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("", Setup())
+    assert page.prompt.toPlainText() == ""
+
+
+def test_preset_goes_before_the_settings_of_new_chats(make_stage: MakeStage) -> None:
+    options = {"temperature": 0.25, "unknown": 3, "top_k": 0.5}
+    stage = make_stage(settings=Settings(new_chat_prompt="Be brief.", new_chat_options=options))
+    presets, path = stage.core.presets, stage.core.models.status.path
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("Be brief.", Setup(temperature=0.25))
+    presets.save_preset(Preset(name="Long", system_prompt="Be long."))
+    presets.choose(path, "Long")
+    new = stage.core.desk.get(stage.core.library.current)
+    assert (new.system_prompt, new.setup) == ("Be long.", Setup())
+
+
+def test_typed_prompt_of_new_chats_is_saved_when_the_app_quits(stage: Stage) -> None:
+    page = opened(stage, Icon.NEW_CHAT).new_chats
+    QTest.keyClicks(page.prompt, "Be brief.")
+    stage.close()
+    assert load_settings(stage.rig.settings_path).settings.new_chat_prompt == "Be brief."
+
+
+def test_memory_limit_is_saved_and_limits_the_engine_of_the_next_start(
+    stage: Stage, tmp_path: Path
+) -> None:
+    page = opened(stage, Icon.ADVANCED).advanced.engine
+    QTest.mouseClick(page.memory.buttons[4], LEFT)
+    stage.close()
+    settings = load_settings(stage.rig.settings_path).settings
+    assert settings.memory_gb == 4
+    assert engine_config(settings, make_paths(tmp_path)).most_budget_bytes == 4 * 10**9
+    assert engine_config(Settings(), make_paths(tmp_path)).most_budget_bytes is None
+
+
+def test_open_at_login_is_absent_where_it_is_impossible(stage: Stage, tmp_path: Path) -> None:
+    lane = TaskLane("files")
+    login = OpenAtLogin(lane, None)
+    page = GeneralPage(stage.theme, stage.core.preferences, login, stage.window)
+    login.toggle()
+    assert page.at_login.isHidden()
+    assert page.controls[0] is page.reopen
+    assert not list(tmp_path.rglob("login.plist"))
+    lane.stop()

@@ -15,7 +15,7 @@ from app.viewmodels.lexer_shelf import LexerShelf
 from app.widgets.transcript.layout.stack import KEPT
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
 from app.widgets.transcript.rows.code_lines import CodeLines
-from app.widgets.transcript.rows.row import MAX_LAYOUTS
+from app.widgets.transcript.rows.layout_cache import MAX_LAYOUTS
 from app.widgets.transcript.view import TranscriptView
 from tests.fakes.transcript_samples import GUIDE, answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, LEFT, TranscriptStage

@@ -99,6 +99,24 @@ def test_every_transcript_control_has_an_accessible_name(transcript: TranscriptS
     assert names >= {"Edit message", "Send as New Version", "Cancel", "Jump to latest"}
 
 
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("\n".join(["short"] * 24), "Show all 24 lines"),
+        ("\n".join(["two lines on screen " * 4] * 12), "Show all 24 lines"),
+        ("- item\n" * 30, "Show all 30 lines"),
+        ("\n".join(["short"] * 5000), "Show all, about 5,000 lines"),
+    ],
+)
+def test_folded_question_counts_the_lines_on_screen(
+    transcript: TranscriptStage, text: str, label: str
+) -> None:
+    transcript.show([question(0, text)])
+    root = QAccessible.queryAccessibleInterface(transcript.view)
+    names = [node.text(NAME) for node in walk(root)]
+    assert [name for name in names if name.startswith("Show all")] == [label]
+
+
 def test_code_block_is_an_accessible_group_with_its_buttons(transcript: TranscriptStage) -> None:
     python, long_line = "\n".join("x = 1" for _ in range(12)), "word " * 100
     transcript.show(

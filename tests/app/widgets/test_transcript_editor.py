@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 
 from app.theme.tokens import Size, Space, Type
+from app.viewmodels.attachments import Chip
 from app.widgets.transcript.editor.editor import MessageEditor
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
@@ -63,7 +64,7 @@ def test_buttons_stay_inside_the_editor_in_a_narrow_column(
 
 
 @pytest.mark.parametrize("zoom", [0.8, 1.0, 2.0])
-@pytest.mark.parametrize("text", ["Hi", TEXT.strip(), "One\n\ttwo\n\n" + "three " * 30 + "end"])
+@pytest.mark.parametrize("text", [TEXT.strip(), "One\n\ttwo\n\n" + "three " * 30 + "end"])
 def test_text_does_not_move_when_its_editor_opens(
     transcript: TranscriptStage, text: str, zoom: float
 ) -> None:
@@ -79,6 +80,24 @@ def test_text_does_not_move_when_its_editor_opens(
     assert stood
     # A few pixels differ, because the edges of glyphs blend with the background, which changes.
     assert len(stood ^ stands) < len(stood) / 5, "the text moved"
+
+
+def test_short_text_begins_at_the_left_of_its_editor(transcript: TranscriptStage) -> None:
+    transcript.show([question(0, "Hi"), answer(0, "It is")])
+    transcript.view.update_item(replace(question(0, "Hi"), editing=True))
+    assert field(transcript).x() == Space.L
+    assert editor(transcript).width() > 10 * Space.L
+
+
+def test_editor_shows_the_files_of_its_message_above_the_text(transcript: TranscriptStage) -> None:
+    item = replace(question(0, "Hi"), files=(Chip(name="notes.md", kind="md"),))
+    transcript.show([item, answer(0, "It is")])
+    transcript.view.update_item(replace(item, editing=True))
+    above = field(transcript).y() - Space.M
+    place = QRect(Space.L, Space.M, editor(transcript).width() - 2 * Space.L, above)
+    assert above > Size.CONTROL_MINI
+    assert inked(editor(transcript).grab().toImage(), place)
+    assert field(transcript).accessibleDescription() == "notes.md"
 
 
 def inked(image: QImage, place: QRect) -> set[tuple[int, int]]:
@@ -111,7 +130,8 @@ def test_long_text_scrolls_in_its_editor(transcript: TranscriptStage) -> None:
     transcript.view.update_item(replace(question(0, text), editing=True))
     bar = field(transcript).verticalScrollBar()
     assert field(transcript).height() < HEIGHT
-    assert bar.value() == bar.maximum() > 0, "the cursor is not at the end"
+    assert bar.value() == 0 < bar.maximum(), "the editor does not open at its top"
+    assert field(transcript).textCursor().atStart()
     assert bar.isVisible()
 
 

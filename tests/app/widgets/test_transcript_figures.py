@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
-from app.widgets.transcript.rows.actions import answer_actions
+from app.viewmodels.transcript import ReplyFigures, Version
+from app.widgets.transcript.rows.actions import answer_actions, faster_text, user_actions
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
-from tests.fakes.transcript_samples import answer
+from app.widgets.transcript.rows.row import Paint
+from tests.fakes.pixels import pixels_of
+from tests.fakes.transcript_samples import answer, question
 
 ALL = "58 tok/s · first token 0.11 s · 212 tokens"
 
@@ -21,4 +28,50 @@ def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bo
     figures = [hit for hit in row.hits() if ALL in hit.tip]
     assert bool(figures) == is_cut
     assert all(hit.rect.right() <= width + 6 for hit in row.hits()), "6 px: the margin of an icon"
+    shelf.close()
+
+
+@pytest.mark.parametrize(
+    ("tokens_per_pass", "text"),
+    [
+        (1.28, "Faster answers: 1.3\N{MULTIPLICATION SIGN}"),
+        (1.02, ""),
+        (0.9, ""),
+        (None, ""),
+    ],
+)
+def test_gain_by_drafts_is_a_factor_only_if_there_is_one(
+    tokens_per_pass: float | None, text: str
+) -> None:
+    assert faster_text(ReplyFigures(tokens_per_pass=tokens_per_pass)) == text
+
+
+def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> None:
+    shelf = FormulaShelf()
+    look = Look(theme, shelf)
+    for actions, item in ((answer_actions, answer(0, "Yes.")), (user_actions, question(0))):
+        places: list[dict[str, QRectF]] = []
+        for version in (Version(1, 1), Version(2, 2)):
+            row = actions(look, replace(item, version=version))
+            row.measure(600)
+            places.append({hit.tip: hit.rect for hit in row.hits()})
+        one, two = places
+        assert one.items() <= two.items()
+        assert len(two) >= len(one) + 1
+    shelf.close()
+
+
+@pytest.mark.parametrize("names_model", [True, False])
+def test_name_of_the_model_stays_on_show_where_several_answered(
+    theme: Theme, names_model: bool
+) -> None:
+    shelf = FormulaShelf()
+    figures = ReplyFigures(num_tokens=212, model_name="Tiny", names_model=names_model)
+    row = answer_actions(Look(theme, shelf), replace(answer(0, "Yes."), figures=figures))
+    image = QImage(600, row.measure(600), QImage.Format.Format_ARGB32)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    row.paint(Paint(painter, top=0, bottom=image.height(), ground="#FFFFFF", actions_shown=False))
+    painter.end()
+    assert bool(pixels_of(image).any()) is names_model
     shelf.close()

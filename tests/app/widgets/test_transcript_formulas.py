@@ -6,10 +6,14 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QEvent, QPoint
+from PySide6.QtGui import QHelpEvent
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 
 from app.viewmodels.transcript import ItemStatus
-from app.viewmodels.typeset import MAX_LATEX, Formula, typeset
+from app.viewmodels.typeset import MAX_LATEX, Formula, Picture, Undrawn, typeset
+from app.widgets.transcript.rows.row import RowAction
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question
 from tests.fakes.transcript_stage import TranscriptStage
@@ -25,6 +29,10 @@ KINDS = [
     r"\int_0^\infty e^{-x^2}\,dx = \tfrac{\sqrt{\pi}}{2} \tag{1}",
     r"\mathbb{R}, \mathcal{L}, \hat{x}, \vec{v}, \lVert x \rVert, \operatorname{softmax}",
     r"\left( \binom{n}{k} \right)",
+    r"\begin{pmatrix} a & b \\ c & d \end{pmatrix}^T \begin{bmatrix} 1 \\[4pt] 2 \end{bmatrix}^{-1}",
+    r"\tbinom{n}{k}^2 \bigl\langle x \bigr\rangle \Bigl\{ y \Bigr\} a \bmod n",
+    r"\begin{alignat}{2} a &= b & c &= d \end{alignat}",
+    r"f''^{2} + \text{for $x_{1}$ at \$5} + \text{learning\_rate}",
 ]
 
 
@@ -32,7 +40,7 @@ KINDS = [
 def test_usual_latex_is_typeset(latex: str) -> None:
     picture = typeset(Formula(latex, display=True))
 
-    assert picture is not None
+    assert isinstance(picture, Picture)
     assert 0 < picture.width < 60
     assert 0 < picture.ascent + picture.descent < 10
     assert "currentColor" in picture.svg
@@ -44,18 +52,30 @@ def test_usual_latex_is_typeset(latex: str) -> None:
 def test_broken_latex_gives_no_picture_or_a_small_one(latex: str) -> None:
     picture = typeset(Formula(latex, display=False))
 
-    assert picture is None or picture.width < 60
+    assert isinstance(picture, Undrawn) or picture.width < 60
 
 
 @pytest.mark.parametrize(
     "latex", [r"\nope", r"\nope{x}", r"\frac{\nope}{2}", r"\begin{cases} \nope \end{cases}"]
 )
 def test_unknown_latex_command_gives_no_picture(latex: str) -> None:
-    assert typeset(Formula(latex, display=True)) is None
+    assert isinstance(typeset(Formula(latex, display=True)), Undrawn)
 
 
-def test_unknown_command_inside_text_is_typeset() -> None:
-    assert typeset(Formula(r"\text{see \nope}", display=False)) is not None
+@pytest.mark.parametrize(
+    ("latex", "why"),
+    [
+        (r"\text{see \nope}", "Shown as LaTeX: “\\nope” is not supported."),
+        (r"\begin{CD} A \end{CD}", "Shown as LaTeX: “CD” is not supported."),
+        (r"\text{中}", "Shown as LaTeX: the font of formulas has no “中”."),
+        (r"\def\a{b}\a", "Shown as LaTeX: a formula that defines commands is not drawn."),
+        ("x" * (MAX_LATEX + 1), "Shown as LaTeX: the formula is too long to draw."),
+        ("{" * 900, "Shown as LaTeX: the formula is nested too deeply to draw."),
+        (r"\frac{", "Shown as LaTeX: a part of the formula is wrong or not supported."),
+    ],
+)
+def test_formula_that_is_not_typeset_gives_the_reason(latex: str, why: str) -> None:
+    assert typeset(Formula(latex, display=False)) == Undrawn(why)
 
 
 @pytest.mark.parametrize("kind", ["cases", "pmatrix", "aligned", "array}{cc"])
@@ -64,7 +84,7 @@ def test_rows_of_an_array_are_as_far_apart_as_text_lines(kind: str) -> None:
         rows = r" \\ ".join(["a & b"] * num_rows)
         end = kind.split("}", maxsplit=1)[0]
         picture = typeset(Formula(rf"\begin{{{kind}}} {rows} \end{{{end}}}", display=True))
-        assert picture is not None
+        assert isinstance(picture, Picture)
         return picture.ascent + picture.descent
 
     assert 1.2 <= height(5) - height(4) <= 1.6  # in em; lines of text are 1.2 em apart
@@ -75,13 +95,14 @@ def test_formula_that_defines_commands_is_not_typeset() -> None:
         rf"\newcommand{{\{b}}}{{{{\{a}}}{{\{a}}}}}" for a, b in pairwise("abcdefghijklmn")
     )
 
-    assert typeset(Formula(rf"\newcommand{{\a}}{{x}}{doubling}\n", display=False)) is None
+    formula = Formula(rf"\newcommand{{\a}}{{x}}{doubling}\n", display=False)
+    assert isinstance(typeset(formula), Undrawn)
 
 
 def test_text_in_a_formula_does_not_become_svg_markup() -> None:
     picture = typeset(Formula(r"\text{<image href='file:///etc/hosts'/> & \"}", display=False))
 
-    assert picture is None or "<image" not in picture.svg
+    assert isinstance(picture, Undrawn) or "<image" not in picture.svg
 
 
 def test_tall_formula_makes_its_line_higher(transcript: TranscriptStage) -> None:
@@ -138,6 +159,29 @@ def test_latex_that_cannot_be_typeset_is_shown_as_source(transcript: TranscriptS
     transcript.view.select_all()
 
     assert transcript.copied() == r"so $\frac{$ x"
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_formula_shown_as_source_explains_why(transcript: TranscriptStage) -> None:
+    table = "| $\\nope$ | b |\n|---|---|\n| c | d |"
+    transcript.show([answer(0, f"so $\\nope$ x\n\n$$\n\\nope\n$$\n\n{table}")])
+    viewport = transcript.view.viewport()
+    for which in range(3):  # in a paragraph, in a block of its own, in a table
+        point = transcript.find(RowAction.EXPLAIN, which)
+        QTest.mouseMove(viewport, point)
+        help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
+        QApplication.sendEvent(viewport, help_event)
+
+        assert "Shown as LaTeX: “\\nope” is not supported." in QToolTip.text()
+    QToolTip.hideText()
+
+
+def test_formula_shown_as_source_can_be_selected(transcript: TranscriptStage) -> None:
+    transcript.show([answer(0, r"so $\nope$ x")])
+    start = transcript.find(RowAction.EXPLAIN)
+    transcript.drag(start, start + QPoint(400, 0))
+
+    assert transcript.copied().endswith("x")
 
 
 @pytest.mark.slow

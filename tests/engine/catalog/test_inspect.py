@@ -170,7 +170,7 @@ SPOILT: list[tuple[Spoil, str]] = [
     ),
     (
         spoil_json("config.json", '{"model_type": "gpt9"}'),
-        "Its architecture, gpt9, is not one that mlx-lm can run.",
+        "Rejoinder can’t run models of the kind “gpt9” yet.",
     ),
     (
         remove("model.safetensors"),

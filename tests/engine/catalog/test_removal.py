@@ -11,7 +11,7 @@ from engine.catalog.card import ModelSource
 from engine.catalog.installed import InstalledModel, find_gguf, find_ollama, of_card
 from engine.catalog.removal import RemovalError, plan_removal, remove
 from engine.catalog.scan import Root, scan
-from engine.catalog.trash import move_to_trash
+from engine.catalog.trash import delete, move_to_trash
 from engine.errors import DiskError
 from tests.fakes.model_folder import make_model, make_repository
 from tests.fakes.model_stores import add_ollama_model, write_gguf
@@ -36,7 +36,6 @@ def test_model_folder_goes_to_the_trash_and_can_be_put_back(tmp_path: Path, tras
     model = next(model for model in models_in(root) if model.name == "Tiny")
     plan = plan_removal(model, [root], models_in(root))
 
-    assert plan.uses_trash
     assert plan.freed_bytes == sum(file.stat().st_size for file in folder.iterdir())
     remove(plan)
     assert not folder.exists()
@@ -72,30 +71,33 @@ def test_all_parts_of_a_gguf_file_are_removed(tmp_path: Path):
     assert list(root.iterdir()) == [kept]
 
 
-def test_repository_is_deleted_with_all_revisions(tmp_path: Path):
+def test_repository_goes_to_the_trash_with_all_revisions(tmp_path: Path, trash: Path):
     make_repository(tmp_path / "hub", "owner/Tiny", "a" * 40)
     make_repository(tmp_path / "hub", "owner/Tiny", "b" * 40, main=False)
     make_repository(tmp_path / "hub", "owner/Other", "c" * 40)
     models = models_in(tmp_path / "hub", ModelSource.HF_CACHE)
     model = next(model for model in models if model.repo_id == "owner/Tiny")
-    blobs = tmp_path / "hub" / "models--owner--Tiny" / "blobs"
-    num_bytes = sum(blob.stat().st_size for blob in blobs.iterdir())
+    files = (tmp_path / "hub" / "models--owner--Tiny").rglob("*")
+    num_bytes = sum(f.stat().st_size for f in files if f.is_file() and not f.is_symlink())
     plan = plan_removal(model, [tmp_path / "hub"], models)
 
-    assert not plan.uses_trash
     assert plan.freed_bytes == num_bytes
     remove(plan)
     names = [path.name for path in (tmp_path / "hub").iterdir() if path.name.startswith("models")]
     assert names == ["models--owner--Other"]
+    kept = trash / "files" / "models--owner--Tiny" / "snapshots"
+    assert sorted(path.name for path in kept.iterdir()) == ["a" * 40, "b" * 40]
 
 
-def test_repository_with_a_pipe_as_reference_is_refused(tmp_path: Path):
-    make_repository(tmp_path / "hub", "owner/Tiny", "a" * 40)
-    os.mkfifo(tmp_path / "hub" / "models--owner--Tiny" / "refs" / "pipe")
-    (model,) = models_in(tmp_path / "hub", ModelSource.HF_CACHE)
+def test_plan_whose_first_files_are_gone_deletes_the_others(tmp_path: Path):
+    root = tmp_path / "models"
+    first, second = (write_gguf(root / f"Big-{n:05d}-of-00002.gguf", 100) for n in (1, 2))
+    (model,) = models_in(root)
+    plan = plan_removal(model, [root], [model])
+    first.unlink()
+    remove(plan, delete)
 
-    with pytest.raises(RemovalError, match="reference"):
-        plan_removal(model, [tmp_path / "hub"], [model])
+    assert not second.exists()
 
 
 def test_snapshot_that_links_to_another_place_leaves_it_alone(tmp_path: Path):

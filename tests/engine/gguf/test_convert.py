@@ -168,7 +168,7 @@ def test_progress_covers_every_byte_of_the_tensors(tmp_path: Path):
         (
             "general.architecture",
             "mamba",
-            "Its architecture is 'mamba'; what can be imported is: llama, qwen2, qwen3, qwen3moe, ",
+            "Rejoinder can’t run models of the kind “mamba” yet.",
         ),
         ("llama.rope.scaling.type", "yarn", "Its llama.rope.scaling.type is 'yarn'; only 'none'"),
         ("llama.expert_count", 8, "Its llama.expert_count is 8; only 0 can be imported."),

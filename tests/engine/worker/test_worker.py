@@ -130,11 +130,11 @@ def test_dropped_tokenizer_leaves_the_worker_process() -> None:
     assert len(held - worker.held) >= 1
 
 
-def test_process_that_was_killed_is_started_again() -> None:
+def test_process_that_was_killed_while_it_rested_is_started_again() -> None:
     renderer = IsolatedRenderer("{{ messages[0].content }}", {})
     before = renderer.render(MESSAGES, options={}, reply_follows=False)
-    psutil.Process(shared_worker().process_id).kill()
-    with pytest.raises(TemplateError):
-        renderer.render(MESSAGES, options={}, reply_follows=False)
+    process = psutil.Process(shared_worker().process_id)
+    process.kill()
+    process.wait()
 
     assert renderer.render(MESSAGES, options={}, reply_follows=False) == before

@@ -57,13 +57,13 @@ def drop_file(person: Person) -> bool:
 def drop_refused(person: Person) -> bool:
     before = _names(person)
     said: list[str] = []
-    # Another toast may replace this one at once.
-    person.core.attachments.said.connect(said.append)
+    # Another toast may cover this one at once.
+    person.core.attachments.refused.connect(said.extend)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "picture.png")
         path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
         _drop(person, path)
-    person.core.attachments.said.disconnect(said.append)
+    person.core.attachments.refused.disconnect(said.extend)
     assert _names(person) == before
     assert [one for one in said if "picture.png" in one]
     return True

@@ -31,6 +31,24 @@ def export_chats(person: Person) -> bool:
     return True
 
 
+@kind("save a chat as PDF, or cancel it")
+def save_pdf(person: Person) -> bool:
+    if not person.try_to_run(CommandId.SAVE_PDF):
+        return False
+    path = person.export_dir / "chat.pdf"
+    path.unlink(missing_ok=True)
+    dialog = person.window.findChildren(QFileDialog)[-1]
+    dialog.fileSelected.emit(str(path))
+    dialog.close()
+    is_cancelled = person.random.random() < 0.3
+    if is_cancelled:
+        person.window.printing.cancel()
+    person.wait_until(lambda: person.window.printing.is_idle)
+    person.settle()
+    assert path.exists() is not is_cancelled
+    return True
+
+
 @kind("import exported chats")
 def import_chats(person: Person) -> bool:
     """Import a file of an earlier export. No chat may be lost, listed twice or unreadable."""

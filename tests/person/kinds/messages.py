@@ -128,20 +128,33 @@ def delete_message(person: Person) -> bool:
 
 
 @kind("undo with the key")
-def undo_deletion(person: Person) -> bool:
-    """Undo the last deletion: of a chat, a message or a preset."""
+def undo_action(person: Person) -> bool:
+    """Undo the action that the menu names, unless an answer in its chat is being written."""
     person.window.sidebar.list.setFocus()
     if open_editor(person) is not None or not person.window.sidebar.list.hasFocus():
         return False
-    before = person.listed, person.current, person.conversation, person.core.presets.value
+    undo, undone = person.core.undoing, list[str]()
+    name, num_actions = undo.name, len(person.core.undo.entries)
+    assert person.window.commands[CommandId.UNDO].text() == f"Undo {name}".strip()
+    undo.undone.connect(undone.append)
     person.press(Qt.Key.Key_Z, CTRL)
     person.settle()
-    return before != (
-        person.listed,
-        person.current,
-        person.conversation,
-        person.core.presets.value,
-    )
+    undo.undone.disconnect(undone.append)
+    was_refused = bool(name) and bool(person.answers) and not undone
+    assert was_refused or undone == ([name] if name else [])
+    assert len(person.core.undo.entries) == num_actions - len(undone)
+    return bool(undone)
+
+
+@kind("edit an answer and undo it")
+def undo_edited_answer(person: Person) -> bool:
+    before = person.texts
+    if not edit_answer(person):
+        return False
+    person.window.sidebar.list.setFocus()
+    person.press(Qt.Key.Key_Z, CTRL)
+    assert person.texts == before
+    return True
 
 
 @kind("undo with the toast")

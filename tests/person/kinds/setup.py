@@ -173,3 +173,15 @@ def choose_model(person: Person) -> bool:
     if person.random.random() < 0.5:
         person.wait_until(lambda: person.core.models.status.phase is ModelPhase.READY)
     return True
+
+
+@kind("answer which model continues the chat")
+def answer_model_question(person: Person) -> bool:
+    line = person.pane.model_question
+    if not line.isVisible():
+        return False
+    used, kept = person.core.models.status.path, person.random.random() < 0.5
+    person.click(line.second if kept else line.first)
+    assert not line.isVisible()
+    assert (person.core.models.status.path == used) is kept
+    return True

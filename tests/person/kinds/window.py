@@ -82,6 +82,18 @@ def look_at_shortcuts(person: Person) -> bool:
     return True
 
 
+@kind("read how Rejoinder remembers")
+def read_how_it_remembers(person: Person) -> bool:
+    person.run(CommandId.REMEMBERING)
+    page = person.window.findChild(QDialog, "remembering")
+    assert isinstance(page, QWidget)
+    assert page.isVisible()
+    QTest.keyClick(page, Qt.Key.Key_Escape)
+    person.settle()
+    assert not person.window.findChildren(QDialog, "remembering")
+    return True
+
+
 @kind("use the settings")
 def use_settings(person: Person) -> bool:
     person.press(Qt.Key.Key_Comma, CTRL)
@@ -101,4 +113,45 @@ def use_settings(person: Person) -> bool:
     QTest.keyClick(settings, Qt.Key.Key_Escape)
     assert not settings.isVisible()
     person.settle()
+    return True
+
+
+@kind("change a shortcut and reset it")
+def change_shortcut(person: Person) -> bool:
+    person.press(Qt.Key.Key_Comma, CTRL)
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    person.click(settings.tabs[Icon.KEYBOARD])
+    page, action = settings.shortcuts, person.window.commands[CommandId.SWITCHER]
+    before = action.shortcuts()
+    page.field.setText("go to")
+    button = page.shown["Go To"]
+    person.click(button)
+    QTest.keyClick(button, person.random.choice((Qt.Key.Key_J, Qt.Key.Key_N)), CTRL)
+    is_refused = action.shortcuts() == before  # Ctrl+N is the shortcut of another command
+    assert is_refused == ("New Chat" in page.sentence.text())
+    page.reset_all.click()
+    page.field.clear()
+    assert action.shortcuts() == before
+    settings.close()
+    person.settle()
+    return True
+
+
+@kind("set the system prompt of new chats")
+def set_new_chats(person: Person) -> bool:
+    person.press(Qt.Key.Key_Comma, CTRL)
+    settings = person.window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    person.click(settings.tabs[Icon.NEW_CHAT])
+    page = settings.new_chats
+    if page.reset.isEnabled():
+        page.reset.click()
+    else:
+        page.prompt.setPlainText("Be brief.")
+    page.flush()
+    settings.close()
+    person.settle()
+    prompt = person.core.preferences.value.new_chat_prompt
+    assert prompt in {"", "Be brief."}
     return True

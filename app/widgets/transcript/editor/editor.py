@@ -1,14 +1,15 @@
 """The editor that takes the place of a message. Used on the main thread only.
 
 The editor of an answer has the width of the column, and Return starts a new line in it. The editor
-of a user's message has the shape of the bubble: text in the editor has the same font, line height,
-wrapping and position as text in the bubble, so that the text does not move when editing starts. The
-editor grows to the left, as the bubble does.
+of a user's message has the shape of the bubble, with the files of the message above its text. Text
+in the editor has the same font, line height and wrapping as text in the bubble, and begins at the
+left. So the text does not move when editing starts, unless the buttons are wider. The editor grows
+to the left, as the bubble does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -24,9 +25,12 @@ from PySide6.QtWidgets import QBoxLayout, QLabel, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Radius, Space, Type
+from app.viewmodels.attachments import Chip
 from app.widgets.button import Button
 from app.widgets.message_edit import MessageEdit
+from app.widgets.transcript.rows.file_row import FileRow
 from app.widgets.transcript.rows.look import Look
+from app.widgets.transcript.rows.row import Paint
 from app.words import dialogs, transcript as words
 from engine.types import Role
 
@@ -50,11 +54,16 @@ class MessageEditor(QWidget):
 
     submitted = Signal(str)
     cancelled = Signal()
+    text_changed = Signal()
     size_changed = Signal()  # emitted when sizeHint() has changed
 
-    def __init__(self, look: Look, text: str, role: Role, parent: QWidget) -> None:
+    def __init__(
+        self, look: Look, text: str, role: Role, files: Sequence[Chip], parent: QWidget
+    ) -> None:
         super().__init__(parent)
         self._look = look
+        self._files = tuple(files)
+        self._file_rows: list[FileRow] = []
         self._room = 0  # maximum width of a line of text in pixels
         self._column = 0  # maximum width of the editor in pixels
         self._num_lines = 0  # number of visible lines
@@ -72,7 +81,7 @@ class MessageEditor(QWidget):
         self._build()
         self._connect()
         self._text.setPlainText(text)
-        self._text.moveCursor(QTextCursor.MoveOperation.End)
+        self._text.setAccessibleDescription(", ".join(chip.name for chip in files))
         self.set_look(look)
         self.setFocusProxy(self._text)
 
@@ -90,6 +99,16 @@ class MessageEditor(QWidget):
         self._text.selectAll()
         self._text.insertPlainText(text)
 
+    def place_cursor(self) -> None:
+        """Put the cursor at the end of the text, or at the start of a text that has to scroll."""
+        operation = QTextCursor.MoveOperation
+        self._text.moveCursor(operation.Start if self._scrolls else operation.End)
+
+    @property
+    def _scrolls(self) -> bool:
+        policy = self._text.verticalScrollBarPolicy()
+        return policy is Qt.ScrollBarPolicy.ScrollBarAlwaysOn
+
     def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
         self._text.return_sends = return_sends and not self._is_answer
 
@@ -101,6 +120,7 @@ class MessageEditor(QWidget):
         self._text.setFont(face.font)
         self._text.setStyleSheet(f"font-size: {look.px(Type.BODY.size)}px;")
         self._text.setTabStopDistance(face.tab)
+        self._file_rows = [FileRow(look, place, chip) for place, chip in enumerate(self._files)]
         self._fit()
         self.update()
 
@@ -119,9 +139,10 @@ class MessageEditor(QWidget):
     def sizeHint(self) -> QSize:
         look = self._look
         buttons = self._buttons.sizeHint()
-        width = max(self._longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
+        longest = max(self._longest, *(int(row.natural_width) for row in self._file_rows), 0)
+        width = max(longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
         text = self._num_lines * self._text.lines.line_height
-        height = look.px(Space.M) + text + Space.S + buttons.height() + Space.M
+        height = self._text_top() + text + Space.S + buttons.height() + Space.M
         return QSize(min(width, self._column), height)
 
     def _build(self) -> None:
@@ -150,6 +171,7 @@ class MessageEditor(QWidget):
         self._text.submitted.connect(self._submit)
         self._text.cancelled.connect(self.cancelled)
         self._text.textChanged.connect(self._on_text_changed)
+        self._text.textChanged.connect(self.text_changed)
         self._text.resized.connect(self._fit)
 
     def _submit(self) -> None:
@@ -197,16 +219,19 @@ class MessageEditor(QWidget):
         The text field always has its maximum width, so that the line breaks do not change while the
         editor grows. The unused part of the field is clipped at the editor's edge.
         """
-        look, text = self._look, self._text
-        left = self.width() - look.px(Space.L) - self._longest
-        scrolls = text.verticalScrollBarPolicy() is Qt.ScrollBarPolicy.ScrollBarAlwaysOn
-        beside = text.verticalScrollBar().sizeHint().width() if scrolls else 0
+        text, pad = self._text, self._look.px(Space.L)
+        beside = text.verticalScrollBar().sizeHint().width() if self._scrolls else 0
         height = self._num_lines * self._text.lines.line_height
-        text.setGeometry(left, look.px(Space.M), self._room + beside, height)
+        text.setGeometry(pad, self._text_top(), self._room + beside, height)
         buttons = self._buttons.sizeHint()
         left = self.width() - Space.M - buttons.width()
-        top = look.px(Space.M) + height + Space.S
+        top = self._text_top() + height + Space.S
         self._buttons.setGeometry(QRect(QPoint(left, top), buttons))
+
+    def _text_top(self) -> int:
+        """Return the y coordinate of the text, below the files of the message."""
+        above = sum(row.measure(self._room) for row in self._file_rows)
+        return self._look.px(Space.M) + above + (self._look.px(Space.S) if above else 0)
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
@@ -227,4 +252,9 @@ class MessageEditor(QWidget):
         rect = QRectF(self.rect()).adjusted(half, half, -half, -half)
         radius = look.px(Radius.BUBBLE)
         painter.drawRoundedRect(rect, radius, radius)
+        painter.translate(look.px(Space.L), look.px(Space.M))
+        for row in self._file_rows:
+            height = row.measure(self.width() - 2 * look.px(Space.L))
+            row.paint(Paint(painter, 0, height, look.colors.canvas))
+            painter.translate(0, height)
         painter.end()

@@ -9,6 +9,7 @@ from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.rows.look import Look
+from engine.types import Role
 
 
 class EditorHost(QObject):
@@ -21,6 +22,7 @@ class EditorHost(QObject):
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
     cancelled = Signal(str)  # argument: key of the message
+    edited = Signal()  # an editor was opened or closed, or its text has changed
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
     focus_left = Signal()  # an editor has closed that had the focus
 
@@ -36,6 +38,14 @@ class EditorHost(QObject):
     @property
     def editor(self) -> MessageEditor | None:
         return self._editor
+
+    @property
+    def edit(self) -> tuple[str, str] | None:
+        """Key and typed text of the user's message that is open in the editor, or None."""
+        layout = self._stack.find(self._key)
+        if self._editor is None or layout is None or layout.item.role is not Role.USER:
+            return None
+        return self._key, self._editor.text
 
     @property
     def has_changes(self) -> bool:
@@ -85,7 +95,8 @@ class EditorHost(QObject):
 
     def _open(self, layout: MessageLayout, look: Look) -> None:
         self._key = layout.item.key
-        editor = MessageEditor(look, layout.item.text, layout.item.role, self._viewport)
+        item = layout.item
+        editor = MessageEditor(look, item.text, item.role, item.files, self._viewport)
         typed = self._typed.pop(self._key, None)
         if typed is not None:
             editor.set_typed(typed)
@@ -93,10 +104,13 @@ class EditorHost(QObject):
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self.cancel)
         editor.size_changed.connect(self._reserve)
+        editor.text_changed.connect(self.edited)
         self._editor = editor
         editor.set_room(layout.content.text_width(layout.width), layout.width)
         self._reserve()
         editor.show()
+        editor.place_cursor()
+        self.edited.emit()
         editor.setFocus()
 
     def _close(self) -> None:
@@ -110,6 +124,7 @@ class EditorHost(QObject):
         had_focus = focused is not None and editor.isAncestorOf(focused)
         editor.hide()
         editor.deleteLater()
+        self.edited.emit()
         if had_focus:
             self.focus_left.emit()
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from html import escape
-
 from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QHelpEvent, QMouseEvent, QWheelEvent
-from PySide6.QtWidgets import QAbstractScrollArea, QToolTip
+from PySide6.QtWidgets import QAbstractScrollArea
 from typing_extensions import override
 
+from app.widgets.tips import hide_tip, show_tip
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.rows.sideways import wheel_pixels
-
-# Qt guesses if a tooltip is plain text or HTML. In this element, escaped text is always detected as
-# HTML and is shown unchanged.
-_TIP = "<p style='white-space:pre-wrap'>{}</p>"
 
 
 class MouseFilter(QObject):
@@ -43,6 +38,7 @@ class MouseFilter(QObject):
             return True
         if event.type() is QEvent.Type.Leave:
             self._pointer.leave()
+            hide_tip()
         return False
 
     def _set_cursor(self) -> None:
@@ -52,8 +48,7 @@ class MouseFilter(QObject):
 
     def _show_tip(self, event: QHelpEvent) -> None:
         hit = self._pointer.hit
-        tip = "" if hit is None or not hit.tip else _TIP.format(escape(hit.tip))
-        QToolTip.showText(event.globalPos(), tip, self._area)
+        show_tip(self._area, event.globalPos(), "" if hit is None else hit.tip)
 
     def _mouse(self, event: QMouseEvent) -> bool:
         left, point = Qt.MouseButton.LeftButton, event.position()
@@ -61,7 +56,10 @@ class MouseFilter(QObject):
             if event.buttons() & left:
                 self._pointer.drag(point)
             else:
+                before = self._pointer.hovered
                 self._pointer.hover(point)
+                if self._pointer.hovered != before:
+                    hide_tip()  # Qt hides it only when the mouse leaves the viewport
             return True
         if event.button() is not left:
             return False

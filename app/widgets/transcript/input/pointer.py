@@ -26,6 +26,8 @@ _AUTO_SCROLL_MS = 30
 # If the user drags the mouse outside the view, one scroll step is this fraction of the distance
 # between mouse and view.
 _AUTO_SCROLL_SHARE = 0.3
+# Targets in a text that can be selected: a press may begin a selection.
+_IN_TEXT = (RowAction.OPEN_LINK, RowAction.EXPLAIN)
 _DRAG = 4  # minimum length in pixels of a drag that selects text
 
 
@@ -71,7 +73,7 @@ class Pointer(QObject):
     @property
     def shape(self) -> Qt.CursorShape:
         """The shape of the mouse cursor for the content below it."""
-        if self.hit is not None:
+        if self.hit is not None and self.hit.at.target.action is not RowAction.EXPLAIN:
             is_link = self.hit.at.target.action is RowAction.OPEN_LINK
             return Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
         spot = self._placement.spot_at(self._point)
@@ -95,7 +97,7 @@ class Pointer(QObject):
             return
         if self.hit is not None:
             self._pressed = Click(spot.message, self.hit.at)
-            if self.hit.at.target.action is not RowAction.OPEN_LINK:
+            if self.hit.at.target.action not in _IN_TEXT:
                 self._press_point = None
                 return
         caret = self._caret(spot)
@@ -138,7 +140,8 @@ class Pointer(QObject):
     def select_word(self, point: QPointF) -> None:
         """Select the word at the point of a double click."""
         spot = self._placement.spot_at(point)
-        if spot is None or self.hit is not None:
+        is_text = self.hit is None or self.hit.at.target.action is RowAction.EXPLAIN
+        if spot is None or not is_text:
             return
         place = self._caret(spot).place
         row = self._stack.layouts[spot.message].places.text_row(place.row)

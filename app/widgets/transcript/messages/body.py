@@ -35,8 +35,9 @@ from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_row import FormulaRow
 from app.widgets.transcript.rows.inset import Inset, gap_between
+from app.widgets.transcript.rows.layout_cache import LayoutCache
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import LayoutCache, RuleRow, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import RuleRow, TextRow, TranscriptRow
 from app.widgets.transcript.rows.table import TableRow, table_rows
 
 # Number of characters in a slice, and maximum number of marks (markdown_stream.MAX_MARKS). Parsing
@@ -258,7 +259,9 @@ class MarkdownRows:
                 return [FormulaRow(look, Type.BODY if is_answer else Type.REASONING, block, ink)]
             case TextBlock():
                 style = look.heading(block.level) if is_answer else Type.REASONING
-                return [*text_rows(look, style, block.spans, ink)]
+                rows = text_rows(look, style, block.spans, ink)
+                rows[-1].keeps_next = block.level > 0
+                return [*rows]
             case _:
                 raise AssertionError(f"a block of unknown kind: {block}")
 

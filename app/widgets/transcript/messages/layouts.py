@@ -34,8 +34,7 @@ class MessageLayouts:
     def __getitem__(self, index: int) -> MessageLayout:
         layout = self._made[index]
         if layout is None:
-            content = _make_content(self._kit, self.items[index])
-            layout = self._made[index] = MessageLayout(self._kit, content)
+            layout = self._made[index] = make_layout(self._kit, self.items[index])
             layout.resize(self.width)
         return layout
 
@@ -84,5 +83,8 @@ class MessageLayouts:
         return space_below(self.items[index])
 
 
-def _make_content(kit: RowKit, item: TranscriptItem) -> MessageContent:
-    return UserContent(kit, item) if item.role is Role.USER else AnswerContent(kit, item)
+def make_layout(kit: RowKit, item: TranscriptItem) -> MessageLayout:
+    """Make the layout of a message. Its width is 0."""
+    is_user = item.role is Role.USER
+    content: MessageContent = UserContent(kit, item) if is_user else AnswerContent(kit, item)
+    return MessageLayout(kit, content)

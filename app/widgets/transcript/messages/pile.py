@@ -10,7 +10,8 @@ from PySide6.QtCore import QPointF
 
 from app.viewmodels.heights import HeightTree
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
-from app.widgets.transcript.rows.row import LayoutCache, TranscriptRow
+from app.widgets.transcript.rows.layout_cache import LayoutCache
+from app.widgets.transcript.rows.row import TranscriptRow
 
 
 class RowPile:

@@ -131,6 +131,14 @@ class Released:
 
 
 @dataclass(frozen=True, slots=True)
+class PageBreak:
+    """A place in a message at which a page may end. The gap between the two parts is left out."""
+
+    end: int  # y coordinate of the end of the upper part
+    start: int  # y coordinate of the start of the lower part
+
+
+@dataclass(frozen=True, slots=True)
 class Spot:
     """A point in the coordinates of a message."""
 

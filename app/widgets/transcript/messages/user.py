@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QSize
 
-from app.theme.tokens import Space
+from app.theme.tokens import Space, Type
+from app.viewmodels.figures import about
 from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateLine
@@ -129,7 +130,7 @@ class UserContent:
         files = self._file_rows()
         first = texts.first + len(files) if texts.first else 0
         num_text = texts.first + len(texts.rows)
-        bubble = [*texts.rows, *self._fold_rows()]
+        bubble = [*texts.rows, *self._fold_rows(self.text_width(width))]
         num_bubble = len(files) + texts.first + len(bubble)
         if texts.first == 0:
             bubble = [*files, *bubble]
@@ -185,14 +186,7 @@ class UserContent:
         self._is_long = len(head) < len(self._text)
         rows: list[TranscriptRow] = []
         room = FOLD_LINES
-        self._drop_text()
-        self._load_text(head)
-        # Parse the whole folded text now, in about 8 ms. Later slices would never be parsed,
-        # because make_rows() parses from the beginning each time.
-        for text in self.markdown:
-            while not text.is_fed:
-                text.feed()
-        for row in self._text_rows().rows:
+        for row in self._whole_rows(head):
             if room <= 0:
                 self._is_long = True
                 break
@@ -207,12 +201,39 @@ class UserContent:
             rows.append(row)
         return RowsFrom(0, rows)
 
-    def _fold_rows(self) -> list[TranscriptRow]:
+    def _whole_rows(self, text: str) -> Sequence[TranscriptRow]:
+        """Return the rows of a text of at most FOLD_TEXT characters, in about 8 ms.
+
+        Later slices would never be parsed, because make_rows() parses from the beginning each time.
+        """
+        self._drop_text()
+        self._load_text(text)
+        for part in self.markdown:
+            while not part.is_fed:
+                part.feed()
+        return self._text_rows().rows
+
+    def _fold_rows(self, width: int) -> list[TranscriptRow]:
         if not self._is_long:
             return []
-        num_lines = self._text.count("\n") + 1
-        more = words.show_all_lines(num_lines) if num_lines > FOLD_LINES else words.SHOW_ALL
-        label = words.SHOW_LESS if self._is_unfolded else more
+        label = words.SHOW_LESS if self._is_unfolded else self._more(width)
         row = LinkRow(self._kit.look, _FOLD, label)
         row.gap = self._kit.look.px(Space.XS)
         return [row]
+
+    def _more(self, width: int) -> str:
+        """Return the label that unfolds the text, with the number of lines on screen.
+
+        The lines of a text that is longer than FOLD_TEXT are estimated: to lay it out takes long.
+        """
+        if len(self._text) > FOLD_TEXT:
+            per_line = max(1, int(width / self._look.face(Type.BODY).average))
+            lines = self._text.split("\n")
+            return words.show_about(about(sum(1 + len(line) // per_line for line in lines)))
+        folded = self._markdown, self._plain
+        num_lines = 0
+        for row in self._whole_rows(self._text):
+            row.measure(row.width_within(width))
+            num_lines += row.num_lines
+        self._markdown, self._plain = folded
+        return words.show_all_lines(num_lines) if num_lines > FOLD_LINES else words.SHOW_ALL

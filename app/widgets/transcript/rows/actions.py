@@ -17,6 +17,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Radius, Size, Space, Type
+from app.viewmodels.attachments import short_name
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
@@ -50,6 +51,7 @@ class Note:
 
     text: str
     tip: str = ""
+    stays: bool = False  # True: painted while the buttons are hidden, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,10 @@ class ActionsRow(TranscriptRow):
     @override
     def measure(self, width: int) -> int:
         placed = list(self._place())
-        # Align the icons, not their larger click areas, with the edge of the column.
-        inset = self._look.px((_BUTTON - _GLYPH) / 2)
+        # Align the icons, not their larger click areas, with the edge of the column. A text has
+        # half of Space.S at each side.
+        starts_with_text = self._side is Side.LEFT and placed and isinstance(placed[0].part, Note)
+        inset = self._look.px(Space.S / 2 if starts_with_text else (_BUTTON - _GLYPH) / 2)
         if placed:
             placed[-1] = self._cut(placed[-1], width + inset)
         used = placed[-1].rect.right() if placed else 0
@@ -88,11 +92,11 @@ class ActionsRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        if not paint.actions_shown:
-            return
         painter = paint.painter
         painter.setFont(self._look.face(Type.SMALL).font)
         for one in self._placed:
+            if not paint.actions_shown and not _stays(one.part):
+                continue
             if isinstance(one.part, ActionButton):
                 self._paint_button(paint, one.part, one.rect)
             else:
@@ -158,12 +162,22 @@ def _target(part: ActionButton | Note) -> Target | None:
     return Target(part.action) if part.enabled else None
 
 
+def _stays(part: ActionButton | Note) -> bool:
+    return isinstance(part, Note) and part.stays
+
+
 def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
-    """Return the row under a finished answer: its buttons and its figures."""
+    """Return the row under a finished answer: its buttons and its figures.
+
+    If several models answered in the chat, the row begins with the name of the model.
+    """
     parts = answer_parts(item)
     if item.figures is not None:
+        if item.figures.names_model:
+            name = item.figures.model_name
+            parts = (Note(short_name(name), name, stays=True), *parts)
         explained = "" if item.state_line is None else item.state_line.explained
-        tip = "\n".join(line for line in (drafts_text(item.figures), explained) if line)
+        tip = "\n".join(line for line in (faster_text(item.figures), explained) if line)
         parts = (*parts, Note(figures_text(item.figures), tip))
     return ActionsRow(look, parts, Side.LEFT)
 
@@ -174,14 +188,17 @@ def user_actions(look: Look, item: TranscriptItem) -> ActionsRow:
 
 
 def answer_parts(item: TranscriptItem) -> tuple[ActionButton | Note, ...]:
-    """Return the buttons of a finished answer."""
+    """Return the buttons of a finished answer.
+
+    Those of versions are at the end, so that the others stay in place when a second version appears.
+    """
     return (
-        *version_parts(item.version),
         ActionButton(RowAction.COPY_MESSAGE, Icon.COPY, commands.COPY),
         ActionButton(RowAction.REGENERATE, Icon.REGENERATE, commands.REGENERATE),
         ActionButton(RowAction.EDIT_ANSWER, Icon.EDIT, words.EDIT_ANSWER),
         ActionButton(RowAction.FORK, Icon.FORK, words.FORK),
         *([_deleting(item, words.DELETE_VERSION)] if item.version.count > 1 else ()),
+        *version_parts(item.version),
     )
 
 
@@ -230,9 +247,10 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 def figures_text(reply: ReplyFigures) -> str:
     """Return the figures of a reply: speed, time to the first token, number of tokens.
 
-    If the reply has a model name, the text begins with the name.
+    The text begins with the name of the model, unless the name is on show at any time.
     """
-    parts: list[str] = [reply.model_name] if reply.model_name else []
+    has_name = reply.model_name and not reply.names_model
+    parts: list[str] = [reply.model_name] if has_name else []
     if reply.decode_tok_s is not None:
         digits = 0 if reply.decode_tok_s >= 10 else 1
         parts.append(units.tokens_per_second(f"{reply.decode_tok_s:.{digits}f}"))
@@ -245,8 +263,7 @@ def figures_text(reply: ReplyFigures) -> str:
     return _DOT.join(parts)
 
 
-def drafts_text(reply: ReplyFigures) -> str:
-    """Return the figures of speculative decoding, or an empty string if no draft was verified."""
-    if reply.tokens_per_pass is None or reply.kept_drafts is None:
-        return ""
-    return words.drafts(f"{reply.tokens_per_pass:.1f}", round(100 * reply.kept_drafts))
+def faster_text(reply: ReplyFigures) -> str:
+    """Return the gain by speculative decoding, or an empty string if there is none to show."""
+    factor = f"{reply.tokens_per_pass or 1.0:.1f}"
+    return words.faster(factor) if float(factor) > 1 else ""

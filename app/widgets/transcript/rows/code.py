@@ -11,10 +11,11 @@ and the colours are exact. Code that is not lexed yet is painted in one colour.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainterPath, QPen
@@ -30,7 +31,13 @@ from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
 from app.widgets.transcript.rows.flow import TextFlow, TextRun
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range, within
-from app.widgets.transcript.rows.row import Hit, IdleResult, Paint, TranscriptRow
+from app.widgets.transcript.rows.row import (
+    Hit,
+    IdleResult,
+    Paint,
+    TranscriptRow,
+    between_lines,
+)
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.words import transcript as words
 
@@ -167,6 +174,10 @@ class CodeRow(TranscriptRow):
             paint.unfinished[self] = None
 
     @override
+    def page_breaks(self) -> Sequence[int]:
+        return between_lines(range(self._top, self.height, self._face.line)[: len(self._lines)])
+
+    @override
     def release(self) -> None:
         self._shown.clear()
 
@@ -234,6 +245,8 @@ class CodeRow(TranscriptRow):
 
     @override
     def advance(self) -> IdleResult:
+        if self._lines.is_cut:
+            return IdleResult.DONE  # lexing such a line takes too long
         progress = self._colors.advance(self._code)
         if progress is IdleResult.CHANGED:
             self._shown.clear()
@@ -270,7 +283,7 @@ class CodeRow(TranscriptRow):
 
     @property
     def _wraps(self) -> bool:
-        return self._code.source.start in self._wrapped
+        return self._look.on_paper or self._code.source.start in self._wrapped
 
     @property
     def _heading(self) -> CodeHeading:
@@ -359,7 +372,7 @@ class CodeRow(TranscriptRow):
 
     def _paint_lines(self, paint: Paint) -> None:
         first = max(0, int((paint.top - self._top) // self._face.line))
-        last = min(len(self._lines) - 1, int((paint.bottom - self._top) // self._face.line))
+        last = min(len(self._lines), ceil((paint.bottom - self._top) / self._face.line)) - 1
         for number in range(first, last + 1):
             line = self._line(number)
             at = QPointF(self._left + line.indent, self._top + number * self._face.line)

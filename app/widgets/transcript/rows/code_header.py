@@ -75,7 +75,7 @@ class CodeHeader:
         buttons = self._buttons(heading, width, copied=paint.confirmed == _COPY)
         painter.setFont(face.font)
         painter.setPen(QColor(self._look.colors.secondary))
-        room = int(max(0, buttons[-1].rect.left() - pad))
+        room = int(max(0, (buttons[-1].rect.left() if buttons else width) - pad))
         says = painter.fontMetrics().elidedText(str(heading), Qt.TextElideMode.ElideRight, room)
         baseline = (self.height - face.line) / 2 + face.baseline
         painter.drawText(QPointF(pad, baseline), says)
@@ -87,9 +87,11 @@ class CodeHeader:
     ) -> list[_HeaderButton]:
         """Return the buttons from right to left.
 
-        The Copy button shows "Copied" for a moment after a click. The positions of Save and Wrap
+        On paper there are none. The Copy button shows "Copied" for a moment after a click. The positions of Save and Wrap
         are computed from the width of "Copy", so that these two buttons do not move.
         """
+        if self._look.on_paper:
+            return []
         copy = (commands.COPIED, Icon.CHECK) if copied else (commands.COPY, Icon.COPY)
         right = width - self._look.px(Size.CODE_PAD) + self._look.px(_GAP) / 2
         buttons = [_HeaderButton(_COPY, *copy, words.COPY_CODE, self._rect(right, copy[0]))]

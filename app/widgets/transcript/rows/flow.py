@@ -15,7 +15,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF, Qt
@@ -165,9 +165,14 @@ class TextFlow:
         at: QPointF,
         selected: Range | None = None,
         found: Sequence[Range] = (),
+        *,
+        top: float = -inf,
+        bottom: float = inf,
     ) -> None:
         """Paint the text with its top left corner at `at`.
 
+        Lines outside the range from y = `top` to y = `bottom` of the text are left out: in a PDF
+        file, clipped text can be found and copied. Text with a selection is painted whole.
         The ranges in `found` are underlined. The range `selected` has the accent colour as its
         background.
         """
@@ -184,7 +189,9 @@ class TextFlow:
             painter.drawRoundedRect(shape, _BOX_RADIUS, _BOX_RADIUS)
         painter.setPen(QColor(self._ink))
         if selected is None:
-            self._layout.draw(painter, at)
+            for number, band in enumerate(self._bands):
+                if band.top < bottom and band.top + band.height > top:
+                    self._layout.lineAt(number).draw(painter, at)
             self._paint_insets(painter, at, None)
             return
         for rect in self._line_rects(selected.start, selected.end):
@@ -225,6 +232,11 @@ class TextFlow:
         return [self._units.to_python(line.textStart()) for line in lines] or [0]
 
     @property
+    def line_tops(self) -> list[int]:
+        """The y coordinate of the top of each line."""
+        return [band.top for band in self._bands]
+
+    @property
     def links(self) -> list[Link]:
         """All links in reading order. Adjacent runs with the same address are one link."""
         links: list[list[TextRun]] = []
@@ -249,6 +261,10 @@ class TextFlow:
         position = self._units.to_python(unit)
         runs = [run for run in self._runs if run.link and run.start <= position < run.end]
         return self._link(runs) if runs else None
+
+    def line_rects(self, part: Range) -> list[QRectF]:
+        """Return rectangles that cover a part of the text, at least one for each of its lines."""
+        return list(self._line_rects(part.start, part.end))
 
     def end_point(self) -> QPointF:
         """Return the point at which the text ends.
@@ -286,7 +302,7 @@ class TextFlow:
         """
         for inset in self._insets:
             if width is not None:
-                inset.drawing.fit(width)
+                inset.drawing.fit(width, self._look.page_height)
             font = QFont(self._face.font)
             blank = QFontMetricsF(font).horizontalAdvance(_BLANK)
             spacing = QFont.SpacingType.AbsoluteSpacing

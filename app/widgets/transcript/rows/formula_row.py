@@ -5,6 +5,8 @@ Used on the main thread only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor
 from typing_extensions import override
@@ -14,8 +16,10 @@ from app.viewmodels.blocks import LINE_BREAK, FormulaBlock, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint, TextRow, TranscriptRow
+from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TextRow, TranscriptRow
 from app.widgets.transcript.rows.sideways import SideScroll
+
+_READABLE = 0.4  # smallest factor to which a formula is shrunk on paper
 
 
 class FormulaRow(TranscriptRow):
@@ -44,6 +48,8 @@ class FormulaRow(TranscriptRow):
         self._width = width
         if self._drawing is None:
             self._find()
+        if self._look.on_paper:
+            self._fit_page(width)
         if self._drawing is None:
             height = self._source.measure(width)
             self.natural_width = self._source.natural_width
@@ -56,7 +62,7 @@ class FormulaRow(TranscriptRow):
     def paint(self, paint: Paint) -> None:
         drawing, painter = self._drawing, paint.painter
         if drawing is None:
-            self._awaited.ask_again()
+            self.request_formulas()
             self._source.paint(paint)
             return
         height, ink = self._height_of(drawing), self._ink
@@ -71,6 +77,20 @@ class FormulaRow(TranscriptRow):
         painter.restore()
         self._scroll.paint_edges(painter, paint.ground, 0, height)
         self._scroll.paint(painter, height)
+
+    @override
+    def page_breaks(self) -> Sequence[int]:
+        return () if self._drawing is not None else self._source.page_breaks()
+
+    @override
+    def request_formulas(self) -> None:
+        self._awaited.ask_again()
+
+    @override
+    def hits(self) -> Sequence[Hit]:
+        why = "" if self._drawing is not None else self._look.formulas.why_undrawn(self._formula)
+        area = QRectF(0, 0, self._width, self.height)
+        return [Hit(Target(RowAction.EXPLAIN), area, tip=why)] if why else []
 
     @override
     def release(self) -> None:
@@ -118,6 +138,13 @@ class FormulaRow(TranscriptRow):
 
     def _height_of(self, drawing: Drawing) -> int:
         return round(drawing.ascent + drawing.descent) + 2 * self._look.px(Space.S)
+
+    def _fit_page(self, width: int) -> None:
+        """Shrink the formula to the page, or show its source if it would be too small to read."""
+        if self._drawing is not None:
+            self._drawing.fit(width, self._look.page_height)
+            if self._drawing.shrunk < _READABLE:
+                self._drawing = None
 
     def _find(self) -> None:
         self._awaited = Awaited(self._look.formulas)

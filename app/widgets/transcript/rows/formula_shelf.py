@@ -19,12 +19,14 @@ from PySide6.QtSvg import QSvgRenderer
 
 from app.bridge.tasks import TaskLane
 from app.theme.tokens import Millis
-from app.viewmodels.helper import Helper, HelperError
-from app.viewmodels.typeset import INK, Formula, Picture
+from app.viewmodels.helper import Helper, HelperEndedError, HelperError
+from app.viewmodels.typeset import INK, Formula, Picture, Undrawn
+from app.words import transcript as words
 
 MAX_KEPT = 1_000  # maximum number of cached formulas; each takes about 10 KB
 # Factor for the font size of formulas. Without it, formulas look smaller than the text around them.
 _SCALE = 1.1
+_PAGE_SHARE = 0.8  # maximum height of a formula on paper, as a share of the page
 
 
 class Engraving:
@@ -49,11 +51,15 @@ class Drawing:
         self._engraving = engraving
         # Length of one em in pixels, before fit() shrinks the formula.
         self._em = text_size * _SCALE
-        self._shrunk = 1.0  # scale factor set by fit(), at most 1
+        self.shrunk = 1.0  # scale factor set by fit(), at most 1
 
-    def fit(self, width: float) -> None:
-        """Shrink the formula if it is wider than `width`."""
-        self._shrunk = min(1.0, width / (self._engraving.picture.width * self._em))
+    def fit(self, width: float, page_height: float | None) -> None:
+        """Shrink the formula if it is wider than `width` or higher than most of a page."""
+        picture = self._engraving.picture
+        self.shrunk = min(1.0, width / (picture.width * self._em))
+        if page_height is not None:
+            height = (picture.ascent + picture.descent) * self._em
+            self.shrunk = min(self.shrunk, _PAGE_SHARE * page_height / height)
 
     @property
     def width(self) -> float:
@@ -73,7 +79,7 @@ class Drawing:
         self._engraving.paint(painter, rect, ink)
 
     def _scaled(self, length: float) -> float:
-        return length * self._em * self._shrunk
+        return length * self._em * self.shrunk
 
 
 class FormulaShelf(QObject):
@@ -91,8 +97,8 @@ class FormulaShelf(QObject):
         self._helper = Helper()
         # The worker thread, which waits for results of the helper process.
         self._lane = TaskLane("formulas", self)
-        # The cache, least recently used first. Value: None if the formula cannot be typeset.
-        self._made: OrderedDict[Formula, Engraving | None] = OrderedDict()
+        # The cache, least recently used first.
+        self._made: OrderedDict[Formula, Engraving | Undrawn] = OrderedDict()
         # The queue. The formula at its end is typeset next.
         self._wanted: OrderedDict[Formula, None] = OrderedDict()
         self._making: Formula | None = None  # formula that is being typeset
@@ -108,7 +114,8 @@ class FormulaShelf(QObject):
         """
         if formula in self._made:
             self._made.move_to_end(formula)
-            return self._made[formula]
+            made = self._made[formula]
+            return made if isinstance(made, Engraving) else None
         if formula != self._making:
             self._wanted[formula] = None
             self._wanted.move_to_end(formula)
@@ -120,6 +127,11 @@ class FormulaShelf(QObject):
     def is_made(self, formula: Formula) -> bool:
         """Return True if typesetting the formula has finished, with success or failure."""
         return formula in self._made
+
+    def why_undrawn(self, formula: Formula) -> str:
+        """Return the reason why a formula cannot be typeset, or "" if there is none so far."""
+        made = self._made.get(formula)
+        return made.why if isinstance(made, Undrawn) else ""
 
     @property
     def is_idle(self) -> bool:
@@ -138,16 +150,21 @@ class FormulaShelf(QObject):
                 partial(self._typeset, self._making), partial(self._on_made, self._making)
             )
 
-    def _typeset(self, formula: Formula) -> Picture | None:
-        """Typeset a formula, on the worker thread. Return None if that fails or takes too long."""
+    def _typeset(self, formula: Formula) -> Picture | Undrawn:
+        """Typeset a formula, on the worker thread."""
         try:
             made = self._helper.call("formula", formula.latex, formula.display)
+        except HelperEndedError:
+            return Undrawn(words.FORMULA_TOO_SLOW)
         except HelperError:
-            return None
-        return None if made is None else Picture(*cast("tuple[str, float, float, float]", made))
+            return Undrawn(words.FORMULA_INVALID)
+        fields = cast("list[str]", made)
+        if len(fields) == 1:
+            return Undrawn(fields[0])
+        return Picture(*cast("tuple[str, float, float, float]", made))
 
-    def _on_made(self, formula: Formula, picture: Picture | None) -> None:
-        self._made[formula] = None if picture is None else Engraving(picture)
+    def _on_made(self, formula: Formula, made: Picture | Undrawn) -> None:
+        self._made[formula] = Engraving(made) if isinstance(made, Picture) else made
         if len(self._made) > MAX_KEPT:
             self._made.popitem(last=False)
         self._making = None

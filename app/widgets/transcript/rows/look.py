@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from PySide6.QtGui import QBrush, QColor, QFont, QFontMetricsF, QLinearGradient, QTextCharFormat
+from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.theme.tokens import Colors, Size, Space, TextStyle, Type
+from app.theme.tokens import LIGHT, Colors, Size, Space, TextStyle, Type
 from app.viewmodels.blocks import TextMark
 from app.viewmodels.highlight import Ink
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
@@ -41,6 +42,10 @@ class Face:
 class Look:
     """The colours, icons, fonts and formats for one zoom factor. Main thread only."""
 
+    # Height of a page in pixels; None on screen. On paper nothing scrolls and nothing can be
+    # clicked: rows wrap, shrink or leave out what the screen scrolls or offers.
+    page_height: int | None = None
+
     def __init__(self, theme: Theme, formulas: FormulaShelf, zoom: float = 1.0) -> None:
         self.formulas = formulas
         self.colors: Colors = theme.colors
@@ -55,6 +60,10 @@ class Look:
         # The font of body text. Messages use this font to estimate their heights.
         self.body = self.face(Type.BODY)
 
+    @property
+    def on_paper(self) -> bool:
+        return self.page_height is not None
+
     def px(self, length: float) -> int:
         """Multiply a length by the zoom factor and round the result to whole pixels."""
         return round(length * self.zoom)
@@ -66,7 +75,7 @@ class Look:
     def face(self, style: TextStyle) -> Face:
         face = self._faces.get(style)
         if face is None:
-            font = self._fonts.font(style, zoom=self.zoom)
+            font = self._font(style)
             metrics = QFontMetricsF(font)
             line = self.px(style.line)
             slack = line - metrics.ascent() - metrics.descent()
@@ -126,6 +135,9 @@ class Look:
         }
         return self.ink_format(inks[ink])
 
+    def _font(self, style: TextStyle) -> QFont:
+        return self._fonts.font(style, zoom=self.zoom)
+
     def _make_format(self, style: TextStyle, marks: TextMark, *, link: bool) -> QTextCharFormat:
         font = QFont(self.face(style).font)
         if TextMark.BOLD in marks:
@@ -142,3 +154,19 @@ class Look:
             made.setForeground(QColor(self.colors.link))
             made.setFontUnderline(True)
         return made
+
+
+class PaperLook(Look):
+    """The look of printed pages: light colours and normal size in every appearance and zoom."""
+
+    def __init__(self, theme: Theme, formulas: FormulaShelf, page_height: int) -> None:
+        super().__init__(theme, formulas)
+        self.colors = LIGHT
+        self.page_height = page_height
+
+    @override
+    def _font(self, style: TextStyle) -> QFont:
+        """Return an unhinted font: its widths must fit printers with smaller dots than pixels."""
+        font = super()._font(style)
+        font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
+        return font

@@ -1,4 +1,4 @@
-"""The base class of all rows, the row class for text, and the cache of line layouts.
+"""The base class of all rows, and the row class for text.
 
 Used on the main thread only. A message is a vertical list of rows: paragraphs, code blocks, tables,
 buttons. All coordinates in a row are relative to its top left corner. A row does not store its
@@ -8,7 +8,6 @@ release() drops them, but keeps the height of the row.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
@@ -26,7 +25,6 @@ from app.widgets.transcript.rows.ranges import Range, all_within, within
 from app.widgets.transcript.rows.spans import SpanText
 from app.words import transcript as words
 
-MAX_LAYOUTS = 150  # maximum number of rows in the layout cache
 CARET_WIDTH = 9
 CARET_HEIGHT = 18
 
@@ -131,6 +129,7 @@ class TranscriptRow:
     num_lines: int = 1
     natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
+    keeps_next: bool = False  # True for a heading: no page ends between it and the next row
 
     @property
     def indent(self) -> int:
@@ -151,6 +150,13 @@ class TranscriptRow:
 
     def paint(self, paint: Paint) -> None:
         raise NotImplementedError
+
+    def page_breaks(self) -> Sequence[int]:
+        """Return the y coordinates, from top to bottom, at which a page may end in the row."""
+        return ()
+
+    def request_formulas(self) -> None:
+        """Request missing formulas of the row again, so that they are typeset next."""
 
     def release(self) -> None:
         """Drop the line layout to free memory. paint() creates a new line layout."""
@@ -229,29 +235,6 @@ class TranscriptRow:
         return False
 
 
-class LayoutCache:
-    """The rows that have a line layout, least recently used first.
-
-    If there are more than `size` rows, the cache evicts the first row and drops its line layout.
-    """
-
-    def __init__(self, size: int = MAX_LAYOUTS) -> None:
-        self._size = size
-        self._rows: OrderedDict[TranscriptRow, None] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def touch(self, row: TranscriptRow) -> None:
-        self._rows[row] = None
-        self._rows.move_to_end(row)
-        if len(self._rows) > self._size:
-            self._rows.popitem(last=False)[0].release()
-
-    def clear(self) -> None:
-        self._rows.clear()
-
-
 class TextRow(TranscriptRow):
     """A paragraph, a heading, or a part of a very long paragraph."""
 
@@ -285,9 +268,18 @@ class TextRow(TranscriptRow):
 
     @override
     def paint(self, paint: Paint) -> None:
-        self._content.ask_again()
+        self.request_formulas()
         flow = self._laid_out(self._width)
-        flow.paint(paint.painter, QPointF(0, 0), paint.selected, paint.found)
+        marks = paint.selected, paint.found
+        flow.paint(paint.painter, QPointF(0, 0), *marks, top=paint.top, bottom=paint.bottom)
+
+    @override
+    def page_breaks(self) -> Sequence[int]:
+        return between_lines(self._laid_out(self._width).line_tops)
+
+    @override
+    def request_formulas(self) -> None:
+        self._content.ask_again()
 
     @override
     def release(self) -> None:
@@ -296,13 +288,21 @@ class TextRow(TranscriptRow):
     @override
     def hits(self) -> Sequence[Hit]:
         if not any(span.link for span in self._spans):
-            return ()
-        return [link_hit(link) for link in self._laid_out(self._width).links]
+            return self._reasons()
+        links = [link_hit(link) for link in self._laid_out(self._width).links]
+        return [*links, *self._reasons()]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         link = self._laid_out(self._width).link_at(x, y)
-        return None if link is None else link_hit(link)
+        if link is not None:
+            return link_hit(link)
+        return next((hit for hit in self._reasons() if hit.rect.contains(x, y)), None)
+
+    def _reasons(self) -> list[Hit]:
+        """Return a hit with a tooltip for each line of the formulas that are shown as code."""
+        undrawn = self._content.undrawn
+        return reason_hits(self._content, self._laid_out(self._width)) if undrawn else []
 
     @property
     @override
@@ -345,9 +345,26 @@ class TextRow(TranscriptRow):
         return self._flow
 
 
+def between_lines(tops: Sequence[int]) -> Sequence[int]:
+    """Return the tops of the lines before which a page may end.
+
+    At least two lines of a text stay together at the end of a page and at the start of the next.
+    """
+    return tops[2:-1]
+
+
 def link_hit(link: Link) -> Hit:
     """Return a `Hit` that opens a link."""
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
+
+
+def reason_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
+    """Return a hit with a tooltip for each line of the formulas that are shown as code."""
+    return [
+        Hit(Target(RowAction.EXPLAIN), rect, tip=why)
+        for place, why in content.undrawn
+        for rect in flow.line_rects(place)
+    ]
 
 
 class RuleRow(TranscriptRow):

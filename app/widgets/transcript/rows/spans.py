@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from PySide6.QtGui import QTextCharFormat
+
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
@@ -28,6 +30,8 @@ class SpanText:
         self.text = ""
         self._look = look
         self._style = style
+        # Ranges of the formulas that cannot be typeset, and the reasons as text.
+        self.undrawn: list[tuple[Range, str]] = []
         self._runs: list[TextRun] = []
         self._insets: list[Inset] = []
         self._formulas: list[tuple[Range, Formula]] = []
@@ -79,11 +83,18 @@ class SpanText:
             self._formulas.append((place, formula))
             engraving = self._awaited.find(formula)
             marks = TextMark.CODE if engraving is None else TextMark.NONE
+            why = self._look.formulas.why_undrawn(formula)
+            if why:
+                self.undrawn.append((place, why))
             if engraving is not None:
                 drawing = Drawing(engraving, self._style.size * self._look.zoom)
                 self._insets.append(Inset(place, drawing))
         if marks or span.link:
             made = self._look.span_format(self._style, marks, link=bool(span.link))
+            if span.link and self._look.on_paper:
+                made = QTextCharFormat(made)  # a PDF has a link where the format has an address
+                made.setAnchor(True)
+                made.setAnchorHref(span.link)
             self._runs.append(
                 TextRun(place.start, place.end, made, span.link, TextMark.CODE in marks)
             )

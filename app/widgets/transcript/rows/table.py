@@ -6,13 +6,14 @@ out. A TableRow has up to ROWS_AT_ONCE rows of the table. All TableRow objects o
 
 A column is as wide as its longest text, but at most 480 px. If the table is too wide, the columns
 get smaller limits. Text that is wider than its column wraps. If the table is too wide even with the
-smallest limit, it scrolls sideways.
+smallest limit, it scrolls sideways. On paper it is made smaller instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetricsF
@@ -25,7 +26,14 @@ from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.formula_shelf import Awaited
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range
-from app.widgets.transcript.rows.row import Hit, Paint, TranscriptRow, link_hit
+from app.widgets.transcript.rows.row import (
+    Hit,
+    Paint,
+    TranscriptRow,
+    between_lines,
+    link_hit,
+    reason_hits,
+)
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
 
@@ -36,6 +44,9 @@ _WIDTH_CELLS = 1_000  # maximum number of cells that are measured, unless one ro
 _WIDTH_TEXT = 200  # maximum number of characters that are measured in each cell
 # Maximum widths of a column in pixels, tried in this order until the table fits.
 _CAPS = (480, 320, 240, 160)
+_PAPER_CAPS = (*_CAPS, 120, 90, 70)
+# On paper, a table row may be cut between its lines if it has at least this number of lines.
+_HIGH_ROW = 8
 # Factor for measured widths: cells are measured in the font of the header, but bold text and code
 # may be a little wider.
 _SLACK = 1.04
@@ -46,10 +57,16 @@ _HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
 class _PlacedCell:
     """A cell of a table after its layout."""
 
+    content: SpanText
     flow: TextFlow
     start: int  # index of the cell's first character in the text of the TableRow
     x: int  # left edge of the text, in pixels from the left edge of the unscrolled table
     y: int  # top edge of the text, in pixels from the top of the TableRow
+
+    def hits(self) -> list[Hit]:
+        """Return the links, and the formulas that are shown as code."""
+        found = [*map(link_hit, self.flow.links), *reason_hits(self.content, self.flow)]
+        return [hit.translated(self.x, self.y) for hit in found]
 
 
 class TableColumns:
@@ -61,6 +78,7 @@ class TableColumns:
         self._before = before  # columns of the table above if this one continues it, else None
         self.scroll = SideScroll(look) if before is None else before.scroll
         self.widths: list[int] = []  # column widths in pixels, set by fit()
+        self.scale = 1.0  # factor of the whole table, set by fit(); below 1 only on paper
         # Counts how often formulas of the table were typeset. A TableRow that was laid out at a
         # lower number must be measured again.
         self.generation = 0
@@ -112,11 +130,14 @@ class TableColumns:
     def fit(self, width: int) -> None:
         """Choose column widths so that the table fits into `width` pixels, if possible."""
         natural = self.natural_widths()
-        for cap in _CAPS:
+        for cap in _PAPER_CAPS if self.look.on_paper else _CAPS:
             self.widths = [min(column, self.look.px(cap)) for column in natural]
             if self.total <= width:
                 break
-        self.scroll.fit(self.total, width)
+        if self.look.on_paper:
+            self.scale = min(1.0, width / max(1, self.total))
+        else:
+            self.scroll.fit(self.total, width)
 
     def _natural_width(self, column: int) -> int:
         num_rows = min(_WIDTH_ROWS, max(1, _WIDTH_CELLS // len(self.aligns)))
@@ -148,6 +169,7 @@ class TableRow(TranscriptRow):
         self._generation = columns.generation
         self._cells: list[_PlacedCell] = []  # cells in reading order; empty if not laid out
         self._lines: list[int] = []  # y of the line that is painted below each table row
+        self._breaks: list[int] = []  # y at which a page may end; all y before scaling
         self._width = 0
 
     @override
@@ -162,29 +184,44 @@ class TableRow(TranscriptRow):
             self._generation = self.columns.generation
             self._cells = []
         self._lay_out(width)
-        self.natural_width = self.columns.total
+        self.natural_width = self.columns.total * self.columns.scale
         self.num_lines = len(self._rows)
-        return self._lines[-1] + 1
+        return ceil(self._height * self.columns.scale)
 
     @override
     def paint(self, paint: Paint) -> None:
         self._lay_out(self._width)
-        height = self._lines[-1] + 1
-        self.columns.awaited.ask_again()
+        height, scale = self._height, self.columns.scale
+        self.request_formulas()
         colors, painter = self._look.colors, paint.painter
         painter.save()
-        painter.setClipRect(QRectF(0, 0, self._width, height), Qt.ClipOperation.IntersectClip)
+        painter.scale(scale, scale)
+        area = QRectF(0, 0, self._width / scale, height)
+        painter.setClipRect(area, Qt.ClipOperation.IntersectClip)
         painter.translate(-self.columns.scroll.offset, 0)
         for number, y in enumerate(self._lines):
             strong = self._first == 0 and number == 0
             color = colors.strong_line if strong else colors.hairline
             painter.fillRect(QRectF(0, y, max(self.columns.total, 0), 1), QColor(color))
+        top, bottom = paint.top / scale, paint.bottom / scale
         for cell in self._cells:
+            if cell.y >= bottom or cell.y + cell.flow.height <= top:
+                continue
             at, length = QPointF(cell.x, cell.y), len(cell.flow.text)
-            cell.flow.paint(painter, at, *paint.within(cell.start, length))
+            marks = paint.within(cell.start, length)
+            cell.flow.paint(painter, at, *marks, top=top - cell.y, bottom=bottom - cell.y)
         painter.restore()
         self.columns.scroll.paint_edges(painter, paint.ground, 0, height)
         self.columns.scroll.paint(painter, height + Space.S)
+
+    @override
+    def page_breaks(self) -> Sequence[int]:
+        self._lay_out(self._width)
+        return [ceil(y * self.columns.scale) for y in self._breaks]
+
+    @override
+    def request_formulas(self) -> None:
+        self.columns.awaited.ask_again()
 
     @override
     def release(self) -> None:
@@ -202,20 +239,23 @@ class TableRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        if not any(span.link for row in self._rows for cell in row for span in cell.spans):
+        spans = (span for row in self._rows for cell in row for span in cell.spans)
+        if not any(span.link or TextMark.FORMULA in span.marks for span in spans):
             return []
-        return [
-            link_hit(link).translated(cell.x - self.columns.scroll.offset, cell.y)
-            for cell in self._laid_out()
-            for link in cell.flow.links
-        ]
+        scrolled = self.columns.scroll.offset
+        return [hit.translated(-scrolled, 0) for cell in self._laid_out() for hit in cell.hits()]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         x += self.columns.scroll.offset
         cell = self._cell_at(x, y)
-        link = None if cell is None else cell.flow.link_at(x - cell.x, y - cell.y)
-        return None if link is None else link_hit(link)
+        if cell is None:
+            return None
+        link = cell.flow.link_at(x - cell.x, y - cell.y)
+        reasons = reason_hits(cell.content, cell.flow)
+        if link is not None:
+            return link_hit(link)
+        return next((hit for hit in reasons if hit.rect.contains(x - cell.x, y - cell.y)), None)
 
     @property
     @override
@@ -287,17 +327,25 @@ class TableRow(TranscriptRow):
         return self._look.px(Space.M) // 2
 
     def _place(self) -> None:
-        self._cells, self._lines = [], []
+        self._cells, self._lines, self._breaks = [], [], []
         start = 0
         y = 0
         for number, row in enumerate(self._rows):
             style = _HEADER if self._first == 0 and number == 0 else Type.BODY
             contents = [SpanText(self._look, style, cell.spans) for cell in row]
             cells = list(self._place_row(contents, start, y))
+            if number > 1 or (number and self._first):
+                self._breaks.append(y)
+            self._breaks += _cuts(cells)
             self._cells += cells
             start = cells[-1].start + len(cells[-1].flow.text) + 1
             y += self._height_of(cells)
             self._lines.append(y - 1)
+
+    @property
+    def _height(self) -> int:
+        """Height of the laid out rows, before scaling."""
+        return self._lines[-1] + 1
 
     def _height_of(self, cells: list[_PlacedCell]) -> int:
         return max(cell.flow.height for cell in cells) + 2 * self._pad_y
@@ -312,9 +360,23 @@ class TableRow(TranscriptRow):
                 flow.wrap(width - slack)
             start_side = slack if flow.is_rtl else 0
             shift = {Align.LEFT: start_side, Align.CENTER: slack // 2, Align.RIGHT: slack}[align]
-            yield _PlacedCell(flow, start, x + shift, y + self._pad_y)
+            yield _PlacedCell(cell, flow, start, x + shift, y + self._pad_y)
             start += len(cell.text) + 1
             x += width + self.columns.pad
+
+
+def _cuts(cells: Sequence[_PlacedCell]) -> list[int]:
+    """Return the y coordinates at which a high table row can be cut without cutting a line."""
+    lines = [{cell.y + top for top in cell.flow.line_tops} for cell in cells]
+    highest = max(lines, key=len)
+    if len(highest) < _HIGH_ROW:
+        return []
+    ends = [cell.y + cell.flow.height for cell in cells]
+    return [
+        y
+        for y in between_lines(sorted(highest))
+        if all(y in tops or y >= end for tops, end in zip(lines, ends, strict=True))
+    ]
 
 
 def table_rows(look: Look, block: TableBlock, before: TableColumns | None = None) -> list[TableRow]:

@@ -1,0 +1,80 @@
+"""The model of each conversation: the one that wrote its last answer. Main thread.
+
+One model is in use at a time. If the conversation on show was answered by another model, the window
+asks which of them continues it, and nothing is read ahead before the user has chosen. Four actions
+choose the model in use for a conversation:
+
+    stay()            until another model is loaded, or the app ends
+    use()             loads the model of the conversation, so that no choice is left
+    choosing a model  in the picker or elsewhere, as long as the conversation stays on show
+    sending           the model in use writes the new answer, and is the conversation's model then
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal
+
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.models import ModelsController
+from app.controllers.turns import Turns
+from app.viewmodels.model_question import uses_other_model, where_now
+from app.viewmodels.notes import last_generation
+from engine.types import ConversationId
+
+
+class ChatModels(QObject):
+    """The conversations that the user continues with another model than before."""
+
+    stayed = (
+        Signal()
+    )  # emitted when the user continues the shown conversation with the model in use
+
+    def __init__(
+        self, desk: Desk, turns: Turns, models: ModelsController, library: LibraryController
+    ) -> None:
+        super().__init__()
+        self._desk = desk
+        self._turns = turns
+        self._models = models
+        self._library = library
+        # path of the model with which the user continues a conversation of another model
+        self._kept: dict[ConversationId, str] = {}
+        # The conversation that was on show when the user chose a model. None after it was left.
+        self._chosen_at: ConversationId | None = None
+        models.chosen.connect(self._on_chosen)
+        library.current_changed.connect(self._on_shown)
+
+    def must_ask(self, conversation_id: ConversationId) -> bool:
+        """Return True if the user must choose between the model in use and the conversation's.
+
+        The conversation must be in memory.
+        """
+        status = self._models.status
+        return (
+            self._turns.live_in(conversation_id) is None
+            and self._kept.get(conversation_id) != status.path
+            and uses_other_model(self._desk.get(conversation_id), status, self._models.cards)
+        )
+
+    def stay(self) -> None:
+        """Continue the conversation on show with the model in use."""
+        self._kept[self._library.current] = self._models.status.path
+        self.stayed.emit()
+
+    def use(self) -> None:
+        """Load the model that wrote the last answer of the conversation on show."""
+        generation = last_generation(self._desk.get(self._library.current))
+        if generation is not None:
+            self._models.choose(Path(where_now(generation.model_path, self._models.cards)))
+
+    def _on_chosen(self, path: Path) -> None:
+        self._chosen_at = self._library.current
+        self._kept[self._chosen_at] = str(path)
+
+    def _on_shown(self) -> None:
+        if self._chosen_at is not None and self._chosen_at != self._library.current:
+            del self._kept[self._chosen_at]
+            self._chosen_at = None

@@ -1,0 +1,70 @@
+"""The first return to a chat that spared the user much time: noted once, then never again.
+
+A return is an answer in another conversation than that of the answer before it, or the first answer
+after the start of the app. The rate of reading is measured: in this run, or in the conversation
+itself. Without a rate, a later return is noted. Main thread.
+"""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
+from app.controllers.desk import Desk
+from app.controllers.library import LibraryController
+from app.controllers.preferences import Preferences
+from app.controllers.reading_rate import READING, ReadingRate
+from app.controllers.turns import Turns
+from app.viewmodels.first_return import measured_rate, return_note
+from app.viewmodels.notes import last_generation
+from engine.events import IdleWorking
+from engine.types import ConversationId
+
+
+class FirstReturn(QObject):
+    """Watches answers until one of them is worth the note."""
+
+    noted = Signal(str)  # argument: the note
+
+    def __init__(
+        self,
+        bridge: EngineBridge,
+        desk: Desk,
+        turns: Turns,
+        library: LibraryController,
+        preferences: Preferences,
+        rate: ReadingRate,
+    ) -> None:
+        super().__init__()
+        self._desk = desk
+        self._library = library
+        self._preferences = preferences
+        self._rate = rate
+        self._last: ConversationId | None = None  # conversation of the last answer in this run
+        # tokens that were read ahead for each conversation since its last answer
+        self._num_ahead: dict[ConversationId, int] = {}
+        if not preferences.value.return_noted:
+            bridge.idle_changed.connect(self._on_idle_changed)
+            turns.answered.connect(self._on_answered)
+
+    def _on_idle_changed(self, event: IdleEvent) -> None:
+        if not isinstance(event, IdleWorking) or event.kind not in READING:
+            return
+        name = event.conversation_id
+        if name is not None:
+            self._num_ahead[name] = max(self._num_ahead.get(name, 0), event.total)
+
+    def _on_answered(self, conversation_id: ConversationId) -> None:
+        is_return, self._last = conversation_id != self._last, conversation_id
+        num_ahead = self._num_ahead.pop(conversation_id, 0)
+        if not is_return or conversation_id != self._library.current:
+            return
+        conversation = self._desk.get(conversation_id)
+        generation = last_generation(conversation)
+        if self._preferences.value.return_noted or generation is None or generation.usage is None:
+            return
+        rate = self._rate.tokens_per_s or measured_rate(conversation, generation.model_path)
+        note = "" if rate is None else return_note(generation.usage, rate, num_ahead)
+        if note:
+            self._preferences.change(return_noted=True)
+            self.noted.emit(note)

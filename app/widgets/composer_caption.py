@@ -1,0 +1,35 @@
+"""The line below the composer: the most important of several notes. Main thread."""
+
+from __future__ import annotations
+
+from app.controllers.core import Core
+from app.conversation.tree import Conversation
+from app.viewmodels.notes import reading_note, too_long_note
+from app.words import composer as words
+
+PRIVACY_CHATS = 10  # the note on privacy is not shown if there are more chats than this
+
+
+def caption(core: Core, conversation: Conversation, *, has_model_note: bool) -> str:
+    """Return the caption for the conversation on show.
+
+    The progress of reading attached files comes first, then what the next message makes the model
+    read, then the note on privacy, unless a note about the model is shown beside it.
+    """
+    files = core.attachments
+    on_reading = "" if files.excess_note else _on_reading(core, conversation)
+    return files.reading_note or on_reading or ("" if has_model_note else _privacy(core))
+
+
+def _on_reading(core: Core, conversation: Conversation) -> str:
+    models, sizes = core.models, core.prompt_sizes
+    too_long = too_long_note(models.status, sizes.size)
+    if too_long or core.chat_models.must_ask(conversation.conversation_id):
+        return too_long  # the question about the model has the tokens to read
+    return reading_note(conversation, models.status, sizes.to_read, models.gone)
+
+
+def _privacy(core: Core) -> str:
+    if len(core.library.summaries) > PRIVACY_CHATS:
+        return ""
+    return words.PRIVATE_ON_MACS if core.models.num_machines > 1 else words.PRIVATE

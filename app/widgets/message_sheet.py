@@ -1,0 +1,66 @@
+"""The sheet that asks a question or tells something: icon, title, sentences, buttons. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.theme.tokens import Size, Space
+from app.widgets.button import Button
+from app.widgets.line_height import Sentences
+
+
+class MessageSheet(QDialog):
+    """A title and sentences, with a row of buttons. A sheet is deleted when it closes."""
+
+    def __init__(self, title: str, text: str, note: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setObjectName("messageSheet")
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        self.setWindowTitle(title)
+        self.setAccessibleDescription(" ".join(filter(None, (text, note))))
+        self.setMinimumWidth(Size.SHEET_WIDTH)
+        self._texts = [
+            Sentences(self, kind, words) for kind, words in (("ui", text), ("small", note))
+        ]
+        self._buttons = QHBoxLayout()
+        self._build(title)
+
+    @property
+    def text(self) -> str:
+        """The sentences below the title."""
+        return "\n".join(label.text() for label in self._texts if label.text())
+
+    def add_button(self, text: str, *, is_default: bool = False) -> Button:
+        """Add a button at the right. Its click closes the sheet. Return has the default button."""
+        button = Button(text, self)
+        button.setAutoDefault(is_default)
+        button.setDefault(is_default)
+        if is_default:
+            button.setProperty("kind", "primary")
+        self._buttons.addWidget(button)
+        return button
+
+    def _build(self, title: str) -> None:
+        icon = QLabel(self)
+        icon.setPixmap(QApplication.windowIcon().pixmap(Size.SHEET_ICON))
+        heading = QLabel(title, self)
+        heading.setProperty("type", "title")
+        heading.setTextFormat(Qt.TextFormat.PlainText)
+        self._texts[1].setProperty("tone", "secondary")
+        self._buttons.setSpacing(Space.S)
+        self._buttons.addStretch()
+        column = QVBoxLayout()
+        column.setSpacing(Space.S)
+        column.addWidget(heading)
+        for label in self._texts:
+            label.setVisible(bool(label.text()))
+            column.addWidget(label)
+        column.addSpacing(Space.S)
+        column.addLayout(self._buttons)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(Space.XL, Space.XL, Space.XL, Space.L)
+        layout.setSpacing(Space.L)
+        layout.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
+        layout.addLayout(column, 1)

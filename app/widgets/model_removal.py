@@ -1,0 +1,76 @@
+"""The removal of a model: the question before it, and a second one if the Trash refuses. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QMessageBox, QWidget
+
+from app.controllers.core import Core
+from app.viewmodels import figures
+from app.words import hub as words
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan
+
+_SHOWN_CHATS = 3  # titles in the question
+
+
+class ModelRemoval(QObject):
+    """The questions. Their buttons that remove something are never the default ones."""
+
+    def __init__(self, core: Core, window: QWidget) -> None:
+        super().__init__(window)
+        self._core = core
+        self._window = window
+        core.hub.trash_refused.connect(self._ask_to_delete)
+
+    def begin(self, model: InstalledModel) -> None:
+        """Ask if a model should go to the Trash. Look up the chats that it has answered first."""
+        self._core.hub.plan_removal(model, self._look_up_chats)
+
+    def _look_up_chats(self, plan: RemovalPlan) -> None:
+        path = plan.model.path
+        # In the Hub's cache each revision has a folder of its own beside the others.
+        start = f"{path.parent}/" if path.parent.name == "snapshots" else None
+        self._core.store.run(
+            lambda store: store.search.titles_by_model(str(path), start),
+            partial(self._ask, plan),
+            lambda _: self._ask(plan, ()),
+        )
+
+    def _ask(self, plan: RemovalPlan, titles: tuple[str, ...]) -> None:
+        size = figures.file_size(plan.freed_bytes)
+        shown = tuple(words.in_question(title) for title in titles[:_SHOWN_CHATS])
+        note = "\n\n".join(
+            part
+            for part in (
+                words.answered_chats(len(titles), shown) if titles else "",
+                words.lines(words.frees(size), str(plan.paths[0])),
+            )
+            if part
+        )
+        question = words.ask_to_remove(plan.model.name)
+        self._show(question, note, words.TO_TRASH, partial(self._core.hub.remove, plan))
+
+    def _ask_to_delete(self, plan: RemovalPlan) -> None:
+        size = figures.file_size(plan.freed_bytes)
+        question = words.ask_to_delete(plan.model.name)
+        freed = words.spaced(words.NO_UNDO, words.frees_now(size))
+        note = words.lines(freed, str(plan.paths[0]))
+        self._show(question, note, words.DELETE_NOW, partial(self._core.hub.delete, plan))
+
+    def _show(self, question: str, note: str, verb: str, act: Callable[[], None]) -> None:
+        box = QMessageBox(self._window)
+        box.setWindowTitle(words.TITLE)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setText(question)
+        box.setInformativeText(note)
+        remove = box.addButton(verb, QMessageBox.ButtonRole.DestructiveRole)
+        keep = box.addButton(words.KEEP, QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(keep)
+        box.setEscapeButton(keep)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        remove.clicked.connect(lambda: act())  # noqa: PLW0108 (the signal has an argument)
+        box.open()

@@ -1,0 +1,126 @@
+"""The page of the Help menu that explains with a picture what Rejoinder remembers. Main thread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
+from PySide6.QtWidgets import QDialog, QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.theme.palette import Theme
+from app.theme.tokens import Radius, Size, Space, StateInk, Type
+from app.widgets.line_height import Sentences
+from app.words import commands, promise as words
+
+_BAR = Size.CONTROL_LARGE  # height of a bar
+_NEW = 0.26  # width of a new message, as a share of the bar
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a bar: its share of the width, its text and its colours."""
+
+    share: float
+    text: str
+    ink: StateInk
+
+
+class MemoryPicture(QWidget):
+    """A bar for each of three messages: the part of the chat that is restored, and what is read."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self.setAccessibleName(words.PICTURE)
+        self.setMinimumSize(self.sizeHint())
+        theme.changed.connect(self.update)
+
+    @override
+    def sizeHint(self) -> QSize:
+        row = Type.SMALL.line + Space.XS + _BAR
+        return QSize(Size.NAME_WIDTH, 3 * row + 2 * Space.L)
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self._theme.fonts.font(Type.SMALL))
+        top = 0.0
+        for title, width, parts in self._rows():
+            painter.setPen(QColor(self._theme.colors.secondary))
+            line = QRectF(0, top, self.width(), Type.SMALL.line)
+            painter.drawText(line, Qt.AlignmentFlag.AlignLeft, title)
+            top += Type.SMALL.line + Space.XS
+            self._paint_bar(painter, QRectF(0, top, width * self.width(), _BAR), parts)
+            top += _BAR + Space.L
+
+    def _rows(self) -> tuple[tuple[str, float, tuple[_Part, ...]], ...]:
+        """Return title, width and parts of each bar. The chat grows from bar to bar."""
+        colors = self._theme.colors
+        new = _Part(_NEW, words.READ, colors.must_read)
+        return (
+            (words.FIRST_MESSAGE, 0.6, (_Part(1.0, words.READ, colors.must_read),)),
+            (words.NEXT_MESSAGE, 0.8, (_Part(1 - _NEW, words.RESTORED, colors.instant), new)),
+            (words.AFTER_RESTART, 1.0, (_Part(1 - _NEW, words.FROM_DISK, colors.on_disk), new)),
+        )
+
+    def _paint_bar(self, painter: QPainter, bar: QRectF, parts: tuple[_Part, ...]) -> None:
+        left, metrics = bar.left(), QFontMetricsF(painter.font())
+        for part in parts:
+            rect = QRectF(left, bar.top(), part.share * bar.width(), bar.height())
+            left = rect.right()
+            body = rect.adjusted(0, 0, -Space.HAIR, 0)
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(QColor(part.ink.tint))
+            painter.drawRoundedRect(body, Radius.ROW, Radius.ROW)
+            painter.setPen(QColor(part.ink.ink))
+            text = metrics.elidedText(part.text, Qt.TextElideMode.ElideRight, body.width())
+            painter.drawText(body, Qt.AlignmentFlag.AlignCenter, text)
+
+
+def show_remembering(theme: Theme, parent: QWidget) -> None:
+    """Open the page over a window."""
+    dialog = QDialog(parent)
+    dialog.setObjectName("remembering")
+    dialog.setWindowTitle(commands.REMEMBERING)
+    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    scroller = QScrollArea(dialog)
+    scroller.setWidgetResizable(True)
+    scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroller.setFrameShape(QFrame.Shape.NoFrame)
+    scroller.setWidget(_page(theme, dialog))
+    layout = QVBoxLayout(dialog)
+    layout.setContentsMargins(0, 0, 0, 0)
+    layout.addWidget(scroller)
+    dialog.resize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT)
+    dialog.open()
+
+
+def _page(theme: Theme, parent: QWidget) -> QWidget:
+    page = QWidget(parent)
+    column = QVBoxLayout(page)
+    column.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
+    column.setSpacing(Space.M)
+    column.addWidget(_heading(words.TITLE, page))
+    column.addWidget(Sentences(page, text=words.WHY))
+    column.addSpacing(Space.S)
+    column.addWidget(MemoryPicture(theme, page))
+    column.addSpacing(Space.S)
+    column.addWidget(Sentences(page, text=words.WHAT))
+    column.addWidget(_heading(words.AGAIN_HEADING, page))
+    for sentence in (words.OTHER_MODEL, words.SYSTEM_PROMPT, words.EDITED, words.EVICTED):
+        column.addWidget(Sentences(page, text=sentence))
+    column.addSpacing(Space.S)
+    more = Sentences(page, "small", words.MORE)
+    more.setProperty("tone", "secondary")
+    column.addWidget(more)
+    column.addStretch()
+    return page
+
+
+def _heading(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    label.setProperty("type", "heading")
+    return label

@@ -1,0 +1,33 @@
+"""The line above the composer after the first return to a chat. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QWidget
+
+from app.controllers.core import Core
+from app.theme.palette import Theme
+from app.widgets.choice_line import ChoiceLine
+from app.widgets.remembering import show_remembering
+from app.words import promise as words
+
+
+class ReturnNote(ChoiceLine):
+    """The restored tokens, and the time that reading them would have taken.
+
+    The line stays until the user closes it or leaves the chat.
+    """
+
+    def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
+        super().__init__(words.HOW, words.CLOSE, parent)
+        self._theme = theme
+        core.first_return.noted.connect(self.show_text)
+        core.library.current_changed.connect(self._end)
+        self.first.clicked.connect(self._explain)
+        self.second.clicked.connect(self._end)
+
+    def _explain(self) -> None:
+        self._end()
+        show_remembering(self._theme, self.window())
+
+    def _end(self) -> None:
+        self.show_text("")

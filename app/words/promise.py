@@ -1,0 +1,59 @@
+"""Texts about what Rejoinder remembers: a sentence in the first window, a note, and a page."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from app.words import computer, units
+
+SENTENCE: Final = (
+    "Rejoinder remembers your chats: when you come back, it answers without reading them again."
+)
+
+HOW: Final = "How It Works"  # button of the note
+CLOSE: Final = "OK"
+
+# Texts of the page, which the Help menu opens.
+TITLE: Final = "How Rejoinder remembers"
+WHY: Final = (
+    "A model reads a chat from its beginning before it answers. For a long chat this takes minutes,"
+    " and most of it is text that the model has read before."
+)
+WHAT: Final = (
+    "Rejoinder keeps what the model has read, in memory and on the disk of"
+    f" {computer.THIS_COMPUTER}. When you come back, the model continues there and reads only your"
+    " new message. The answer is the same as if it had read everything."
+)
+AGAIN_HEADING: Final = "When it reads again"
+OTHER_MODEL: Final = "Another model has to read the whole chat. Rejoinder asks you first."
+SYSTEM_PROMPT: Final = (
+    "The system prompt stands before the first message. After a change the whole chat is read."
+)
+EDITED: Final = "An edited message is read. What stands above it is restored."
+EVICTED: Final = (
+    "A chat that you have not used for long may have made room for others. It is then read again."
+)
+MORE: Final = (
+    "The line above an answer tells what was restored and what was read. Settings > Storage shows"
+    f" how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
+)
+
+# Texts of the picture: its rows, and the parts of the bars.
+FIRST_MESSAGE: Final = "First message"
+NEXT_MESSAGE: Final = "Next message"
+AFTER_RESTART: Final = "After a restart"
+READ: Final = "read"
+RESTORED: Final = "restored from memory"
+FROM_DISK: Final = "restored from disk"
+PICTURE: Final = (
+    "Of the first message everything is read. Before the next message the chat is restored from"
+    " memory, after a restart from disk. Only the new message is read."
+)
+
+
+def remembered(*, num_tokens: int, time: str, spared: str) -> str:
+    """Return the note after the first return to a chat that spared much. The times have units."""
+    return (
+        f"Rejoinder remembered this chat: {units.tokens(num_tokens)} were restored in {time}."
+        f" Reading them again would have taken about {spared}."
+    )

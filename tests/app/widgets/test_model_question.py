@@ -1,0 +1,163 @@
+"""A chat that another model answered: the question which model continues it, and what waits for it."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from app.controllers import prompt_size, read_ahead
+from app.widgets.button import Button
+from app.words import computer
+from engine.errors import ModelFolderError
+from engine.events import LoadModel
+from engine.types import ConversationId
+from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
+from tests.fakes.stage import Stage
+
+TINY, OTHER = card(), card("Other-4B", num_parameters=4_000_000_000)
+REPLY = "Hi. " * 100  # the fake engine counts 113 tokens with its question
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_ahead, "STAY_MS", 0)
+    monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
+
+
+@pytest.fixture
+def stage(make_stage: MakeStage) -> Stage:
+    """A window with a new chat on show, and another chat that the model in use did not answer."""
+    stage = make_stage(catalog=FakeCatalog(cards=(TINY, OTHER)))
+    stage.chat("Hello there, model", REPLY)
+    stage.rig.library.new_chat()
+    stage.rig.models.choose(OTHER.path)
+    stage.settle()
+    stage.engine.commands.clear()
+    return stage
+
+
+def open_chat(stage: Stage) -> ConversationId:
+    """Open the chat of the other model, and wait until its size is counted."""
+    stage.click_row("Hello there, model")
+    stage.wait_until(lambda: bool(stage.engine.counts))
+    stage.settle()
+    return stage.current
+
+
+def click(button: Button) -> None:
+    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+
+
+def loads(stage: Stage) -> list[str]:
+    return [command.path for command in stage.engine.commands if isinstance(command, LoadModel)]
+
+
+def test_chat_of_another_model_is_not_read_ahead_before_the_choice(stage: Stage) -> None:
+    open_chat(stage)
+    line = stage.pane.model_question
+    assert line.isVisible()
+    assert line.sentence.text() == "This chat used Tiny-9B-4bit."
+    assert line.first.text() == "Use Tiny-9B-4bit"
+    assert line.second.text() == "Stay with Other-4B (reads 110 tokens)"
+    assert "will read" not in stage.composer.caption, "the line has the tokens"
+    assert stage.engine.read_aheads == []
+    stage.type("words " * 100)
+    stage.pane.flush()
+    stage.settle()
+    assert stage.engine.read_aheads == [], "a long draft waits for the choice, too"
+
+
+def test_staying_reads_the_chat_ahead_and_is_remembered(stage: Stage) -> None:
+    chat = open_chat(stage)
+    click(stage.pane.model_question.second)
+    assert not stage.pane.model_question.isVisible()
+    stage.wait_until(lambda: len(stage.engine.read_aheads) == 1)
+    assert stage.engine.read_aheads[0].conversation_id == chat
+    assert loads(stage) == []
+    stage.rig.library.new_chat()
+    stage.rig.library.select(chat)
+    assert not stage.pane.model_question.isVisible()
+
+
+def test_using_the_model_of_the_chat_loads_it(stage: Stage) -> None:
+    open_chat(stage)
+    click(stage.pane.model_question.first)
+    assert loads(stage) == [str(TINY.path)]
+    stage.wait_until(lambda: not stage.pane.model_question.isVisible())
+
+
+def test_sending_is_a_choice_too(stage: Stage) -> None:
+    open_chat(stage)
+    stage.send("Again")
+    assert not stage.pane.model_question.isVisible()
+    stage.answer("Yes")
+    assert not stage.pane.model_question.isVisible()
+    figures = [item.figures for item in stage.items if item.figures is not None]
+    assert all(one.names_model for one in figures)
+
+
+def test_model_chosen_while_the_chat_is_on_show_needs_no_question(make_stage: MakeStage) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(TINY, OTHER)))
+    stage.chat("Hello there, model", REPLY)
+    chat = stage.current
+    stage.rig.models.choose(OTHER.path)
+    stage.settle()
+    assert not stage.pane.model_question.isVisible()
+    stage.rig.library.new_chat()
+    stage.rig.library.select(chat)
+    assert stage.pane.model_question.isVisible(), "the model was chosen for the chat on show"
+
+
+def test_gone_model_of_a_chat_is_named_and_only_staying_is_offered(stage: Stage) -> None:
+    stage.rig.catalog.gone.add(str(TINY.path))
+    stage.rig.catalog.cards = (OTHER,)
+    open_chat(stage)
+    stage.rig.models.refresh()
+    stage.wait_until(lambda: not stage.pane.model_question.first.isVisible())
+    line = stage.pane.model_question
+    assert line.sentence.text() == (
+        f"This chat used Tiny 9B 4-bit, which is no longer on {computer.THIS_COMPUTER}."
+    )
+    assert line.second.isVisible()
+
+
+def test_model_of_a_chat_that_cannot_be_loaded_is_not_offered(stage: Stage) -> None:
+    problem = ModelFolderError("model.safetensors can’t be read.").problem
+    stage.rig.catalog.cards = (card(problem=problem), OTHER)
+    stage.rig.models.refresh()
+    open_chat(stage)
+    line = stage.pane.model_question
+    stage.wait_until(lambda: not line.first.isVisible())
+    assert line.sentence.text() == "This chat used Tiny-9B-4bit, which can’t be loaded."
+
+
+def test_pointer_over_the_chat_of_another_model_reads_nothing_from_disk(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(read_ahead, "POINTED_MS", 0)
+    chat = open_chat(stage)
+    stage.rig.library.new_chat()
+    stage.rig.desk.expect(chat)
+    stage.settle()
+    assert stage.engine.read_aheads == []
+
+
+def test_buttons_of_the_question_fit_a_narrow_window(make_stage: MakeStage) -> None:
+    named = card("Some-Very-Long-Model-Name-30B-A3B-Instruct-2507-4bit-DWQ", path=OTHER.path)
+    stage = make_stage(catalog=FakeCatalog(cards=(TINY, named)))
+    stage.chat("Hello there, model", REPLY)
+    chat = stage.current
+    stage.rig.library.new_chat()
+    stage.rig.models.choose(OTHER.path)
+    stage.window.resize(640, 480)
+    stage.rig.library.select(chat)
+    stage.settle()
+    line = stage.pane.model_question
+    assert line.second.isVisible()
+    stage.wait_until(lambda: line.second.y() > line.first.y())  # the buttons are stacked
+    for button in (line.first, line.second):
+        assert button.sizeHint().width() <= button.width()
+        assert line.rect().contains(button.geometry())
+    assert line.second.toolTip().startswith("Stay with Some-Very-Long-Model-Name-30B-A3B")

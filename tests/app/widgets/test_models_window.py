@@ -1,0 +1,268 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QStyle, QStyleOptionFrame
+from typing_extensions import override
+
+from app.hub.values import Download, DownloadState
+from app.viewmodels.offer import PRIMARY, OfferAction
+from app.widgets.commands import CommandId
+from app.widgets.model_defaults import ModelDefaultsSheet
+from app.widgets.models_window import ModelsTab, ModelsWindow
+from app.widgets.offer_row import OfferRow
+from engine.catalog.installed import InstalledModel
+from engine.catalog.removal import RemovalPlan
+from engine.errors import DiskError
+from engine.events import LoadModel, UnloadModel
+from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagate)", extend=True)
+
+OTHER = card("Other-4B-4bit", num_parameters=4_000_000_000, size_bytes=2_400_000_000)
+
+
+@dataclass(slots=True, eq=False)
+class WithRemoval(FakeCatalog):
+    """A catalog that plans removals, and whose Trash takes nothing."""
+
+    deleted: str = ""  # name of the model that was deleted for good
+
+    @override
+    def plan_removal(
+        self, model: InstalledModel, models: tuple[InstalledModel, ...], folders: tuple[str, ...]
+    ) -> RemovalPlan:
+        return RemovalPlan(model=model, paths=(model.path,), freed_bytes=2_400_000_000)
+
+    @override
+    def remove(self, plan: RemovalPlan, trash: Callable[[Path], None] | None = None) -> None:
+        if trash is None:
+            raise DiskError("The Trash is on another volume.")
+        for path in plan.paths:
+            trash(path)
+
+    @override
+    def delete(self, plan: RemovalPlan) -> None:
+        self.deleted = plan.model.name
+
+
+@pytest.fixture
+def stage(make_stage: MakeStage) -> Stage:
+    return make_stage(catalog=WithRemoval(cards=(card(), OTHER)))
+
+
+def opened(stage: Stage, tab: ModelsTab = ModelsTab.LOCAL) -> ModelsWindow:
+    stage.run(CommandId.GET_MODELS)
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    window.show_tab(tab)
+    stage.wait_until(lambda: len(window.local.rows) == 2)
+    return window
+
+
+def row_of(window: ModelsWindow, name: str) -> OfferRow:
+    return next(row for row in window.local.rows if row.title.text() == name)
+
+
+def question(stage: Stage, window: ModelsWindow) -> QMessageBox:
+    """Return the question on show."""
+    boxes: list[QMessageBox] = []
+
+    def look() -> bool:
+        boxes[:] = [one for one in window.findChildren(QMessageBox) if one.isVisible()]
+        return bool(boxes)
+
+    stage.wait_until(look)
+    return boxes[0]
+
+
+def button(box: QMessageBox, text: str) -> QPushButton:
+    return next(one for one in box.findChildren(QPushButton) if one.text() == text)
+
+
+def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
+    window = opened(stage)
+    row = row_of(window, OTHER.name)
+    stage.engine.hold_load = True
+    QTest.mouseClick(row.buttons[OfferAction.USE], Qt.MouseButton.LeftButton)
+
+    assert row.state.text() == "Loading 0%"
+    assert row.bar.isVisible()
+    assert stage.window.sidebar.footer.accessibleName().startswith(f"Model {OTHER.name}, Loading")
+    stage.engine.load_progress(0.4)
+    stage.settle()
+    assert row.state.text() == "Loading 40%"
+    stage.engine.finish_load()
+    stage.settle()
+    assert row.state.text() == "Loaded"
+
+
+def test_unload_in_window_and_menu_frees_the_model_until_the_next_message(stage: Stage) -> None:
+    window = opened(stage)
+    row = row_of(window, card().name)
+    row.buttons[OfferAction.UNLOAD].click()
+    stage.settle()
+
+    assert UnloadModel(until_needed=True) in stage.engine.commands
+    assert row.state.text() == "Unloaded until the next message"
+    action = stage.window.commands[CommandId.UNLOAD]
+    assert not action.isEnabled()
+    row.buttons[OfferAction.USE].click()
+    stage.settle()
+    assert action.isEnabled()
+    loads = [one for one in stage.engine.commands if isinstance(one, LoadModel)]
+    assert [Path(one.path).name for one in loads] == [card().name, card().name]
+
+
+def test_model_that_is_answering_cannot_be_unloaded(stage: Stage) -> None:
+    window = opened(stage)
+    stage.send("Hello")
+    stage.settle()
+
+    assert not stage.window.commands[CommandId.UNLOAD].isEnabled()
+    assert OfferAction.UNLOAD not in row_of(window, card().name).buttons
+    stage.answer("Hi")
+    assert stage.window.commands[CommandId.UNLOAD].isEnabled()
+    assert OfferAction.UNLOAD in row_of(window, card().name).buttons
+
+
+def test_question_before_a_removal_names_the_chats_and_keeps_by_default(stage: Stage) -> None:
+    stage.rig.models.choose(OTHER.path)
+    stage.engine.facts = replace(stage.engine.facts, path=str(OTHER.path))
+    stage.settle()
+    stage.chat("About whales", "They are large.")
+    stage.rig.models.choose(card().path)
+    stage.settle()
+    window = opened(stage)
+    row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
+    box = question(stage, window)
+
+    assert box.text() == f"Move {OTHER.name} to the Trash?"
+    assert box.informativeText().startswith(
+        "1 chat was answered by it: “About whales”. It stays, and another model can continue it."
+    )
+    assert "Emptying the Trash frees 2.4 GB." in box.informativeText()
+    default = box.defaultButton()
+    assert isinstance(default, QPushButton)
+    assert default.text() == "Keep"
+    box.close()
+
+
+def test_model_that_the_trash_refuses_is_deleted_only_after_a_second_question(
+    stage: Stage,
+) -> None:
+    window = opened(stage)
+    catalog = stage.rig.catalog
+    assert isinstance(catalog, WithRemoval)
+    row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
+    button(question(stage, window), "Move to Trash").click()
+    stage.wait_until(
+        lambda: any("Delete it" in one.text() for one in window.findChildren(QMessageBox))
+    )
+    box = next(one for one in window.findChildren(QMessageBox) if "Delete it" in one.text())
+    assert catalog.deleted == ""
+    default = box.defaultButton()
+    assert isinstance(default, QPushButton)
+    assert default.text() == "Keep"
+    button(box, "Delete Immediately").click()
+    stage.wait_until(lambda: catalog.deleted == OTHER.name)
+
+
+def test_finished_download_offers_use_in_the_main_window(stage: Stage) -> None:
+    folder = Path("/hub/models--owner--New-4bit/snapshots/a")
+    done = Download(repo_id="owner/New-4bit", state=DownloadState.DONE, folder=str(folder))
+    stage.core.hub.completed.emit(done)
+    stage.settle()
+
+    assert stage.window.toast.text == "New is ready to use."
+    assert stage.window.toast.button.text() == "Use"
+    stage.window.toast.button.click()
+    stage.settle()
+    loads = [one for one in stage.engine.commands if isinstance(one, LoadModel)]
+    assert loads[-1].path == str(folder)
+
+
+def test_line_about_downloads_opens_their_page(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running = Download(
+        repo_id="owner/New-4bit", state=DownloadState.RUNNING, done_bytes=1, total_bytes=4
+    )
+    line = stage.window.sidebar.downloads
+    assert not line.isVisible()
+    monkeypatch.setattr(type(stage.core.hub), "downloads", property(lambda _: (running,)))
+    stage.core.hub.downloads_changed.emit()
+
+    assert line.accessibleName() == "Downloading New · 25%"
+    assert line.text() == "↓ New · 25%"
+    assert line.isVisible()
+    line.click()
+    window = stage.window.findChild(ModelsWindow)
+    assert window is not None
+    assert window.pages.currentWidget() is window.downloads
+
+
+def test_buttons_that_get_or_use_a_model_have_one_look(stage: Stage) -> None:
+    window = opened(stage, ModelsTab.RECOMMENDED)
+    rows = [*window.recommended.rows, *window.local.rows]
+    kinds = {
+        (action in PRIMARY, button.property("kind"))
+        for row in rows
+        for action, button in row.buttons.items()
+    }
+    assert kinds == {(True, "primary"), (False, None)}
+
+
+def test_larger_text_scales_the_window_and_clips_nothing(stage: Stage) -> None:
+    window = opened(stage)
+    parts = [*window.findChildren(QLabel), *window.findChildren(QPushButton)]
+    shown = [part for part in parts if part.isVisible() and part.text()]
+    before = {part: part.font().pixelSize() for part in shown}
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+
+    same = [p.text() for p, size in before.items() if p.font().pixelSize() != round(1.5 * size)]
+    assert same == []
+    clipped = [p.text() for p in shown if p.height() < p.fontMetrics().height()]
+    assert clipped == []
+    tabs = window.tabs
+    assert tabs.width() >= tabs.minimumSizeHint().width()
+
+
+def test_larger_text_scales_the_picker(stage: Stage) -> None:
+    picker = stage.window.picker
+    stage.run(CommandId.CHOOSE_MODEL)
+    width, list_height = picker.width(), picker.list.height()
+    size = picker.get_models.font().pixelSize()
+    picker.hide()
+    stage.core.preferences.set_zoom(150)
+    stage.run(CommandId.CHOOSE_MODEL)
+
+    assert picker.width() > width
+    assert picker.list.height() > 1.3 * list_height
+    assert picker.get_models.font().pixelSize() == round(1.5 * size)
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_context_length_shows_all_its_digits(make_stage: MakeStage, zoom: int) -> None:
+    stage = make_stage(catalog=FakeCatalog(cards=(card(context_len=1_048_576), OTHER)))
+    stage.core.preferences.set_zoom(zoom)
+    window = opened(stage)
+    row_of(window, card().name).buttons[OfferAction.DEFAULTS].click()
+    sheet = window.findChild(ModelDefaultsSheet)
+    assert sheet is not None
+    field = sheet.context
+    option = QStyleOptionFrame()
+    field.initStyleOption(option)
+    place = QStyle.SubElement.SE_LineEditContents
+    room = field.style().subElementRect(place, option, field).width() - 4  # 2 px at both sides
+
+    assert room >= field.fontMetrics().horizontalAdvance("1048576")
+    sheet.accept()

@@ -1,0 +1,131 @@
+"""Tests of the sentence, the note and the page about what Rejoinder remembers."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QDialog
+
+from app.settings import Settings
+from app.widgets.commands import CommandId
+from app.widgets.remembering import MemoryPicture
+from app.words import promise as words
+from engine.types import ConversationId, PromptPlan
+from tests.app.conftest import MakeStage
+from tests.fakes.stage import Key, Stage
+
+# The fake engine needs 100 ms for the tokens that a request reads: 4,000 tokens per second.
+FIRST = PromptPlan(prompt_tokens=400, restored=0, replayed=0, read=400)
+RETURN = PromptPlan(prompt_tokens=20_000, restored=19_990, replayed=0, read=10)
+NOTE = (
+    "Rejoinder remembered this chat: 19,990 tokens were restored in 6 ms."
+    " Reading them again would have taken about 5 s."
+)
+
+
+def chat(stage: Stage, plan: PromptPlan) -> ConversationId:
+    stage.engine.plan = plan
+    stage.chat("Hello", "Hi")
+    return stage.current
+
+
+def go_back(stage: Stage, plan: PromptPlan = RETURN) -> None:
+    """Answer in one chat, then in another, then in the first one again."""
+    first = chat(stage, FIRST)
+    stage.run(CommandId.NEW_CHAT)
+    chat(stage, FIRST)
+    stage.rig.library.select(first)
+    chat(stage, plan)
+
+
+def test_first_window_tells_what_is_remembered_until_there_is_a_chat(stage: Stage) -> None:
+    promise = stage.pane.promise
+    assert promise.isVisible()
+    assert promise.text() == words.SENTENCE
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.NEW_CHAT)
+    assert stage.pane.question.isVisible()
+    assert not promise.isVisible()
+
+
+def test_first_return_that_spared_seconds_is_noted_once(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    note = stage.pane.return_note
+    chat(stage, FIRST)
+    chat(stage, RETURN)
+    assert not note.isVisible(), "the user has not left the chat"
+    go_back(stage)
+    assert note.isVisible()
+    assert note.sentence.text() == NOTE
+    QTest.mouseClick(note.second, Qt.MouseButton.LeftButton)
+    assert not note.isVisible()
+    go_back(stage)
+    assert not note.isVisible()
+    assert stage.core.preferences.value.return_noted
+    stage.close()
+    later = make_stage(settings=Settings(return_noted=True))
+    go_back(later)
+    assert not later.pane.return_note.isVisible()
+
+
+def test_return_that_spared_little_is_not_noted(stage: Stage) -> None:
+    go_back(stage, PromptPlan(prompt_tokens=900, restored=890, replayed=0, read=10))
+    assert not stage.pane.return_note.isVisible()
+    assert not stage.core.preferences.value.return_noted
+
+
+def test_tokens_that_were_read_ahead_before_the_return_were_not_spared(stage: Stage) -> None:
+    first = chat(stage, FIRST)
+    stage.run(CommandId.NEW_CHAT)
+    chat(stage, FIRST)
+    stage.rig.library.select(first)
+    stage.engine.work_idly(0, 19_000, shown=first)
+    stage.engine.stop_idle_work()
+    stage.settle()
+    chat(stage, RETURN)
+    assert not stage.pane.return_note.isVisible()
+
+
+def test_answer_after_a_restart_is_a_return_with_the_rate_of_the_chat(
+    make_stage: MakeStage,
+) -> None:
+    before = make_stage()
+    selected = chat(before, FIRST)
+    before.close()
+    stage = make_stage(settings=Settings(selected_conversation=selected))
+    stage.wait_until(lambda: len(stage.texts) == 2)
+    chat(stage, RETURN)
+    assert stage.pane.return_note.sentence.text() == NOTE
+
+
+def test_return_without_a_measured_rate_is_noted_later(stage: Stage) -> None:
+    short = PromptPlan(prompt_tokens=30, restored=0, replayed=0, read=30)
+    first = chat(stage, short)
+    stage.run(CommandId.NEW_CHAT)
+    second = chat(stage, short)
+    stage.rig.library.select(first)
+    chat(stage, RETURN)
+    assert not stage.pane.return_note.isVisible()
+    chat(stage, FIRST)
+    stage.rig.library.select(second)
+    chat(stage, RETURN)
+    assert stage.pane.return_note.isVisible()
+    stage.run(CommandId.NEW_CHAT)
+    assert not stage.pane.return_note.isVisible(), "the note belongs to the chat"
+
+
+def test_page_opens_from_the_help_menu_and_from_the_note(stage: Stage) -> None:
+    stage.run(CommandId.REMEMBERING)
+    page = stage.window.findChild(QDialog, "remembering")
+    assert page is not None
+    picture = page.findChild(MemoryPicture)
+    assert picture is not None
+    assert picture.accessibleName() == words.PICTURE
+    QTest.keyClick(page, Key.Key_Escape)
+    stage.settle()
+    go_back(stage)
+    QTest.mouseClick(stage.pane.return_note.first, Qt.MouseButton.LeftButton)
+    page = stage.window.findChild(QDialog, "remembering")
+    assert page is not None
+    assert page.isVisible()
+    assert not stage.pane.return_note.isVisible()

@@ -1,0 +1,95 @@
+"""Long reading is announced before a message is sent."""
+
+from __future__ import annotations
+
+import pytest
+from PySide6.QtTest import QTest
+
+from app.controllers import prompt_size
+from app.widgets.commands import CommandId
+from app.widgets.transcript.editor.editor import MessageEditor
+from engine.events import IdleKind
+from tests.fakes.stage import Key, Stage
+
+LONG = "word " * 3_500  # the fake engine counts 4,379 tokens
+NAME = "Tiny-9B-4bit"
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
+
+
+def draft(stage: Stage, text: str) -> None:
+    """Put a text into the composer, save it, and wait until its tokens are counted."""
+    before = len(stage.engine.counts)
+    stage.composer.set_text(text)
+    stage.pane.flush()
+    stage.wait_until(lambda: len(stage.engine.counts) > before)
+    stage.settle()
+
+
+def ask(stage: Stage, text: str) -> None:
+    """Send a text that would take long to type, and answer it."""
+    assert stage.rig.chat.send(stage.current, text)
+    stage.settle()
+    stage.answer("Good.")
+
+
+def test_long_draft_is_announced_with_its_tokens_and_sent_with_one_click(stage: Stage) -> None:
+    draft(stage, LONG)
+    assert stage.composer.caption == (f"{NAME} will read before it answers: about 4,400 tokens.")
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.settle()
+    assert len(stage.engine.submitted) == 1
+    assert "will read" not in stage.composer.caption
+
+
+def test_read_part_of_a_draft_is_not_announced(stage: Stage) -> None:
+    stage.engine.num_cached = 2_000
+    draft(stage, LONG)
+    assert "will read" not in stage.composer.caption
+
+
+def test_long_chat_is_announced_until_it_is_read_ahead(stage: Stage) -> None:
+    ask(stage, LONG)
+    stage.wait_until(lambda: bool(stage.engine.counts))
+    stage.settle()
+    rated = "will read" in stage.composer.caption
+    assert not rated, "the fake engine has read it at 40,000 tokens per second"
+    stage.engine.work_idly(0, 4_400, shown=stage.current)
+    stage.settle()
+    stage.rig.origin.tick_s += 4.0
+    stage.engine.work_idly(400, 4_400, shown=stage.current)
+    stage.settle()
+    assert stage.composer.caption == (
+        f"{NAME} will read before it answers: about 4,000 tokens, 40 s."
+    )
+    stage.rig.origin.tick_s += 30.0
+    stage.engine.work_idly(3_600, 4_400, IdleKind.READ_AHEAD, shown=stage.current)
+    stage.settle()
+    assert "will read" not in stage.composer.caption, "the rest takes less than 10 s"
+
+
+def test_another_model_has_no_rate_yet(stage: Stage) -> None:
+    rate = stage.core.reading_rate
+    ask(stage, LONG)
+    assert rate.tokens_per_s is not None
+    stage.engine.hold_load = True
+    stage.rig.models.choose(stage.rig.models.cards[0].path.with_name("other"))
+    assert rate.tokens_per_s is None
+
+
+def test_long_edit_of_an_early_message_is_announced(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.engine.commands.clear()
+    stage.run(CommandId.EDIT_LAST)
+    editor = stage.pane.view.findChild(MessageEditor)
+    assert editor is not None
+    editor.set_typed(LONG)
+    stage.wait_until(lambda: bool(stage.engine.counts))
+    stage.settle()
+    assert [one.content for one in stage.engine.counts[-1].turn.messages] == [LONG]
+    assert stage.composer.caption == (f"{NAME} will read before it answers: about 4,400 tokens.")
+    stage.pane.transcript.end_editing()
+    stage.wait_until(lambda: "will read" not in stage.composer.caption)

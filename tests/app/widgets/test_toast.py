@@ -1,0 +1,98 @@
+"""Messages that follow each other in one toast."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from app.theme.tokens import Millis
+from app.widgets.toast import Toast
+
+
+@pytest.fixture
+def toast(qtbot: QtBot) -> Iterator[Toast]:
+    window = QWidget()
+    qtbot.addWidget(window)
+    window.show()
+    yield Toast(window)
+    window.close()
+
+
+def timer_of(toast: Toast) -> QTimer:
+    (timer,) = toast.findChildren(QTimer)
+    return timer
+
+
+def shown(toast: Toast) -> str:
+    return toast.text if toast.isVisible() else ""
+
+
+def end(toast: Toast) -> None:
+    """End the time of the message on show."""
+    timer = timer_of(toast)
+    assert timer.isActive()
+    timer.timeout.emit()
+
+
+def test_problem_comes_back_after_a_later_message_and_stays_until_closed(toast: Toast) -> None:
+    toast.warn("It failed.")
+    assert not timer_of(toast).isActive()
+    toast.offer("“One” has finished", "Open", lambda: None)
+    assert shown(toast) == "“One” has finished"
+    end(toast)
+    assert shown(toast) == "It failed."
+    assert not timer_of(toast).isActive()
+    assert toast.button.text() == "Close"
+    toast.button.click()
+    assert shown(toast) == ""
+
+
+def test_message_that_was_covered_at_once_comes_back(toast: Toast) -> None:
+    toast.say("First")
+    toast.say("Second")
+    end(toast)
+    assert shown(toast) == "First"
+    end(toast)
+    assert shown(toast) == ""
+
+
+def test_message_that_was_read_does_not_come_back(
+    toast: Toast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Millis, "READ", -Millis.UNDO)  # a coarse timer may have more than UNDO left
+    toast.say("First")
+    toast.say("Second")
+    end(toast)
+    assert shown(toast) == ""
+
+
+def test_offer_to_undo_is_replaced_by_the_next_one(toast: Toast) -> None:
+    undone: list[str] = []
+    toast.offer_undo("Deleted “One”", lambda: undone.append("One"))
+    toast.offer_undo("Deleted “Two”", lambda: undone.append("Two"))
+    toast.button.click()
+    assert undone == ["Two"]
+    assert shown(toast) == ""
+
+
+def test_withdrawn_message_is_removed_also_below_another_one(toast: Toast) -> None:
+    def cancel() -> None: ...
+
+    toast.offer("Importing 0%", "Cancel", cancel)
+    toast.offer("Importing 50%", "Cancel", cancel)
+    toast.warn("It failed.")
+    toast.withdraw(cancel)
+    assert shown(toast) == "It failed."
+    toast.dismiss()
+    assert shown(toast) == ""
+
+
+def test_same_problem_is_shown_once(toast: Toast) -> None:
+    for _ in range(2):
+        toast.warn("It failed.")
+    toast.button.click()
+    assert shown(toast) == ""
