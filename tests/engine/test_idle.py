@@ -85,8 +85,8 @@ class IdlerRig:
         self.idler.worker = IdleWorker(
             self.read_ahead,
             self.audit,
-            self.measure_pass if self.num_passes else None,
-            self.title,
+            measure_passes=self.measure_pass if self.num_passes else None,
+            title=self.title,
         )
 
     def title(self, task: MakeTitle) -> CountingJob:
@@ -131,7 +131,7 @@ def test_passes_are_timed_once_per_model_without_events() -> None:
 
     assert rig.num_measured == 5
     assert rig.events == []
-    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, rig.measure_pass)
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, measure_passes=rig.measure_pass)
     rig.run()
     assert rig.num_measured == 6
 
@@ -162,7 +162,7 @@ def test_timed_pass_that_fails_is_the_last_one() -> None:
         rig.num_measured += 1
         raise RuntimeError
 
-    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, fail)
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, measure_passes=fail)
     rig.run()
 
     assert rig.num_measured == 1

@@ -207,7 +207,7 @@ def test_tooltip_of_state_line_and_figures_explains_the_restore(
         QApplication.sendEvent(viewport, help_event)
         shown = QTextDocument()
         shown.setHtml(QToolTip.text())
-        assert shown.toPlainText() == said
+        assert shown.toPlainText().strip() == said
         QTest.mouseClick(viewport, LEFT, pos=point)
     QToolTip.hideText()
     assert transcript.asked == []

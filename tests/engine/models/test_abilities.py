@@ -1,4 +1,4 @@
-"""What a model can do is tested once: correctness before it is ready, faster ways in idle time."""
+"""Each model is tested once: correctness before it is ready, faster ways in idle time."""
 
 from __future__ import annotations
 
