@@ -90,8 +90,8 @@ class ChatPane(QWidget):
         )  # fmt: skip
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        # problem of the message that was refused last and given back to the composer
-        self._refused: Problem | None = None
+        # problem of a message that was too long and given back to the composer
+        self._too_long: Problem | None = None
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -275,7 +275,6 @@ class ChatPane(QWidget):
     def _on_refused(self, refusal: Refusal) -> None:
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
-            self._refused = refusal.problem
             self._show_refusal(refusal)
         elif refusal.problem is not None:
             # The conversation itself may no longer be in memory.
@@ -288,8 +287,8 @@ class ChatPane(QWidget):
             self.composer.set_text(join_texts(text, self.composer.text))
 
     def _end_refusal(self) -> None:
-        """Hide the notice about a refused message, because the composer holds it no longer."""
-        if self._refused is not None and self.notice.problem is self._refused:
+        """Hide the notice about a message that was too long: the composer is empty now."""
+        if self._too_long is not None and self.notice.problem is self._too_long:
             self.notice.hide()
 
     def _show_refusal(self, refusal: Refusal) -> None:
@@ -297,8 +296,10 @@ class ChatPane(QWidget):
         if problem is None:
             return
         if problem.title == TextTooLongError.title:
+            self._too_long = problem
             self._offer_longer_model(problem)
         elif problem.title == ContextFullError.title and refusal.text:
+            self._too_long = problem
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason

@@ -107,7 +107,7 @@ def test_chats_with_only_a_draft_are_named_by_its_first_words(stage: Stage) -> N
     stage.click_row("Rope")
     stage.edit.clear()
     stage.pane.flush()
-    assert stage.rows == ["TODAY", "New chat", "Ask about the lease"]
+    assert stage.rows == ["TODAY", "Ask about the lease"]
 
 
 def test_window_has_the_title_of_the_chat_on_show(chats: Stage) -> None:

@@ -94,7 +94,7 @@ def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
     QTest.mouseClick(row.buttons[OfferAction.USE], Qt.MouseButton.LeftButton)
 
     assert row.state.text() == "Loading 0%"
-    assert row.bar.isVisible()
+    assert not row.bar.isHidden()
     assert stage.window.sidebar.footer.accessibleName().startswith(f"Model {OTHER.name}, Loading")
     stage.engine.load_progress(0.4)
     stage.settle()
