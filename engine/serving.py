@@ -131,7 +131,7 @@ class Serving:
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""
         for sequence in list(self._running):
-            self._finish(sequence, FinishReason.CANCELLED)
+            self._finish(sequence, FinishReason.CANCELLED, is_last=True)
 
     # Start of a request
 
@@ -226,7 +226,7 @@ class Serving:
 
     # End of a request
 
-    def _finish(self, sequence: Sequence, reason: FinishReason) -> None:
+    def _finish(self, sequence: Sequence, reason: FinishReason, *, is_last: bool = False) -> None:
         """Cut off a running request: emit its last events and publish its state.
 
         Called only for commands that cancel the request or unload the model. core.py logs their
@@ -234,9 +234,9 @@ class Serving:
         """
         for event in self.runner.finish(sequence, reason):
             self._emit(event)
-        self._publish(sequence)
+        self._publish(sequence, is_last=is_last)
 
-    def _publish(self, sequence: Sequence) -> None:
+    def _publish(self, sequence: Sequence, *, is_last: bool = False) -> None:
         """Publish a finished request's state in the prefix cache, and queue its next read-ahead.
 
         A side request publishes nothing. `upcoming` is the read-ahead task. It is None if nothing is
@@ -245,7 +245,9 @@ class Serving:
         self._remove(sequence)
         self._retried.discard(sequence.request.request_id)
         attempt("an observer of finished requests", lambda: self._on_finished(sequence))
-        upcoming = attempt("publishing", lambda: self.runner.publish_turn(sequence))
+        upcoming = attempt(
+            "publishing", lambda: self.runner.publish_turn(sequence, is_last=is_last)
+        )
         if isinstance(upcoming, Failure):
             log.warning("the cached state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)

@@ -154,11 +154,14 @@ class Runner:
         )
         return [*events, finished]
 
-    def publish_turn(self, sequence: Sequence) -> ReadAhead | None:
+    def publish_turn(self, sequence: Sequence, *, is_last: bool = False) -> ReadAhead | None:
         """Feed the end of the reply and the template's text after it, then publish the sequence.
 
         This happens while the user reads the answer. In the next turn, only the new text is left to
         feed.
+
+        is_last: True if the model is dropped now. The template's text is then not fed, so that the
+            app ends sooner.
 
         Returns:
             The next prompt as a read-ahead task, if the template will render the reply differently
@@ -173,7 +176,7 @@ class Runner:
             # The request was stopped during prefill: keep the tokens fed so far.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            is_ahead = self._try_feed_closing(sequence)
+            is_ahead = self._try_feed_closing(sequence, is_last=is_last)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
         return None if is_ahead else sequence.upcoming
@@ -395,10 +398,12 @@ class Runner:
         self._history.remember(shown, prompt, lease.hot.token_ids, points)
         self._cache.publish(lease, is_turn=is_turn)
 
-    def _try_feed_closing(self, sequence: Sequence) -> bool:
+    def _try_feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
         """Feed the end of a reply. Return False if the next prompt must be read ahead instead."""
         fed = sequence.lease.hot.num_tokens
-        is_ahead = attempt("feeding a reply's end", lambda: self._feed_closing(sequence))
+        is_ahead = attempt(
+            "feeding a reply's end", lambda: self._feed_closing(sequence, is_last=is_last)
+        )
         if not isinstance(is_ahead, Failure):
             return is_ahead
         if is_ahead.is_expected:
@@ -407,7 +412,7 @@ class Runner:
             self._cache.cut_back(sequence.lease, fed)
         return True
 
-    def _feed_closing(self, sequence: Sequence) -> bool:
+    def _feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
         """Feed a reply's last token and the template's text between the reply and the next message.
 
         The template's text is not fed if it does not fit into the context. A reply that was stopped
@@ -421,6 +426,8 @@ class Runner:
         held = sequence.prompt.followed_by(sequence.output_ids)
         if sequence.ended is not FinishReason.STOP:
             self._feed_all(held, sequence.lease)
+        if is_last:
+            return True
         upcoming = self._build_read_ahead(sequence.upcoming)
         num_held = len(held.token_ids)
         if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
+import mlx.core as mx
 import pytest
 
-from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit
+from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit, TextDelta
+from engine.models.adapter import ModelAdapter
 from engine.types import (
     ConversationId,
     FinishReason,
@@ -55,6 +58,26 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
         max_tokens=NUM_TOKENS - finished.usage.output_tokens,
         stop_after=None,
     )
+
+
+def test_answer_cut_off_when_the_model_is_dropped_takes_one_pass(
+    open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = open_tiny("lfm2")
+    client.send(Submit(replace(QUESTION, record_logits=False), 0.0))
+    while not isinstance(client.next_event(), TextDelta):
+        pass
+    passes: list[int] = []
+    run = ModelAdapter.run
+
+    def counting(self: ModelAdapter, input_ids: mx.array, caches: Sequence[object]) -> mx.array:
+        passes.append(input_ids.size)
+        return run(self, input_ids, caches)
+
+    monkeypatch.setattr(ModelAdapter, "run", counting)
+    client.unload_model()
+    client.run_until_idle()
+    assert sum(passes) <= 1
 
 
 @pytest.mark.slow
