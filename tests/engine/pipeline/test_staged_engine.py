@@ -18,6 +18,7 @@ from app.cli.script import parse_step
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
 from engine.events import Cancel, Evict, EvictWhat, Forget, RequestFinished, Submit
+from engine.models.abilities import AbilityRecords
 from engine.pipeline.messages import Op
 from engine.runner.decoder import Decoder
 from engine.runner.sequence import Sequence as Answer
@@ -194,9 +195,10 @@ def test_bytes_held_by_followers_equal_the_ledger_after_random_commands(
 
 
 def test_followers_hold_nothing_after_a_load_whose_log_records_are_kept(
-    tiny_model: TinyModel, caplog: pytest.LogCaptureFixture
+    tiny_model: TinyModel, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     caplog.set_level(logging.DEBUG)
+    monkeypatch.setattr(AbilityRecords, "_known", {})  # test the model again
 
     # The caches of gemma3 cannot be merged. The error is logged.
     client = StagedClient(tiny_model("gemma3", Template.KEEPING), SPLITS["gemma3"], CONFIG)
