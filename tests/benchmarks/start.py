@@ -34,6 +34,7 @@ from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 from app.controllers.core import Core
+from app.conversation.tree import Setup
 from app.launch import launch
 from app.options import Options
 from engine.events import ModelLoaded, ModelLoading, RequestFinished, TextDelta
@@ -66,6 +67,7 @@ def send(core):
     start(core)
     if continues:
         core.library.select(core.library.summaries[0].conversation_id)
+    core.chat.set_setup(core.library.current, Setup(max_tokens=4))
     core.chat.send(core.library.current, message)
     timer = QTimer()
     timer.timeout.connect(lambda: end(core))
@@ -75,7 +77,7 @@ def end(core):
     if "word" in seconds and not core.turns.live:
         timer.stop()
         print(json.dumps(seconds), flush=True)
-        QTimer.singleShot(int(3000 * len(message) / 1000), QApplication.quit)
+        QApplication.quit()
 
 SwitchedEngine.__init__, Core.start = noting, send
 timer = None
