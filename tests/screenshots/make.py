@@ -498,7 +498,7 @@ def importing(stage: Stage) -> None:
 
 def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) -> OpenedModel:
     progress(0.42)
-    Event().wait(0.5)
+    Event().wait(2)  # longer than the picture takes
     return OpenedModel(path)
 
 
