@@ -11,10 +11,11 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, 
 from app.conversation.attachments import make_attachment
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
+from app.widgets.line_height import Sentences
 from app.widgets.settings_window import SettingsWindow
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
-from engine.types import NOTHING_CACHED
+from engine.types import NOTHING_CACHED, Problem
 from tests.fakes.stage import Stage
 
 CACHED = replace(NOTHING_CACHED, total_bytes=3 * 10**9, num_conversations=14)
@@ -109,6 +110,21 @@ def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
     stage.settle()
     assert field.font().pixelSize() == round(1.5 * size)
     assert field.height() == 1.5 * Size.SWITCHER_FIELD
+
+
+def test_notice_shows_its_whole_text_in_the_smallest_window(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    stage.chat("Hello", "Hi")
+    notice = stage.pane.notice
+    log = "A line of the log.\n" * 40
+    notice.say(Problem(title=SENTENCE[:20], cause=SENTENCE, advice=SENTENCE, details=log))
+    notice.details_button.click()
+    stage.settle()
+    labels = [one for one in notice.findChildren(Sentences) if one.isVisible()]
+    assert len(labels) == 3
+    for label in labels:
+        assert label.height() >= label.heightForWidth(label.width())
+    assert notice.details == log
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
