@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
+from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, QWidget
 
 from app.conversation.attachments import make_attachment
+from app.theme.icons import GRID
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
@@ -126,6 +128,15 @@ def test_notice_shows_its_whole_text_in_the_smallest_window(stage: Stage) -> Non
     for label in labels:
         assert label.height() >= label.heightForWidth(label.width())
     assert notice.details == log
+
+
+def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
+    button = stage.window.toolbar.inspector_button
+    assert button.width() == Size.CONTROL
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+    assert button.size() == 1.5 * QSize(Size.CONTROL, Size.CONTROL)
+    assert button.iconSize() == 1.5 * QSize(GRID, GRID)
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
