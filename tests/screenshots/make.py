@@ -401,10 +401,10 @@ def _show_several(stage: Stage) -> None:
     stage.wait(200)
     sheet = stage.window.findChild(SettingsWindow)
     assert isinstance(sheet, SettingsWindow)
-    page = sheet.advanced
-    area = page.parent().parent()
-    assert isinstance(area, QScrollArea)
-    area.verticalScrollBar().setValue(page.several.y())
+    several = sheet.advanced.several
+    areas = sheet.findChildren(QScrollArea)
+    area = next(area for area in areas if area.widget() is sheet.advanced)
+    area.verticalScrollBar().setValue(several.y())
     stage.wait(SHORT_MS)
 
 
