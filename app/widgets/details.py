@@ -32,7 +32,7 @@ class Details(QScrollArea):
         label.setProperty("tone", "secondary")
         self.setWidget(label)
         self.setWidgetResizable(True)
-        # Not by heightForWidth: a layout takes that as a minimum, and cuts the texts above instead.
+        # A layout takes heightForWidth as a minimum, and would cut the texts above instead.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
 
     @property

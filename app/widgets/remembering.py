@@ -110,7 +110,7 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column = QVBoxLayout(page)
     column.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
     column.setSpacing(Space.M)
-    column.addWidget(_heading(words.TITLE, page))
+    column.addWidget(_heading(commands.REMEMBERING, page))
     column.addWidget(Sentences(page, text=words.WHY))
     column.addSpacing(Space.S)
     column.addWidget(MemoryPicture(theme, page))
