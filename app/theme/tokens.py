@@ -262,7 +262,7 @@ class Size:
     MODELS_WIDTH = 720
     MODELS_HEIGHT = 560
     TIP = 360  # width of a tooltip with wrapped lines
-    PAGE_HEIGHT = 640  # a page of the Help menu
+    PAGE_HEIGHT = 704  # a page of the Help menu
     COLUMN = 720  # largest width of a message
     STATE_DOT = 7
     CODE_HEADER = 32

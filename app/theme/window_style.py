@@ -22,7 +22,9 @@ LABEL_TYPES = {
     "section": Type.SECTION,
 }
 
-SHEETS = ("#messageSheet", "#folderSheet", "#presetSheet", "#shortcuts")
+SHEETS = (
+    "#messageSheet", "#folderSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
+)  # fmt: skip
 # Largest zoom of the tabs of the settings. They stand in one row.
 TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.

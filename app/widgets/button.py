@@ -18,9 +18,12 @@ def focus_checked(group: QButtonGroup) -> None:
     """Let Tab reach only the checked button of an exclusive group. Arrow keys reach the others.
 
     Qt does this when a button of the group gets the focus, but a click gives none of them the focus.
+    If a button of the group has the focus, it moves to the button that gets checked.
     """
     group.buttonToggled.connect(_on_toggled)
 
 
 def _on_toggled(button: QAbstractButton, checked: bool) -> None:  # noqa: FBT001 (Qt's signature)
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus if checked else Qt.FocusPolicy.NoFocus)
+    if checked and any(other.hasFocus() for other in button.group().buttons()):
+        button.setFocus()

@@ -124,6 +124,8 @@ class ChatPane(QWidget):
         layout.addWidget(self.question)
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 1)
+        # In a low window the transcript makes room, so that the texts of a notice are whole.
+        self.view.setMinimumHeight(Size.CONTROL)
         for line in self._lines:
             layout.addLayout(_centred(line))
         layout.addWidget(self.composer)

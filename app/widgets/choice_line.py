@@ -69,9 +69,12 @@ class ChoiceLine(QFrame):
             button.setToolTip(name if shown != name else "")
         self._buttons.setDirection(direction.LeftToRight)
         width = self._buttons.sizeHint().width()
-        if width > room:
+        is_stacked, is_wide = width > room, self.width() >= 2 * width
+        if is_stacked:
             self._buttons.setDirection(direction.TopToBottom)
-        is_wide = self.width() >= 2 * width
+        # Only stacked buttons fill the width.
+        left = Qt.AlignmentFlag(0) if is_stacked else Qt.AlignmentFlag.AlignLeft
+        self._layout.setAlignment(self._buttons, Qt.AlignmentFlag(0) if is_wide else left)
         self._layout.setDirection(direction.LeftToRight if is_wide else direction.TopToBottom)
 
     @override

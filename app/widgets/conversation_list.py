@@ -10,8 +10,10 @@ controller loads a conversation from the store before the user clicks it. Main t
 from __future__ import annotations
 
 from PySide6.QtCore import (
+    QEvent,
     QItemSelectionModel,
     QModelIndex,
+    QPersistentModelIndex,
     QPoint,
     QRect,
     QSignalBlocker,
@@ -252,6 +254,23 @@ class ConversationList(QListView):
             self.folder_toggled.emit(folder.folder_id)
             return
         super().mousePressEvent(event)
+
+    @override
+    def selectionCommand(
+        self, index: QModelIndex | QPersistentModelIndex, event: QEvent | None = None
+    ) -> QItemSelectionModel.SelectionFlag:
+        """Leave the selection on a click on the menu button of a selected row.
+
+        Otherwise the release of the button would select only this row, below a menu for all.
+        """
+        if (
+            isinstance(event, QMouseEvent)
+            and len(self.selected) > 1
+            and self.selectionModel().isSelected(index)
+            and self._delegate.is_menu_at(self, event.position().toPoint())
+        ):
+            return QItemSelectionModel.SelectionFlag.NoUpdate
+        return super().selectionCommand(index, event)
 
     @override
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:

@@ -155,7 +155,7 @@ class _DeletedList(QListWidget):
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setFixedHeight(_LINES * Size.ROW)
+        self.setFixedHeight(_LINES * _row_height(theme))
 
     def show_rows(self, rows: list[DeletedRow]) -> None:
         self.clear()
@@ -192,13 +192,13 @@ class _DeletedDelegate(QStyledItemDelegate):
     ) -> None:
         row = index.data(_ROW)
         assert isinstance(row, DeletedRow)
-        colors, fonts = self._theme.colors, self._theme.fonts
+        colors = self._theme.colors
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         paint_row_ground(painter, colors, option.rect.adjusted(0, 1, 0, -1), option.state)
         rect: QRect = option.rect.adjusted(Space.M, 0, -Space.M, 0)
         middle = Qt.AlignmentFlag.AlignVCenter
-        painter.setFont(fonts.font(Type.SMALL))
+        painter.setFont(self._theme.zoomed_font(Type.SMALL))
         painter.setPen(QColor(colors.secondary))
         painter.drawText(rect, middle | Qt.AlignmentFlag.AlignRight, row.left)
         taken = QFontMetrics(painter.font()).horizontalAdvance(row.left)
@@ -208,7 +208,7 @@ class _DeletedDelegate(QStyledItemDelegate):
             place.moveCenter(QPointF(place.center().x(), rect.center().y() + 0.5))
             self._theme.icons.paint(painter, Icon.FOLDER, getattr(colors.folder, row.color), place)
             rect.setLeft(round(place.right()) + Space.S)
-        font = fonts.font(Type.UI)
+        font = self._theme.zoomed_font(Type.UI)
         painter.setFont(font)
         painter.setPen(QColor(colors.text))
         title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, rect.width())
@@ -219,4 +219,8 @@ class _DeletedDelegate(QStyledItemDelegate):
     def sizeHint(
         self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> QSize:
-        return QSize(0, Size.ROW)
+        return QSize(0, _row_height(self._theme))
+
+
+def _row_height(theme: Theme) -> int:
+    return round(Size.ROW * max(1.0, theme.zoom))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QWidget
 from typing_extensions import override
 
@@ -31,9 +32,8 @@ class Details(QScrollArea):
         label.setProperty("tone", "secondary")
         self.setWidget(label)
         self.setWidgetResizable(True)
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        # A layout takes heightForWidth as a minimum, and would cut the texts above instead.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Maximum)
 
     @property
     def text(self) -> str:
@@ -45,10 +45,17 @@ class Details(QScrollArea):
         self.updateGeometry()
 
     @override
-    def heightForWidth(self, arg__1: int) -> int:
+    def sizeHint(self) -> QSize:
         around = 2 * self.frameWidth()
-        text = self._label.heightForWidth(arg__1 - around)
-        return min(text, MAX_LINES * line_height(self._label, Type.LOG)) + around
+        text = self._label.heightForWidth(self.width() - around)
+        most = MAX_LINES * line_height(self._label, Type.LOG)
+        return QSize(0, min(text, most) + around)
+
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        super().resizeEvent(arg__1)
+        if arg__1.size().width() != arg__1.oldSize().width():
+            self.updateGeometry()
 
     @override
     def minimumSizeHint(self) -> QSize:

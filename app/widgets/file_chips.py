@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Radius, Size, Space, TextStyle, Type
+from app.theme.tokens import Radius, Space, TextStyle, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.icon_button import IconButton
 from app.widgets.menu import Menu, pop_up
@@ -114,8 +114,9 @@ class FileChip(QAbstractButton):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        inset = (self.height() - Size.CONTROL) // 2
-        self.close_button.move(self.width() - Size.CONTROL - Space.S + Space.XS, inset)
+        button = self.close_button
+        inset = (self.height() - button.height()) // 2
+        button.move(self.width() - button.width() - Space.S + Space.XS, inset)
 
     @override
     def keyPressEvent(self, e: QKeyEvent) -> None:

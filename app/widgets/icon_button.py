@@ -1,4 +1,4 @@
-"""A 28 px button that shows only an icon in a colour of the theme. It has an accessible name."""
+"""A button that shows only an icon in a colour of the theme. It has an accessible name."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size
 from app.widgets.commands import tooltip
 
+MAX_ZOOM = 1.5  # largest zoom of the buttons
+
 
 class IconButton(QToolButton):
     """A button with an icon. Call `trigger` or `mirror` to bind an action, or connect `clicked`."""
@@ -20,13 +22,13 @@ class IconButton(QToolButton):
         self._theme = theme
         self._icon = icon
         self.setProperty("kind", "icon")
-        self.setIconSize(QSize(GRID, GRID))
-        self.setFixedSize(Size.CONTROL, Size.CONTROL)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(name)
         self.setToolTip(name)
         theme.changed.connect(self._tint)
+        theme.zoomed.connect(self._fit)
         self._tint()
+        self._fit()
 
     def trigger(self, action: QAction) -> None:
         """Trigger this action on a click, and show its shortcut in the tooltip."""
@@ -44,6 +46,13 @@ class IconButton(QToolButton):
     def _show_tip_of(self, action: QAction) -> None:
         self.setToolTip(tooltip(action))
         action.changed.connect(lambda: self.setToolTip(tooltip(action)))
+
+    def _fit(self) -> None:
+        """Scale with the size of text, as far as the bars with one row of icons have room."""
+        zoom = min(max(1.0, self._theme.zoom), MAX_ZOOM)
+        icon, button = round(GRID * zoom), round(Size.CONTROL * zoom)
+        self.setIconSize(QSize(icon, icon))
+        self.setFixedSize(button, button)
 
     def _tint(self) -> None:
         colors = self._theme.colors

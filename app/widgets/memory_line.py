@@ -13,7 +13,7 @@ class MemoryLine(QuietLine):
     """The line. Hidden while no chat is in memory."""
 
     def __init__(self, storage: Storage, parent: QWidget) -> None:
-        super().__init__(parent)
+        super().__init__(parent, drops_parts=True)
         self.setObjectName("memoryLine")
         self._storage = storage
         storage.changed.connect(self._refresh)

@@ -22,7 +22,7 @@ from app.widgets.line_height import Sentences
 from app.words import problems, window as words
 from engine.types import Problem
 
-_ICON = 16
+_ICON = 16  # size of the warning sign at the usual size of text, in px
 
 
 class Notice(QFrame):
@@ -105,6 +105,7 @@ class Notice(QFrame):
         self.close_button.clicked.connect(self.hide)
         self.details_button.toggled.connect(self._show_details)
         self._theme.changed.connect(self._tint)
+        self._theme.zoomed.connect(self._tint)
 
     def _present(self, problem: Problem) -> None:
         self.problem = problem
@@ -130,7 +131,8 @@ class Notice(QFrame):
         icons, ink = self._theme.icons, self._theme.colors.error.ink
         is_open = self.details_button.isChecked()
         chevron = Icon.CHEVRON_DOWN_SMALL if is_open else Icon.CHEVRON_RIGHT_SMALL
-        self._icon.setPixmap(icons.icon(Icon.WARNING, ink).pixmap(QSize(_ICON, _ICON)))
+        size = round(_ICON * max(1.0, self._theme.zoom))
+        self._icon.setPixmap(icons.icon(Icon.WARNING, ink).pixmap(QSize(size, size)))
         self.details_button.setIcon(icons.icon(chevron, ink))
 
     def _on_clicked(self) -> None:

@@ -10,12 +10,18 @@ from typing_extensions import override
 from app.theme.tokens import Space
 from app.widgets.button import Button
 
+_DOT = " · "  # between the parts of a line
+
 
 class QuietLine(Button):
-    """A button whose text is elided: a long one does not widen the sidebar."""
+    """A button whose text is elided: a long one does not widen the sidebar.
 
-    def __init__(self, parent: QWidget) -> None:
+    If `drops_parts` is True, the last parts of a line that is too long are left out first.
+    """
+
+    def __init__(self, parent: QWidget, *, drops_parts: bool = False) -> None:
         super().__init__("", parent)
+        self._drops_parts = drops_parts
         self._line = ""
         self.setProperty("kind", "row")
         self.setProperty("place", "foot")
@@ -30,8 +36,10 @@ class QuietLine(Button):
 
     def _elide(self) -> None:
         inner = self.width() - 2 * Space.M  # inside the padding, which the style sheet sets
-        right = Qt.TextElideMode.ElideRight
-        self.setText(self.fontMetrics().elidedText(self._line, right, inner))
+        line, metrics = self._line, self.fontMetrics()
+        while self._drops_parts and _DOT in line and metrics.horizontalAdvance(line) > inner:
+            line = line.rpartition(_DOT)[0]
+        self.setText(metrics.elidedText(line, Qt.TextElideMode.ElideRight, inner))
 
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, StateInk, Type
+from app.widgets.done_row import done_row
 from app.widgets.line_height import Sentences
 from app.words import commands, promise as words
 
@@ -39,22 +40,26 @@ class MemoryPicture(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        row = Type.SMALL.line + Space.XS + _BAR
+        row = self._scaled(Type.SMALL.line) + Space.XS + self._scaled(_BAR)
         return QSize(Size.NAME_WIDTH, 3 * row + 2 * Space.L)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setFont(self._theme.fonts.font(Type.SMALL))
+        painter.setFont(self._theme.zoomed_font(Type.SMALL))
+        text_height, bar_height = self._scaled(Type.SMALL.line), self._scaled(_BAR)
         top = 0.0
         for title, width, parts in self._rows():
             painter.setPen(QColor(self._theme.colors.secondary))
-            line = QRectF(0, top, self.width(), Type.SMALL.line)
+            line = QRectF(0, top, self.width(), text_height)
             painter.drawText(line, Qt.AlignmentFlag.AlignLeft, title)
-            top += Type.SMALL.line + Space.XS
-            self._paint_bar(painter, QRectF(0, top, width * self.width(), _BAR), parts)
-            top += _BAR + Space.L
+            top += text_height + Space.XS
+            self._paint_bar(painter, QRectF(0, top, width * self.width(), bar_height), parts)
+            top += bar_height + Space.L
+
+    def _scaled(self, height: int) -> int:
+        return round(height * max(1.0, self._theme.zoom))
 
     def _rows(self) -> tuple[tuple[str, float, tuple[_Part, ...]], ...]:
         """Return title, width and parts of each bar. The chat grows from bar to bar."""
@@ -93,7 +98,9 @@ def show_remembering(theme: Theme, parent: QWidget) -> None:
     scroller.setWidget(_page(theme, dialog))
     layout = QVBoxLayout(dialog)
     layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
     layout.addWidget(scroller)
+    layout.addLayout(done_row(dialog))
     dialog.resize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT)
     dialog.open()
 
@@ -103,7 +110,7 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column = QVBoxLayout(page)
     column.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
     column.setSpacing(Space.M)
-    column.addWidget(_heading(words.TITLE, page))
+    column.addWidget(_heading(commands.REMEMBERING, page))
     column.addWidget(Sentences(page, text=words.WHY))
     column.addSpacing(Space.S)
     column.addWidget(MemoryPicture(theme, page))

@@ -20,7 +20,7 @@ class RowList(QWidget):
         self._rows: list[QWidget] = []
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
-        self._layout.setSpacing(Space.XS)
+        self._layout.setSpacing(Space.S)
         self._empty = Sentences(self, text=empty)
         self._empty.setProperty("tone", "secondary")
         self._empty.setProperty("kind", "row")

@@ -101,7 +101,7 @@ class SearchFilters(QWidget):
         names = {one.folder_id: one.name for one in self._folders.folders}
         text = self._search.filters.text(names)
         metrics = QFontMetrics(self._theme.zoomed_font(Type.UI))
-        room = max(Size.SIDEBAR_MIN, self.width()) - Size.CONTROL - Space.HUGE
+        room = max(Size.SIDEBAR_MIN, self.width()) - self.remove.width() - Space.HUGE
         self.label.setText(plain(metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)))
         self.label.setToolTip(text)
         self.remove.setAccessibleName(words.active(text))

@@ -105,6 +105,7 @@ class ChatPage(SettingsPage):
         delete.clicked.connect(partial(self._delete, name))
         label = QLabel(name, row)
         label.setTextFormat(Qt.TextFormat.PlainText)
+        label.setProperty("kind", "row")
         layout.addWidget(label, 1)
         layout.addWidget(delete)
         return row

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.controllers.hub import HubController
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.hub.access import has_token_variable
-from app.theme.tokens import Size
 from app.widgets.button import Button
 from app.widgets.hub_fields import MirrorField, TokenField
+from app.widgets.path_label import PathLabel
 from app.widgets.row_list import RowList
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
@@ -84,11 +83,8 @@ class ModelsPage(SettingsPage):
         row = QWidget(self._list)
         layout = QHBoxLayout(row)
         layout.setContentsMargins(0, 0, 0, 0)
-        label = QLabel(row)
-        room = Size.INSPECTOR
-        label.setText(label.fontMetrics().elidedText(folder, Qt.TextElideMode.ElideMiddle, room))
-        label.setToolTip(folder)
-        label.setTextFormat(Qt.TextFormat.PlainText)
+        label = PathLabel(row)
+        label.show_path(folder)
         remove = Button(words.REMOVE, row)
         remove.setAccessibleName(words.remove(folder))
         remove.clicked.connect(partial(self._remove, folder))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from app.controllers.several import SeveralMacs
 from app.theme.palette import Theme
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Space
 from app.viewmodels.several import MacRow, mac_rows, parts
 from app.widgets.button import Button
 from app.widgets.dialogs import ask_for_hosts
 from app.widgets.line_height import Sentences
+from app.widgets.path_label import PathLabel
 from app.widgets.settings_page import SettingsPage
 from app.widgets.split_bar import SplitBar
 from app.words import several as words
@@ -23,7 +23,7 @@ class SeveralPage(SettingsPage):
     def __init__(self, theme: Theme, several: SeveralMacs, parent: QWidget) -> None:
         super().__init__(parent)
         self._several = several
-        self.file = QLabel(self)
+        self.file = PathLabel(self)
         self.choose = Button(words.CHOOSE, self)
         self.check = Button(words.CHECK, self)
         self.start = Button(words.START, self)
@@ -43,8 +43,6 @@ class SeveralPage(SettingsPage):
         self.start.setAccessibleName(words.START_NAME)
         self.stop.setAccessibleName(words.STOP_NAME)
         self.start.setDefault(True)
-        self.file.setTextFormat(Qt.TextFormat.PlainText)
-        self.file.setProperty("kind", "row")
         self.add_row(words.HOSTS_FILE, self._in_a_row(self.file, self.choose), fills=True)
         self.add_note(f"{words.PURPOSE} {words.FILE_NOTE}")
         self.add_row(words.MACS, self.macs, fills=True)
@@ -67,11 +65,7 @@ class SeveralPage(SettingsPage):
 
     def _refresh(self) -> None:
         several = self._several
-        path = several.file
-        metrics = self.file.fontMetrics()
-        name = metrics.elidedText(path, Qt.TextElideMode.ElideMiddle, Size.INSPECTOR)
-        self.file.setText(name or words.NO_FILE)
-        self.file.setToolTip(path)
+        self.file.show_path(several.file, words.NO_FILE)
         hosts, checks, stages = several.hosts, several.checks, several.stages
         rows = mac_rows(hosts, checks, stages, is_checking=several.is_checking)
         if several.problem is not None:

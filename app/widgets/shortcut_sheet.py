@@ -19,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from app.theme.tokens import Size, Space
 from app.widgets.commands import COMMANDS
+from app.widgets.done_row import done_row
 from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
@@ -77,7 +78,9 @@ def show_shortcuts(parent: QWidget, choices: Choices, *, return_sends: bool) -> 
     scroller.setWidget(content)
     layout = QVBoxLayout(dialog)
     layout.setContentsMargins(0, 0, 0, 0)
+    layout.setSpacing(0)
     layout.addWidget(scroller)
+    layout.addLayout(done_row(dialog))
     dialog.resize(Size.PICKER_WIDTH, Size.PICKER_HEIGHT)
     dialog.open()
     scroller.setMinimumWidth(

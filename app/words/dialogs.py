@@ -7,6 +7,7 @@ from typing import Final
 ADD_FOLDER: Final = "Add Model Folder"
 SAVE_AS: Final = "Save As"
 CANCEL: Final = "Cancel"
+DONE: Final = "Done"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."

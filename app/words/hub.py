@@ -148,8 +148,8 @@ def search_note(host: str) -> str:
 
 def recommended_note(host: str) -> str:
     return (
-        f"The first ones suit the memory of {computer.THIS_COMPUTER}. They come from {host}, into"
-        " a folder that other apps use too."
+        f"Those that suit the memory of {computer.THIS_COMPUTER} come first. A download comes from"
+        f" {host}, into a folder that other apps use too."
     )
 
 

@@ -14,7 +14,6 @@ HOW: Final = "How It Works"  # button of the note
 CLOSE: Final = "OK"
 
 # Texts of the page, which the Help menu opens.
-TITLE: Final = "How Rejoinder remembers"
 WHY: Final = (
     "A model reads a chat from its beginning before it answers. For a long chat this takes minutes,"
     " and most of it is text that the model has read before."

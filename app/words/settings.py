@@ -31,7 +31,7 @@ MEMORY_NOTE: Final = (
 
 THEME: Final = "Theme"
 TEXT_SIZE: Final = "Text size"
-CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text"
+CONTRAST_NOTE: Final = "Stronger borders and clearer secondary text."
 
 SEND_WITH: Final = "Send with"
 READ_AHEAD_NOTE: Final = (
@@ -55,8 +55,7 @@ NEW_CHATS: Final = "New chats start with"
 NEW_CHATS_TAB: Final = "New Chats"
 NEW_CHATS_HINT: Final = "What the model should know or do in every new chat"
 NEW_CHATS_NOTE: Final = (
-    "A preset, a folder or a model with settings of its own goes before these. Chats that have begun "
-    "stay as they are."
+    "The settings of a preset, a folder or a model come before these. Existing chats don’t change."
 )
 SAMPLING: Final = "Sampling"
 RESET_NEW_CHATS: Final = "Reset to Defaults"
@@ -89,7 +88,7 @@ def after_minutes(minutes: int) -> str:
 
 
 def new_line(key: str) -> str:
-    return f"{key} starts a new line"
+    return f"{key} starts a new line."
 
 
 def percent(number: int) -> str:

@@ -23,7 +23,7 @@ from threading import Event
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QMenu, QScrollArea, QWidget
 
 from app.controllers.idle import HOLD_MS
 from app.conversation.attachments import Attachment, make_attachment
@@ -385,7 +385,7 @@ def several_macs(stage: Stage) -> None:
     several.hosts = MACS
     several.start()
     stage.engine.on_event(StagesReported(STAGES))
-    stage.wait(200)
+    _show_several(stage)
 
 
 def checked_macs(stage: Stage) -> None:
@@ -393,7 +393,19 @@ def checked_macs(stage: Stage) -> None:
     several = stage.core.several
     several.hosts, several.checks = MACS, CHECKS
     several.changed.emit()
+    _show_several(stage)
+
+
+def _show_several(stage: Stage) -> None:
+    """Scroll the Advanced page to the rows of Several Macs."""
     stage.wait(200)
+    sheet = stage.window.findChild(SettingsWindow)
+    assert isinstance(sheet, SettingsWindow)
+    several = sheet.advanced.several
+    areas = sheet.findChildren(QScrollArea)
+    area = next(area for area in areas if area.widget() is sheet.advanced)
+    area.verticalScrollBar().setValue(several.y())
+    stage.wait(SHORT_MS)
 
 
 def lost_mac(stage: Stage) -> None:
@@ -486,7 +498,7 @@ def importing(stage: Stage) -> None:
 
 def _import_slowly(path: Path, _folders: tuple[str, ...], progress: Progress) -> OpenedModel:
     progress(0.42)
-    Event().wait(0.5)
+    Event().wait(2)  # longer than the picture takes
     return OpenedModel(path)
 
 
@@ -744,8 +756,11 @@ SCENES = {
     "readme": WindowScene(readme),
     "larger-text": WindowScene(larger_text, ("normal", "small")),
     "shortcuts": WindowScene(shortcuts),
+    "settings-general": WindowScene(partial(settings, tab=Icon.GENERAL)),
     "settings-appearance": WindowScene(partial(settings, tab=Icon.APPEARANCE)),
     "settings-chat": WindowScene(partial(settings, tab=Icon.CHAT)),
+    "settings-new-chats": WindowScene(partial(settings, tab=Icon.NEW_CHAT)),
+    "settings-shortcuts": WindowScene(partial(settings, tab=Icon.KEYBOARD)),
     "settings-storage": WindowScene(partial(settings, tab=Icon.STORAGE)),
     "settings-several": WindowScene(several_macs),
     "settings-checked": WindowScene(checked_macs),

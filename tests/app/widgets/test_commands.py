@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QDialog, QLabel, QMenu
+from PySide6.QtWidgets import QDialog, QLabel, QMenu, QPushButton
 
 from app.settings import Appearance, Settings
 from app.theme.tokens import DARK, DARK_SHARP, LIGHT, LIGHT_SHARP
@@ -49,6 +49,15 @@ def test_shortcut_sheet_shows_every_key_once(stage: Stage) -> None:
         key = key_sequences(command)[0].toString(QKeySequence.SequenceFormat.NativeText)
         assert shown.count(key) == 1
     QTest.keyClick(dialog, Key.Key_Escape)
+    assert not dialog.isVisible()
+
+
+@pytest.mark.parametrize("command", [CommandId.SHORTCUTS, CommandId.REMEMBERING])
+def test_sheet_without_choices_closes_with_its_button(stage: Stage, command: CommandId) -> None:
+    stage.run(command)
+    (dialog,) = (one for one in stage.window.findChildren(QDialog) if one.isVisible())
+    (done,) = dialog.findChildren(QPushButton)
+    done.click()
     assert not dialog.isVisible()
 
 

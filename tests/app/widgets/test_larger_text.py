@@ -9,12 +9,14 @@ import pytest
 from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, QWidget
 
 from app.conversation.attachments import make_attachment
+from app.theme.icons import GRID
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
+from app.widgets.line_height import Sentences
 from app.widgets.settings_window import SettingsWindow
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
-from engine.types import NOTHING_CACHED
+from engine.types import NOTHING_CACHED, Problem
 from tests.fakes.stage import Stage
 
 CACHED = replace(NOTHING_CACHED, total_bytes=3 * 10**9, num_conversations=14)
@@ -71,11 +73,12 @@ def test_larger_text_is_not_clipped(full: Stage) -> None:
     assert chip.height() >= 3 * chip.fontMetrics().height()
 
 
-def test_memory_line_that_is_too_long_ends_with_an_ellipsis(full: Stage) -> None:
+def test_memory_line_that_is_too_long_leaves_out_the_size(full: Stage) -> None:
     line = full.window.sidebar.memory
-    full.core.preferences.set_zoom(200)
+    assert line.text() == "14 chats in memory · 3 GB"
+    full.core.preferences.set_zoom(180)
     full.settle()
-    assert line.text().endswith("…")
+    assert line.text() == "14 chats in memory"
     assert line.fontMetrics().horizontalAdvance(line.text()) <= line.width() - 2 * Space.M
 
 
@@ -109,6 +112,30 @@ def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
     stage.settle()
     assert field.font().pixelSize() == round(1.5 * size)
     assert field.height() == 1.5 * Size.SWITCHER_FIELD
+
+
+def test_notice_shows_its_whole_text_in_the_smallest_window(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    stage.chat("Hello", "Hi")
+    notice = stage.pane.notice
+    log = "A line of the log.\n" * 40
+    notice.say(Problem(title=SENTENCE[:20], cause=SENTENCE, advice=SENTENCE, details=log))
+    notice.details_button.click()
+    stage.settle()
+    labels = [one for one in notice.findChildren(Sentences) if one.isVisible()]
+    assert len(labels) == 3
+    for label in labels:
+        assert label.height() >= label.heightForWidth(label.width())
+    assert notice.details == log
+
+
+def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
+    button = stage.window.toolbar.inspector_button
+    assert button.width() == Size.CONTROL
+    stage.core.preferences.set_zoom(150)
+    stage.settle()
+    assert button.width() == button.height() == 1.5 * Size.CONTROL
+    assert button.iconSize().width() == 1.5 * GRID
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:

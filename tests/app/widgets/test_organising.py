@@ -263,6 +263,15 @@ def test_menu_of_several_acts_on_all_of_them(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Three", "Two", "One"]
 
 
+def test_menu_of_several_leaves_them_selected(stage: Stage) -> None:
+    make_chats(stage, "One", "Two", "Three")
+    click(stage, "Two", CTRL)
+    selected = stage.list.selected
+    assert len(selected) == 2
+    open_menu(stage, "Two").close()
+    assert stage.list.selected == selected
+
+
 def test_menu_of_several_exports_them_to_one_file(stage: Stage) -> None:
     make_chats(stage, "One", "Two", "Three")
     click(stage, "Two", CTRL)

@@ -46,6 +46,14 @@ def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
     )
 
 
+def test_click_on_a_segment_takes_the_focus_of_its_group(stage: Stage) -> None:
+    buttons = opened(stage).appearance.appearance.buttons
+    buttons[Appearance.LIGHT].click()
+    buttons[Appearance.LIGHT].setFocus()
+    QTest.mouseClick(buttons[Appearance.DARK], LEFT)
+    assert buttons[Appearance.DARK].hasFocus()
+
+
 @pytest.mark.slow
 def test_larger_text_scales_what_is_read_and_typed(stage: Stage) -> None:
     stage.chat("Hello", "Hi")

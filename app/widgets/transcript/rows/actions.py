@@ -147,12 +147,14 @@ class ActionsRow(TranscriptRow):
         if isinstance(part, ActionButton) or rect.right() <= width:
             return last
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
-        rect = QRectF(rect.topLeft(), QSizeF(max(0.0, width - rect.left()), rect.height()))
-        room = rect.width() - self._look.px(Space.S)
+        room = max(0.0, width - rect.left()) - self._look.px(Space.S)
         text = part.text
         while _DOT in text and metrics.horizontalAdvance(text) > room:
             text = text.rpartition(_DOT)[0]  # without its last figure
         text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        # As wide as the text that is left, because paint() centres it.
+        taken = max(0.0, min(room, metrics.horizontalAdvance(text)) + self._look.px(Space.S))
+        rect = QRectF(rect.topLeft(), QSizeF(taken, rect.height()))
         return _Placed(Note(text, f"{part.text}\n{part.tip}".strip()), rect)
 
 
