@@ -133,10 +133,12 @@ class ReadAheadController(QObject):
         is_shown = expected == self._library.current
         if expected is None or expected not in self._desk or self._facts is None or is_shown:
             return
-        if self._chat_models.must_ask(expected):
+        # During an answer, the next turn is not known yet.
+        is_answering = self._turns.live_in(expected) is not None
+        if is_answering or self._chat_models.must_ask(expected):
             return
         turn = next_turn(self._desk.get(expected), self._facts)
-        if turn.messages and self._turns.live_in(expected) is None:
+        if turn.messages:
             self._engine.read_ahead(
                 expected,
                 turn.messages,

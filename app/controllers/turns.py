@@ -57,7 +57,15 @@ from engine.events import (
     RequestStarted,
     TextDelta,
 )
-from engine.types import ConversationId, FinishReason, ModelFacts, Problem, PromptPlan, RequestId
+from engine.types import (
+    ConversationId,
+    FinishReason,
+    ModelFacts,
+    Problem,
+    PromptPlan,
+    RequestId,
+    Usage,
+)
 
 # Interval between saves of streamed text. A crash loses less than a second of text, including the
 # time that a write takes.
@@ -106,9 +114,13 @@ class _Running:
     def reply_id(self) -> NodeId:
         return self.turn.reply_id
 
-    @property
-    def held_ms(self) -> float:
-        """Milliseconds from the user's action to the submission, while no model was ready."""
+    def delay_ms(self, usage: Usage) -> float:
+        """Return the milliseconds that the user waited for the first text beyond usage.ttft_ms.
+
+        They passed before the submission, while no model was ready, and on the way to the window.
+        """
+        if self.planned is not None and self.planned.wait_ms is not None:
+            return max(0.0, self.planned.wait_ms - usage.ttft_ms)
         return (self.submitted_at - self.sent_at) * 1e3
 
 
@@ -316,7 +328,8 @@ class Turns(QObject):
         # The first text has arrived: show the final state line instead of the progress of prefill.
         if live.num_tokens == 0 and running.planned is not None:
             wait_ms = (now - running.sent_at) * 1e3
-            self._set_phase(running, replace(running.planned, wait_ms=wait_ms))
+            running.planned = replace(running.planned, wait_ms=wait_ms)
+            self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
         if not self._saver.isActive():
             self._saver.start()
@@ -325,7 +338,7 @@ class Turns(QObject):
 
     def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
-        usage = finished.usage.delayed(running.held_ms)
+        usage = finished.usage.delayed(running.delay_ms(finished.usage))
         self._end(
             running,
             finish_reply(

@@ -284,6 +284,8 @@ class Millis:
     DRAFT_SAVE = 400  # delay from the last key press until a draft is stored
     UNDO = 8000  # time until a toast with Undo closes
     READ = 2000  # time in which a toast can be read
+    NOTE = 4000  # time until a toast without a button closes
+    PROBLEM = 20_000  # time until a toast with a problem closes, while its window is active
     COPIED = 1200  # duration for which a button shows that text was copied
     MARKS = 100  # delay from a change to the update of the find marks in the scroll bar
     SPEAK = 2000  # interval between two announcements of new text to a screen reader

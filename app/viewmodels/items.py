@@ -172,6 +172,7 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
         role=Role.ASSISTANT,
         text=live.content,
         reasoning=live.reasoning,
+        reasoning_s=live.reasoning_s,
         status=ItemStatus.STREAMING,
         version=stored.version,
         phase=live.phase,

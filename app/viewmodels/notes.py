@@ -48,9 +48,12 @@ def gone_note(status: ModelStatus) -> str:
 
 
 def last_generation(conversation: Conversation) -> Generation | None:
-    """Return the generation of the last answer on show. It names the conversation's model."""
-    nodes = reversed(shown_path(conversation))
-    return next((node.generation for node in nodes if node.generation), None)
+    """Return the generation of the last answer on show that a model of this app wrote.
+
+    It names the conversation's model. An answer from another app has no path of a model.
+    """
+    found = (node.generation for node in reversed(shown_path(conversation)))
+    return next((one for one in found if one is not None and one.model_path), None)
 
 
 def is_from_other_model(conversation: Conversation, path: str) -> bool:

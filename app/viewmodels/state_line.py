@@ -42,7 +42,7 @@ LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
 # Fewer tokens that were read again are not mentioned.
 FEW_TOKENS = 100
-_MAX_DETAILS = 5  # lines of the tooltip below the text
+_MAX_DETAILS = 3  # sentences of the tooltip below the text; some take two rows
 
 _CAUSES = {
     ReasonKind.NOT_KEPT: words.NOT_KEPT,
@@ -95,7 +95,8 @@ class StateLine:
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     details: tuple[str, ...] = ()  # sentences for the tooltip, at most _MAX_DETAILS
     link: StateLink | None = None
-    short: str = ""  # shorter text, shown if the line is too narrow for `text`
+    # Shorter texts, for a line that is too narrow for `text`. The first one that fits is shown.
+    shorter: tuple[str, ...] = ()
     is_minor: bool = False  # True if the line is too unimportant to stand above the answer
 
     @property
@@ -189,12 +190,14 @@ def _reading(phase: Reading) -> StateLine:
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
     text = words.reading(share=share, time_left=left)
+    shorter = words.reading(share=share, time_left="")
     is_soon = phase.eta_s is None or phase.eta_s < LONG_MS / 1000
     return StateLine(
         StateKind.READ,
         text,
         phase.done / max(1, phase.total),
         link=StateLink.STOP,
+        shorter=(shorter,),
         is_minor=is_soon and phase.total < MANY_TOKENS,
     )
 
@@ -202,23 +205,28 @@ def _reading(phase: Reading) -> StateLine:
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
     num_fed = plan.read + plan.replayed
-    spared = _spared(plan)
-    clauses = [one for one in (spared, _fed(plan), _wait(phase)) if one]
+    spared, fed = _spared(plan), _fed(plan)
     kind = _kind(phase)
-    is_spared = kind in (StateKind.INSTANT, StateKind.ON_DISK)
+    main = spared if kind in (StateKind.INSTANT, StateKind.ON_DISK) else fed
+    text, without_wait, shortest = (
+        words.line([clause for clause in clauses if clause])
+        for clauses in ((spared, fed, _wait(phase)), (spared, fed), (main,))
+    )
     return StateLine(
         kind,
-        words.line(clauses),
+        text,
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
-        short=spared if is_spared else "",
+        shorter=(without_wait, shortest),
         is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.worked_ms or 0) < LONG_MS,
     )
 
 
 def _kind(phase: Planned) -> StateKind:
     plan, wait_ms, worked_ms = phase.plan, phase.wait_ms or 0, phase.worked_ms or 0
-    if plan.restored > plan.read + plan.replayed and wait_ms <= LONG_WAIT_MS:
+    num_fed = plan.read + plan.replayed
+    is_whole = plan.restored + num_fed == plan.prompt_tokens  # False: stopped while it was read
+    if is_whole and plan.restored > num_fed and wait_ms <= LONG_WAIT_MS:
         return StateKind.ON_DISK if plan.restored_disk > 0 else StateKind.INSTANT
     is_again = plan.replayed >= FEW_TOKENS and worked_ms > LONG_WAIT_MS
     return StateKind.AVOIDABLE if is_again and _cause(plan) in _AVOIDABLE else StateKind.READ

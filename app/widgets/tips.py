@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 from PySide6.QtCore import QEvent, QPoint
@@ -13,6 +14,9 @@ from app.theme.tokens import Size
 # Qt guesses if a tooltip is plain text or HTML. In these elements, escaped text is always detected
 # as HTML and is shown unchanged. Qt breaks the lines of wrapped HTML at half the width that it has,
 # except in a table of a given width.
+_UNIT = re.compile(
+    r"(?<=\d) (?=(?:ms|s|min|tokens?|tok/s|[KMG]B)\b)"
+)  # space between number and unit
 _NARROW = "<p style='white-space:pre'>{text}</p>"
 _WIDE = "<table width={width}><tr><td style='white-space:pre-wrap'>{text}</td></tr></table>"
 
@@ -24,6 +28,7 @@ def show_tip(widget: QWidget, at: QPoint, text: str) -> None:
     """
     advance = QFontMetrics(widget.font()).horizontalAdvance
     widest = max(map(advance, text.splitlines()), default=0)
+    text = _UNIT.sub("\N{NO-BREAK SPACE}", text)
     form = _NARROW if widest <= Size.TIP else _WIDE
     shown = form.format(text=escape(text), width=Size.TIP) if text else ""
     QToolTip.showText(at, shown, widget)

@@ -1,4 +1,4 @@
-"""A message that disappears after 8 seconds, with an optional button. A problem stays until it is closed."""
+"""A message that disappears after some seconds, with an optional button. A problem stays until it was seen."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Message:
     text: str
     word: str = ""  # label of the button; empty without a button
     act: Act | None = None  # action of the button
-    is_problem: bool = False  # True: it stays until it is closed
+    is_problem: bool = False  # True: it stays until it was seen
     is_undo: bool = False  # True: it offers to undo the newest action
 
 
@@ -45,8 +45,8 @@ class Toast(QFrame):
         self._label = Sentences(self)
         self.button = Button("", self)
         self.button.clicked.connect(self._on_clicked)
-        self._timer = QTimer(self, singleShot=True, interval=Millis.UNDO)
-        self._timer.timeout.connect(self.dismiss)
+        self._timer = QTimer(self, singleShot=True)
+        self._timer.timeout.connect(self._on_timeout)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         layout.setSpacing(Space.S)
@@ -64,7 +64,7 @@ class Toast(QFrame):
         self._add(_Message(text))
 
     def warn(self, text: str) -> None:
-        """Show a problem until the user closes it."""
+        """Show a problem for Millis.PROBLEM in the active window, or until the user closes it."""
         self._add(_Message(text, words.CLOSE, is_problem=True))
 
     def offer(self, text: str, word: str, act: Act) -> None:
@@ -120,12 +120,19 @@ class Toast(QFrame):
         self.button.setAccessibleName(f"{message.word}: {message.text}")
         self.button.setVisible(bool(message.word))
         if message.is_problem:
-            self._timer.stop()
+            self._timer.start(Millis.PROBLEM)
         else:
-            self._timer.start()
+            self._timer.start(Millis.UNDO if message.word else Millis.NOTE)
         self.show()
         self.presented.emit()
         announce(self, message.text)
+
+    def _on_timeout(self) -> None:
+        """Remove the message on show. A problem stays while another window is active."""
+        if self._messages[-1].is_problem and not self.window().isActiveWindow():
+            self._timer.start()
+            return
+        self.dismiss()
 
     def _on_clicked(self) -> None:
         if self._messages:

@@ -127,7 +127,7 @@ def _count(number: int, thing: str) -> str:
 
 
 _SENTENCES = {
-    ReasonKind.NEW_CONVERSATION: "This chat is read for the first time: {count}.",
+    ReasonKind.NEW_CONVERSATION: "These messages are read for the first time: {count}.",
     ReasonKind.NEW_MESSAGE: "{news}: {count}.",
     ReasonKind.NOT_KEPT: ("The state of earlier messages was not kept: {count} read again."),
     ReasonKind.INTERRUPTED: (

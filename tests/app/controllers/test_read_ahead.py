@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QTimer
 from pytestqt.qtbot import QtBot
 
 from app.controllers import read_ahead
@@ -364,3 +365,17 @@ def test_state_of_pointed_at_chat_is_fetched_and_nothing_fed(rig: Rig, qtbot: Qt
     ahead = read_aheads(rig, qtbot, 1)
     assert (ahead.conversation_id, ahead.fetch_only) == (first, True)
     assert [message.content for message in ahead.messages] == ["One", "1"]
+
+
+def test_pointer_over_a_chat_that_is_answering_fetches_nothing(rig: Rig, qtbot: QtBot) -> None:
+    chat(rig, qtbot, "One", "1")
+    first = rig.library.current
+    rig.library.new_chat()
+    assert rig.chat.send(first, "Two")
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    timers = rig.core.read_ahead.findChildren(QTimer)
+    rig.library.expect(first)
+    assert any(timer.isActive() for timer in timers)
+    qtbot.waitUntil(lambda: not any(timer.isActive() for timer in timers))
+    assert not rig.engine.read_aheads
+    rig.engine.finish()

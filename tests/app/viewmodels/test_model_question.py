@@ -30,3 +30,8 @@ def test_model_that_cannot_answer_raises_no_question() -> None:
     assert uses_other_model(chat, in_use("/models/b", ModelPhase.LOADING), ())
     assert not uses_other_model(chat, in_use("/models/b", ModelPhase.FAILED), ())
     assert not uses_other_model(chat, in_use("/models/b", ModelPhase.GONE), ())
+
+
+def test_chat_from_another_app_raises_no_question() -> None:
+    chat = finished(send(EMPTY, 1, generation("")))
+    assert not uses_other_model(chat, in_use("/models/b"), ())

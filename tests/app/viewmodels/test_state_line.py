@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.viewmodels.state_line import (
@@ -200,6 +202,11 @@ _LINES = {
         StateKind.READ,
         "Read 9,000 of 61,909 tokens, then stopped",
     ),
+    "stopped while little was left to read": (
+        planned(new(100), restored=31_000, read=100, unread=90),
+        StateKind.READ,
+        "Restored 31,000 tokens · read 100 of 190 tokens, then stopped",
+    ),
     "stopped after a part was restored": (
         planned(new(4096), restored=31, read=4096, unread=8000),
         StateKind.READ,
@@ -263,7 +270,19 @@ STOP = StateLink.STOP
     ],
 )
 def test_line_before_an_answer_has_the_progress(phase: Phase, line: StateLine) -> None:
-    assert state_line(phase) == line
+    found = state_line(phase)
+    assert replace(found, shorter=()) == line
+    assert all(len(text) <= len(line.text) for text in found.shorter)
+
+
+def test_line_gives_up_the_wait_first_and_then_all_but_the_main_clause() -> None:
+    spared = state_line(planned(new(24), restored=12_431, read=24, wait_ms=400))
+    assert spared.shorter == (
+        "Restored 12,431 tokens · read 24 new tokens",
+        "Restored 12,431 tokens",
+    )
+    read = state_line(planned(new(2400), restored=31, read=2400, wait_ms=4000))
+    assert read.shorter == ("Restored 31 tokens · read 2,400 new tokens", "Read 2,400 new tokens")
 
 
 _AMOUNTS = (0, 1, 99, 100, 5000)
@@ -302,8 +321,8 @@ def test_tooltip_has_durations_and_reasons() -> None:
     assert line.explained.splitlines() == [line.text, "Restored in 6 ms, read in 394 ms.", SENTENCE]
 
 
-def test_tooltip_of_many_reasons_has_six_lines() -> None:
+def test_tooltip_of_many_reasons_has_four_sentences() -> None:
     line = state_line(planned(*(new(10) for _ in range(450)), read=4500, wait_ms=9000))
     lines = line.explained.splitlines()
-    assert len(lines) == 6
-    assert lines[-1] == "And 447 more reasons: 4,470 tokens."
+    assert len(lines) == 4
+    assert lines[-1] == "And 449 more reasons: 4,490 tokens."

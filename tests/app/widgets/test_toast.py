@@ -38,14 +38,28 @@ def end(toast: Toast) -> None:
     timer.timeout.emit()
 
 
-def test_problem_comes_back_after_a_later_message_and_stays_until_closed(toast: Toast) -> None:
+def test_problem_stays_while_another_window_is_active(toast: Toast, qtbot: QtBot) -> None:
+    other = QWidget()
+    qtbot.addWidget(other)
+    other.show()
+    other.activateWindow()
+    qtbot.waitUntil(other.isActiveWindow)
     toast.warn("It failed.")
-    assert not timer_of(toast).isActive()
+    assert timer_of(toast).interval() > Millis.UNDO
+    end(toast)
+    assert shown(toast) == "It failed."
+    toast.window().activateWindow()
+    qtbot.waitUntil(toast.window().isActiveWindow)
+    end(toast)
+    assert shown(toast) == ""
+
+
+def test_problem_comes_back_after_a_later_message(toast: Toast) -> None:
+    toast.warn("It failed.")
     toast.offer("“One” has finished", "Open", lambda: None)
     assert shown(toast) == "“One” has finished"
     end(toast)
     assert shown(toast) == "It failed."
-    assert not timer_of(toast).isActive()
     assert toast.button.text() == "Close"
     toast.button.click()
     assert shown(toast) == ""

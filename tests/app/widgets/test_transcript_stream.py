@@ -182,6 +182,19 @@ def test_thinking_pill_counts_seconds_and_shows_the_last_line(transcript: Transc
     assert transcript.picture() == measured
 
 
+def test_thinking_pill_goes_on_counting_after_a_visit_to_another_chat(
+    transcript: TranscriptStage,
+) -> None:
+    reasoning = replace(STREAMING, reasoning="First\nsecond", reasoning_s=None)
+    transcript.show([reasoning])
+    transcript.clock.now = 6.0
+    transcript.view.append_delta("a0", Channel.REASONING, "!")
+    transcript.view.flush()
+    before = transcript.picture()
+    transcript.show([replace(reasoning, reasoning="First\nsecond!", reasoning_s=6.0)])
+    assert transcript.picture() == before
+
+
 @pytest.mark.parametrize("form", ["{lines}", "{words}", "```\n{lines}\n```", "{word}"])
 def test_question_of_two_megabytes_lays_out_only_the_visible_rows(
     transcript: TranscriptStage, form: str

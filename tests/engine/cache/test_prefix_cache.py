@@ -365,8 +365,8 @@ def test_reply_is_kept_if_its_closing_tokens_cannot_be_fed(
     client = open_tiny("lfm2")
     feed_closing = Runner._feed_closing  # pyright: ignore[reportPrivateUsage]
 
-    def fail_after(runner: Runner, sequence: Sequence) -> bool:
-        feed_closing(runner, sequence)
+    def fail_after(runner: Runner, sequence: Sequence, *, is_last: bool) -> bool:
+        feed_closing(runner, sequence, is_last=is_last)
         raise RuntimeError("no memory for this")
 
     with monkeypatch.context() as patch:

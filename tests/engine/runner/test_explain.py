@@ -165,7 +165,7 @@ def history() -> History:
 def test_new_conversation_has_one_reason() -> None:
     found = reasons(History(), FIRST, at(4))
     assert brief(found) == [(ReasonKind.NEW_CONVERSATION, 4, 19)]
-    assert texts(found) == ["This chat is read for the first time: 19 tokens."]
+    assert texts(found) == ["These messages are read for the first time: 19 tokens."]
 
 
 def test_messages_read_before_the_start_of_the_app_were_not_kept() -> None:

@@ -44,8 +44,10 @@ class Thinking:
         self._clock = kit.clock
         is_running = item.reasoning and item.status is ItemStatus.STREAMING
         # Clock times in seconds at which the reasoning started and ended. None before that time.
-        self._started: float | None = self._clock() if is_running else None
-        self._ended: float | None = None
+        self._started: float | None = None
+        if is_running:
+            self._started = self._clock() - (item.reasoning_s or 0.0)
+        self._ended: float | None = self._clock() if is_running and item.text else None
         # Rows of the reasoning; None until the user opens the reasoning.
         self._rows: MarkdownRows | None = None
         self._shown: list[TranscriptRow] = []  # result of the last call of rows()
@@ -122,9 +124,8 @@ class Thinking:
         if running:
             spent = 0.0 if started is None else self._clock() - started
             return words.thinking_for(units.seconds(int(spent))) if spent >= 1 else words.THINKING
-        # The measured time, so that the number stays when the answer ends. The item has an estimate.
         spent_s = item.reasoning_s
-        if started is not None and self._ended is not None:
+        if spent_s is None and started is not None and self._ended is not None:
             spent_s = self._ended - started
         if spent_s is None:
             return words.THOUGHT

@@ -49,10 +49,9 @@ class StateRow(TranscriptRow):
         """Shorten the text so that the text and the link fit into the width."""
         link = "" if self.link is None else f"{_DOT}{_LINKS[self.link][1]}"
         room = width - self._metrics.horizontalAdvance(link)
-        fits = self._metrics.horizontalAdvance(self._line.text) <= room
-        text = self._line.text if fits or not self._line.short else self._line.short
-        if text == self._line.short and self._metrics.horizontalAdvance(text) > room:
-            text = ""  # a part of the short text would say nothing
+        texts = (self._line.text, *self._line.shorter)
+        fitting = (text for text in texts if self._metrics.horizontalAdvance(text) <= room)
+        text = next(fitting, texts[-1])
         self._text = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
         self._width = width
         return self._face.line
