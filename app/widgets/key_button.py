@@ -26,11 +26,15 @@ class KeyButton(Button):
         self._keys = QKeySequence()
         self._is_recording = False
         self.setAutoDefault(False)
-        self.clicked.connect(lambda: self._record(on=True))
+        self.clicked.connect(self.record)
 
     def show_keys(self, keys: QKeySequence) -> None:
         self._keys = keys
         self._record(on=False)
+
+    def record(self) -> None:
+        """Take the next keys as the shortcut."""
+        self._record(on=True)
 
     def _record(self, *, on: bool) -> None:
         self._is_recording = on

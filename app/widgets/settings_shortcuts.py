@@ -8,7 +8,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QHideEvent, QKeySequence
 from PySide6.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from typing_extensions import override
 
 from app.controllers.preferences import Preferences
 from app.theme.icons import Icon
@@ -157,7 +158,9 @@ class ShortcutsPage(QWidget):
         choices = self._preferences.value.shortcuts
         why = "" if keys.isEmpty() else refusal(row.command.id, keys, keys_of(choices))
         self._tell(why)
-        if not why:
+        if why:
+            row.keys.record()  # the sentence asks for other keys
+        else:
             is_default = [keys] == key_sequences(row.command)
             others = {name: one for name, one in choices.items() if name != row.command.id}
             own = {} if is_default else {row.command.id: keys.toString()}
@@ -188,6 +191,12 @@ class ShortcutsPage(QWidget):
         for row in self._rows:
             row.show(keys[row.command.id])
         self.reset_all.setEnabled(bool(self._preferences.value.shortcuts))
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        """Drop the sentence about a refusal, which is old when the page is shown again."""
+        super().hideEvent(event)
+        self._tell("")
 
     def _filter(self, text: str) -> None:
         """Show the commands whose title or keys have all the words of a text."""

@@ -72,6 +72,7 @@ WORST: dict[str, Worst] = {
     r"^\[Page (\d+)\]$": Worst("[Page 1"),
     r"(?<!\s)\s*[-\u2013\u2014]\s*": Worst(" \n"),
     r"[,;\s]+": Worst(", "),
+    r"(?<=\d) (?=(?:ms|s|min|tokens?|tok/s|[KMG]B)\b)": Worst("1 token", most=2000),
     r"(\d{1,6})(?:-(\d{1,6}))?": Worst("1-"),
     "([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff])": Worst(
         "\u4e00"

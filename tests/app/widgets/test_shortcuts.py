@@ -69,9 +69,9 @@ def test_keys_of_another_command_are_refused_with_its_name(stage: Stage) -> None
     choose(page, GO_TO, Key.Key_N, CTRL)
     assert "“New Chat”" in page.sentence.text()
     assert not page.sentence.visibleRegion().isEmpty()
-    assert page.shown[GO_TO].text() == "Ctrl+K"
     assert stage.core.preferences.value.shortcuts == {}
-    choose(page, GO_TO, Key.Key_J, CTRL)
+    QTest.keyClick(page.shown[GO_TO], Key.Key_J, CTRL)  # the button still takes keys
+    assert page.shown[GO_TO].text() == "Ctrl+J"
     assert "“New Chat”" not in page.sentence.text(), "the refusal goes"
 
 
