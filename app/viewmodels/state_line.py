@@ -207,7 +207,8 @@ def _planned(phase: Planned) -> StateLine:
     num_fed = plan.read + plan.replayed
     spared, fed = _spared(plan), _fed(plan)
     kind = _kind(phase)
-    main = spared if kind in (StateKind.INSTANT, StateKind.ON_DISK) else fed
+    is_spared = kind in (StateKind.INSTANT, StateKind.ON_DISK)
+    main = spared if is_spared else fed
     text, without_wait, shortest = (
         words.line([clause for clause in clauses if clause])
         for clauses in ((spared, fed, _wait(phase)), (spared, fed), (main,))
@@ -217,7 +218,7 @@ def _planned(phase: Planned) -> StateLine:
         text,
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
-        shorter=(without_wait, shortest),
+        shorter=(without_wait, shortest, *([words.RESTORED] if is_spared else [])),
         is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.worked_ms or 0) < LONG_MS,
     )
 

@@ -34,7 +34,7 @@ def question(*, title: str, count: int, folders: int) -> str:
 
 def no_undo(folders: int) -> str:
     """Return the sentences below the question."""
-    stay = "The chats of a folder stay. " if folders else ""
+    stay = "Chats in a deleted folder are kept. " if folders else ""
     return (
         f"{stay}You can’t undo this. "
         "A copy stays in the daily backups until newer ones replace them."

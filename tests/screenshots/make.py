@@ -30,7 +30,7 @@ from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId
 from app.conversation.preset import Preset
-from app.conversation.tree import Setup
+from app.conversation.tree import Setup, replace_node
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.settings import Appearance, Settings
 from app.theme.icons import Icon
@@ -63,6 +63,7 @@ from tests.fakes.stage import Stage
 from tests.screenshots import organising, trouble
 from tests.screenshots.organising import SHORT_MS
 
+THOUGHT_S = 4.0  # duration of a thought on the fake clock
 DAY = 24 * 3600.0
 SETTLE_STEPS = 8  # waits before each picture, of SHORT_MS each
 MENU_PLACE = QPoint(64, 400)  # position of an open menu in the pictures, relative to the chat pane
@@ -208,6 +209,8 @@ def answer(
 ) -> None:
     if thought:
         stage.engine.think(thought)
+        stage.settle()
+        stage.rig.origin.tick_s += THOUGHT_S
     stage.answer(text)
     stage.settle()
     stage.engine.plan = following
@@ -303,6 +306,12 @@ def finding(stage: Stage) -> None:
 def readme(stage: Stage) -> None:
     """Show the window as on a Mac, where the menu bar is not a part of it."""
     conversation(stage)
+    chat = stage.core.desk.get(stage.current)
+    for node in chat.nodes.values():
+        if node.generation is not None:
+            named = replace(node.generation, model_name="Qwen3.5-9B-4bit")
+            chat = replace_node(chat, replace(node, generation=named))
+    stage.core.desk.save(chat)
     stage.window.menuBar().hide()
     stage.wait(SHORT_MS)
 

@@ -184,7 +184,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     QTest.mouseClick(sheet.delete_button, LEFT)
     box = sheet.findChildren(QMessageBox)[-1]
     assert box.text() == "Permanently delete “Work”?"
-    assert box.informativeText().startswith("The chats of a folder stay.")
+    assert box.informativeText().startswith("Chats in a deleted folder are kept.")
     confirm(sheet, "Delete")
     stage.settle()
     for _ in range(3):
