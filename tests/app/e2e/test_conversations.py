@@ -43,12 +43,12 @@ def test_state_line_shows_restored_and_read_tokens(stage: Stage) -> None:
     stage.chat("One", "1")
     first = stage.items[1].state_line
     assert first is not None
-    assert first.text == "Read 4 tokens · first word after 120 ms"
+    assert first.text == "Read 4 tokens · first word after 110 ms"
     stage.engine.plan = PromptPlan(prompt_tokens=24, restored=20, replayed=0, read=4)
     stage.chat("Two", "2")
     second = stage.items[3].state_line
     assert second is not None
-    assert second.text == "Restored 20 tokens · read 4 new tokens · first word after 120 ms"
+    assert second.text == "Restored 20 tokens · read 4 new tokens · first word after 110 ms"
 
 
 def test_send_button_sends_then_stops_the_answer(stage: Stage) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -289,25 +290,21 @@ def test_line_gives_up_the_wait_first_and_then_all_but_the_main_clause() -> None
 _AMOUNTS = (0, 1, 99, 100, 5000)
 
 
-@pytest.mark.parametrize("restored", _AMOUNTS)
-@pytest.mark.parametrize("replayed", _AMOUNTS)
-@pytest.mark.parametrize("read", _AMOUNTS)
-@pytest.mark.parametrize("wait_ms", [None, 1, 1000, 2000, 2001, 60_000])
-def test_line_is_green_only_if_the_wait_was_spared(
-    restored: int, replayed: int, read: int, wait_ms: float | None
-) -> None:
-    evicted = again(ReasonKind.STATE_EVICTED, replayed)
-    line = state_line(
-        planned(
-            evicted, new(read), restored=restored, replayed=replayed, read=read, wait_ms=wait_ms
+_WAITS = (None, 1, 2000, 2001, 60_000)
+
+
+def test_line_is_green_only_if_the_wait_was_spared() -> None:
+    for restored, replayed, read, wait_ms in product(_AMOUNTS, _AMOUNTS, _AMOUNTS, _WAITS):
+        reasons = again(ReasonKind.STATE_EVICTED, replayed), new(read)
+        line = state_line(
+            planned(*reasons, restored=restored, replayed=replayed, read=read, wait_ms=wait_ms)
         )
-    )
-    is_long = wait_ms is not None and wait_ms > 2000
-    assert (line.kind is StateKind.INSTANT) == (restored > replayed + read and not is_long)
-    assert (line.kind is StateKind.AVOIDABLE) == (replayed >= 100 and is_long)
-    assert ("again" in line.text) == (replayed >= 100)
-    assert " new token" not in line.text or replayed == 0
-    assert ("nothing read" in line.text) == (replayed + read == 0 and restored > 0)
+        is_long = wait_ms is not None and wait_ms > 2000
+        assert (line.kind is StateKind.INSTANT) == (restored > replayed + read and not is_long)
+        assert (line.kind is StateKind.AVOIDABLE) == (replayed >= 100 and is_long)
+        assert ("again" in line.text) == (replayed >= 100)
+        assert " new token" not in line.text or replayed == 0
+        assert ("nothing read" in line.text) == (replayed + read == 0 and restored > 0)
 
 
 def test_reasons_of_an_earlier_version_give_no_cause() -> None:
