@@ -13,9 +13,10 @@ from app.viewmodels.storage import disk_text, memory_text, written_text
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.line_height import Sentences
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import storage as words
+from app.words import dialogs, storage as words
 
 _SIZES = (0, 5, 20, 100)  # choices of disk space in GB; 0: automatic
 
@@ -63,9 +64,17 @@ class StoragePage(SettingsPage):
     def _connect(self) -> None:
         self.keep.clicked.connect(self._preferences.toggle_keep_on_disk)
         self.limit.chosen.connect(self._on_limit)
-        self.clear.clicked.connect(self._storage.clear)
+        self.clear.clicked.connect(self._ask_to_clear)
         self._preferences.changed.connect(self._refresh)
         self._storage.changed.connect(self._show_figures)
+
+    def _ask_to_clear(self) -> None:
+        """Ask before the state on disk is deleted, because it can take minutes to make again."""
+        sheet = MessageSheet(words.CLEAR_QUESTION, words.CLEAR_NOTE, "", self)
+        sheet.add_button(dialogs.CANCEL, is_default=True).clicked.connect(sheet.reject)
+        sheet.add_button(words.CLEAR).clicked.connect(sheet.accept)
+        sheet.accepted.connect(self._storage.clear)
+        sheet.open()
 
     def _on_limit(self, size: object) -> None:
         self._preferences.change(disk_gb=size)

@@ -15,11 +15,14 @@ KEEP_NOTE: Final = (
 LIMIT: Final = "Disk space"
 AUTOMATIC: Final = "Auto"
 USED: Final = "On disk"
-WRITTEN: Final = "Written today"
+WRITTEN: Final = "Written today, this model"
 NOTHING: Final = "Nothing yet"
 CLEAR: Final = "Clear Cache"
 CLEAR_NAME: Final = "Clear the state of chats on disk"
-CLEAR_NOTE: Final = "Your chats stay. Each is read once more when you continue it."
+CLEAR_NOTE: Final = (
+    "Your chats stay. A chat that is not in memory is read once more when you continue it."
+)
+CLEAR_QUESTION: Final = "Clear the state of all chats on disk?"
 
 DATA_FOLDER: Final = "Data folder"
 DATA_NOTE: Final = "Contains your chats and their daily backups."

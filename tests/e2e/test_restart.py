@@ -19,6 +19,7 @@ from app.store.conversations import open_store
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_window import SettingsWindow
 from engine.types import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
@@ -110,6 +111,7 @@ def test_clear_deletes_the_files_and_no_chat(
     assert " of " in page.memory.text()
     page.keep.click()
     QTest.mouseClick(page.clear, LEFT)
+    page.findChildren(MessageSheet)[-1].accept()
     real.wait_until(lambda: not records(tmp_path))
     settings.close()
     assert real.texts == texts

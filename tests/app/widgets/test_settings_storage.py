@@ -9,7 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.theme.icons import Icon
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
 from engine.events import ClearDisk, ModelUnloaded, ReportStatistics, SetDisk, StatisticsReported
@@ -56,8 +58,19 @@ def test_disk_settings_are_sent_at_the_start_and_after_a_change(stage: Stage) ->
     page.keep.click()
     assert not sent(stage)[-1].enabled
     assert not page.limit.isEnabled()
+
+
+@pytest.mark.parametrize(("name", "clears"), [("Cancel", False), ("Clear Cache", True)])
+def test_state_on_disk_is_cleared_after_a_question(
+    stage: Stage, name: str, *, clears: bool
+) -> None:
+    page = opened(stage)
     QTest.mouseClick(page.clear, LEFT)
-    assert isinstance(stage.engine.commands[-1], ClearDisk)
+    sheet = page.findChildren(MessageSheet)[-1]
+    assert not any(isinstance(one, ClearDisk) for one in stage.engine.commands)
+    button = next(one for one in sheet.findChildren(Button) if one.text() == name)
+    QTest.mouseClick(button, LEFT)
+    assert isinstance(stage.engine.commands[-1], ClearDisk) is clears
 
 
 @pytest.mark.slow
