@@ -28,7 +28,7 @@ from itertools import pairwise
 
 from engine.chat.prompt import Prompt
 from engine.runner.history import FedPath, Known, marks_of
-from engine.types import Message, Reason, ReasonKind, Request, Role
+from engine.types import Reason, ReasonKind, Request, Role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,6 +219,8 @@ class _Case:
         index, messages = self._changed_message, self.request.messages
         if index == len(messages):
             return self._why_tail()
+        if self._is_cut_off(index):
+            return Why(kind=ReasonKind.INTERRUPTED)
         before, now = path.marks[index], marks_of(messages)[index]
         if before == now:
             return self._why_rendered(path, index, place)
@@ -266,7 +268,7 @@ class _Case:
         follows a change.
         """
         is_new, messages = index in self.request.new_messages, self.request.messages
-        if index == len(messages) - 1 and _is_interrupted(messages[index]):
+        if self._is_cut_off(index):
             return Why(kind=ReasonKind.INTERRUPTED)
         is_changed = self.known is not None and not self._extends_path
         if is_changed and not (is_new and index != self._changed_message):
@@ -277,6 +279,13 @@ class _Case:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
         is_foreign = index in self.request.foreign_messages
         return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.NOT_KEPT)
+
+    def _is_cut_off(self, index: int) -> bool:
+        """Return True if a message is an answer to continue whose tokens were not saved."""
+        messages = self.request.messages
+        message = messages[index]
+        is_last = index == len(messages) - 1
+        return is_last and message.role is Role.ASSISTANT and message.reply is None
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
         """Return the reason why an unchanged message has other tokens than when it was last fed."""
@@ -334,8 +343,3 @@ class _Case:
     def _number(self, index: int) -> int:
         """Return the number that the user sees for a message. System prompts do not count."""
         return sum(one.role is not Role.SYSTEM for one in self.request.messages[: index + 1])
-
-
-def _is_interrupted(message: Message) -> bool:
-    """Return True if a message is an answer to continue whose tokens were not saved."""
-    return message.role is Role.ASSISTANT and message.reply is None

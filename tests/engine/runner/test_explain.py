@@ -400,6 +400,16 @@ def test_prompt_stopped_half_way_has_the_message_as_reason() -> None:
     assert not again[0].is_again
 
 
+def test_answer_cut_off_by_a_crash_explains_what_was_read_ahead_differently() -> None:
+    # After a crash, the answer was read ahead as a finished one. Its end has another rendering now.
+    cut = replace(REWRITTEN, message=replace(REWRITTEN.message, reply=None))
+    history = History()
+    feed(history, ask(SYSTEM, ONE, cut, tail=(), new=[]))
+    again = replace(cut, token_ids=REPLY.token_ids)
+    found = reasons(history, ask(SYSTEM, ONE, again, tail=(), new=[]), at(10))
+    assert brief(found) == [(ReasonKind.INTERRUPTED, 10, 24)]
+
+
 def test_prompt_known_before_a_stopped_request_counts_as_evicted(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     asked = ask(SYSTEM, ONE, whole, SECOND)
