@@ -28,9 +28,8 @@ from engine.types import ConversationId
 class ChatModels(QObject):
     """The conversations that the user continues with another model than before."""
 
-    stayed = (
-        Signal()
-    )  # emitted when the user continues the shown conversation with the model in use
+    # emitted when the user continues the shown conversation with the model in use
+    stayed = Signal()
 
     def __init__(
         self, desk: Desk, turns: Turns, models: ModelsController, library: LibraryController

@@ -4,7 +4,7 @@ A Phase is the current stage of an answer: the model is loading, the request is 
 feeds the prompt, or it has planned which tokens to restore and which to feed. state_line() turns a
 phase into a text, a kind and details. The line of a planned answer has up to three clauses:
 
-    spared   Restored 12,431 tokens | ... from disk | ..., 9,000 of them from disk
+    spared   Restored 12,431 tokens | ... from disk | ..., 9,000 from disk
     read     nothing read                                 every token was restored
              read 24 new tokens                           no token was read before
              read 25 tokens                               a few were read before
