@@ -54,7 +54,7 @@ class HubDetails(QObject):
         self._queue: list[str] = []
         # True after a failure of the network. Only a click on a row asks the Hub again.
         self._is_offline = False
-        # None while a repository waits for the Hub, or is asked for.
+        # By repository. None until the Hub has answered.
         self.all: dict[str, RepoDetails | Problem | None] = {}
         # The fit of each model of `all`, or the reason why it cannot run here. GGUF files have a
         # reason or nothing, until the header of one has arrived.

@@ -85,7 +85,7 @@ class ModelNote(QWidget):
 
 
 class Promise(Sentences):
-    """One sentence for a user who has no chats yet: what happens when they come back."""
+    """A sentence for a user without chats. It describes the return to a chat."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, text=promise.SENTENCE)

@@ -152,7 +152,7 @@ class ActionsRow(TranscriptRow):
         while _DOT in text and metrics.horizontalAdvance(text) > room:
             text = text.rpartition(_DOT)[0]  # without its last figure
         text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
-        # As wide as the text that is left, because paint() centres it.
+        # paint() centres the text, so the part gets the width of the shortened text.
         taken = max(0.0, min(room, metrics.horizontalAdvance(text)) + self._look.px(Space.S))
         rect = QRectF(rect.topLeft(), QSizeF(taken, rect.height()))
         return _Placed(Note(text, f"{part.text}\n{part.tip}".strip()), rect)
