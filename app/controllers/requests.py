@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 from app.conversation.actions import Turn, messages_ahead, messages_edited
 from app.conversation.attachments import Attachment
+from app.conversation.readers import UNKNOWN_MODEL
 from app.conversation.tree import Conversation, Generation, NodeId, Setup
+from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
 from engine.errors import UserFixableError
@@ -63,12 +65,20 @@ def make_request(
         conversation_id=turn.conversation.conversation_id,
         messages=turn.messages,
         new_messages=turn.new_messages,
-        foreign_messages=turn.only_read_by_others(facts.path),
         sampling=sampling,
         max_tokens=setup.max_tokens or MAX_TOKENS,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
     )
+
+
+def foreign_messages(turn: Turn, model_path: str, cards: Cards) -> frozenset[int]:
+    """Return Request.foreign_messages of a turn.
+
+    `cards` are the models on this machine. They tell if a model was at another path before.
+    """
+    readers = frozenset[str]().union(*turn.readers) - {UNKNOWN_MODEL}
+    return turn.only_read_by({one for one in readers if not is_same_model(one, model_path, cards)})
 
 
 def has_long_draft(conversation: Conversation) -> bool:

@@ -35,7 +35,13 @@ from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
-from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
+from app.controllers.requests import (
+    foreign_messages,
+    generation_of,
+    make_request,
+    problem_of_begun,
+    problem_with,
+)
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
 from app.conversation.tree import (
@@ -267,6 +273,8 @@ class Turns(QObject):
             begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
         )
+        foreign = foreign_messages(running.turn, facts.path, self._models.cards)
+        request = replace(request, foreign_messages=foreign)
         faster = conversation.setup.faster_answers
         if self._preferences.value.faster_answers if faster is None else faster:
             request = replace(request, max_drafts=None)

@@ -31,7 +31,12 @@ def uses_other_model(conversation: Conversation, status: ModelStatus, cards: Car
     generation = last_generation(conversation)
     if generation is None or status.phase not in _ASKED_IN:
         return False
-    return where_now(generation.model_path, cards) != where_now(status.path, cards)
+    return not is_same_model(generation.model_path, status.path, cards)
+
+
+def is_same_model(path: str, other: str, cards: Cards) -> bool:
+    """Return True if two paths belong to one model. It may have moved or have a newer revision."""
+    return where_now(path, cards) == where_now(other, cards)
 
 
 def where_now(path: str, cards: Cards) -> str:

@@ -49,8 +49,8 @@ def test_messages_before_a_reply_were_read_by_its_model() -> None:
     turn = next_turn(two_turns(BIG, SMALL))
     assert turn.readers == ({BIG, SMALL}, {BIG, SMALL}, {SMALL}, {SMALL}, frozenset())
     assert turn.new_messages == {4}
-    assert turn.only_read_by_others(BIG) == {2, 3}
-    assert turn.only_read_by_others(SMALL) == frozenset()
+    assert turn.only_read_by({SMALL}) == {2, 3}
+    assert turn.only_read_by({BIG}) == frozenset()
 
 
 def test_reply_without_a_known_model_counts_for_every_model() -> None:
@@ -58,7 +58,7 @@ def test_reply_without_a_known_model_counts_for_every_model() -> None:
     person.send("one")
     turn = next_turn(person)
     assert turn.new_messages == {2}
-    assert turn.only_read_by_others(BIG) == frozenset()
+    assert turn.only_read_by({BIG}) == frozenset()
 
 
 def test_imported_messages_are_new() -> None:
