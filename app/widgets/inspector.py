@@ -11,10 +11,8 @@ from dataclasses import replace
 from PySide6.QtCore import QLocale, QRegularExpression, QSignalBlocker, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValidator
 from PySide6.QtWidgets import (
-    QFrame,
     QHBoxLayout,
     QLabel,
-    QScrollArea,
     QSlider,
     QVBoxLayout,
     QWidget,
@@ -26,10 +24,10 @@ from app.theme.tokens import Millis, Size, Space, Type
 from app.widgets.button import Button
 from app.widgets.faster_chip import FasterChip
 from app.widgets.fields import LineField, TextField
-from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
+from app.widgets.scroller import VerticalScroller
 from app.widgets.thinking_chip import ThinkingChip
 from app.words import inspector as words
 from engine.types import ConversationId, ModelFacts, SamplingParams
@@ -150,13 +148,7 @@ class Inspector(QWidget):
         self.seed.setAccessibleName(words.SEED)
         self.seed.setPlaceholderText(words.SEED_HINT)
         self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
-        scroller = QScrollArea(self)
-        scroller.setVerticalScrollBar(HidingBar(scroller))
-        scroller.setWidgetResizable(True)
-        scroller.setFrameShape(QFrame.Shape.NoFrame)
-        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroller.setWidget(self._laid_out())
+        scroller = VerticalScroller(self._laid_out(), self)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(1, 0, 0, 0)  # 1 px for the hairline at the left edge
         outer.addWidget(scroller)

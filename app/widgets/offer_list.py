@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtGui import QHideEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Space
 from app.viewmodels.offer import Offer, OfferAction
-from app.widgets.hiding_bar import HidingBar
 from app.widgets.line_height import Sentences
 from app.widgets.offer_row import OfferRow
+from app.widgets.scroller import VerticalScroller
 
 _REST_MS = 150  # time without scrolling after which the rows on show are reported
 
@@ -42,15 +42,9 @@ class OfferList(QWidget):
         self._rows.addStretch()
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._report_seen)
-        scroller = QScrollArea(self)
-        self.bar = HidingBar(scroller)
+        scroller = VerticalScroller(content, self)
+        self.bar = scroller.bar
         self.bar.valueChanged.connect(self._wait_for_rest)
-        scroller.setVerticalScrollBar(self.bar)
-        scroller.setWidgetResizable(True)
-        scroller.setFrameShape(QFrame.Shape.NoFrame)
-        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroller.setWidget(content)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(Space.M)

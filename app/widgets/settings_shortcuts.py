@@ -10,7 +10,6 @@ from operator import attrgetter
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QHideEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QFrame,
     QGridLayout,
     QLabel,
     QScrollArea,
@@ -29,11 +28,11 @@ from app.widgets.button import Button
 from app.widgets.commands import COMMANDS, MenuCommand, key_sequences
 from app.widgets.fields import LineField
 from app.widgets.focus_order import set_tab_order
-from app.widgets.hiding_bar import HidingBar
 from app.widgets.icon_button import IconButton
 from app.widgets.key_button import KeyButton
 from app.widgets.key_choices import is_changeable, keys_of, refusal
 from app.widgets.line_height import Sentences
+from app.widgets.scroller import VerticalScroller
 from app.words import shortcuts as words
 
 
@@ -122,15 +121,9 @@ class ShortcutsPage(QWidget):
 
     def _scroller(self, content: QWidget) -> QScrollArea:
         """Return a view of the rows. Field and sentence stay on screen while the rows scroll."""
-        scroller = QScrollArea(self)
-        scroller.setVerticalScrollBar(HidingBar(scroller))
-        scroller.setWidgetResizable(True)
-        scroller.setFrameShape(QFrame.Shape.NoFrame)
-        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        scroller = VerticalScroller(content, self)
         # The height of the rows must not stretch the page, which would then scroll itself.
         scroller.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        scroller.setWidget(content)
         return scroller
 
     def _add(self, grid: QGridLayout, command: MenuCommand) -> None:

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import (
     QButtonGroup,
     QFrame,
     QHBoxLayout,
-    QScrollArea,
     QStackedWidget,
     QToolButton,
     QVBoxLayout,
@@ -23,7 +22,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
-from app.widgets.hiding_bar import HidingBar
+from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_advanced import AdvancedPage
 from app.widgets.settings_appearance import AppearancePage
 from app.widgets.settings_chat import ChatPage
@@ -123,13 +122,7 @@ class SettingsWindow(QWidget):
         tab.setIconSize(QSize(GRID, GRID))
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
-        scroller = QScrollArea(self)
-        scroller.setVerticalScrollBar(HidingBar(scroller))
-        scroller.setWidgetResizable(True)
-        scroller.setFrameShape(QFrame.Shape.NoFrame)
-        scroller.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        scroller.setWidget(page)
+        scroller = VerticalScroller(page, self)
         self._pages.addWidget(scroller)
         tab.clicked.connect(lambda: self._pages.setCurrentWidget(scroller))
         self._group.addButton(tab)

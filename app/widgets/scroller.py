@@ -1,0 +1,22 @@
+"""A frameless view that scrolls its content up and down, with a scroll bar that hides."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from app.widgets.hiding_bar import HidingBar
+
+
+class VerticalScroller(QScrollArea):
+    """A view of a widget, which is as wide as the view. The view itself takes no focus."""
+
+    def __init__(self, content: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.bar = HidingBar(self)
+        self.setVerticalScrollBar(self.bar)
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setWidget(content)
