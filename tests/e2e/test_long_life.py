@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,8 +38,16 @@ def unfrozen() -> Iterator[None]:
     gc.freeze()
 
 
+@pytest.fixture
+def no_log_records() -> Iterator[None]:
+    """Switch the log off. pytest keeps the records of a test, and an earlier test may set the level."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
 @pytest.mark.slow
-@pytest.mark.usefixtures("qapp", "unfrozen")
+@pytest.mark.usefixtures("qapp", "unfrozen", "no_log_records")
 def test_deleted_conversations_leave_no_objects(tiny_model: TinyModel, tmp_path: Path) -> None:
     samples = run_rounds(
         tmp_path,
