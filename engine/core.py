@@ -524,7 +524,7 @@ class EngineCore:
             except Empty:
                 break
         fraction = done / total if total else 1.0
-        stage = LoadStage.READING if done < total else LoadStage.CHECKING
+        stage = LoadStage.LOADING if done < total else LoadStage.CHECKING
         self._emit(ModelLoading(str(path), stage, fraction, done, total))
         if any(isinstance(c, (Shutdown, LoadModel, UnloadModel)) for c in self._deferred):
             raise LoadAbandonedError

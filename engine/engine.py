@@ -22,6 +22,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from queue import SimpleQueue
 from typing import assert_never
 
@@ -30,6 +31,7 @@ from typing_extensions import override
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.disk_deletion import DiskDeletion
+from engine.early_reading import EarlyReading
 from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
     AwaitIdle,
@@ -88,6 +90,7 @@ class _Life:
 
     commands: SimpleQueue[Command] = field(default_factory=SimpleQueue[Command])
     pulse: Pulse = field(default_factory=Pulse)
+    early_reading: EarlyReading = field(default_factory=EarlyReading)  # until it has its libraries
     thread: threading.Thread | None = None
 
 
@@ -123,6 +126,8 @@ class Engine(EngineCommands):
         with self._lock:
             self._unanswered.note_command(command)
             self._life.commands.put(command)
+            if isinstance(command, LoadModel):
+                self._life.early_reading.start(Path(command.path))
 
     def close(self, timeout_s: float = 30.0) -> None:
         """Finish running requests and idle work, then end the engine thread.
@@ -158,6 +163,8 @@ class Engine(EngineCommands):
             log.exception("the engine thread could not import its libraries")
             self._refuse(life, LibraryError(f"{error}.", details=repr(error)).problem)
             return
+        finally:
+            life.early_reading.stop()
         try:
             run_core(self._config, life.commands, emit, life.pulse)
         except BaseException as error:

@@ -237,7 +237,8 @@ class LoadStage(StrEnum):
     """A stage of loading a model."""
 
     IMPORTING = "importing"  # The engine thread imports mlx and mlx-lm, once after its start.
-    READING = "reading"  # the engine reads the model's weights into memory
+    CONNECTING = "connecting"  # the stages of a divided model start and connect with each other
+    LOADING = "loading"  # the engine reads the model's weights into memory
     CHECKING = "checking"  # the weights are in memory; the engine tests the model and its template
 
 
@@ -255,11 +256,6 @@ class ModelLoading:
     def is_importing(self) -> bool:
         """True while the engine imports its libraries, before it loads the first model."""
         return self.stage is LoadStage.IMPORTING
-
-    @property
-    def is_checking(self) -> bool:
-        """True while the engine tests a model whose weights are in memory."""
-        return self.stage is LoadStage.CHECKING
 
 
 @dataclass(frozen=True, slots=True)

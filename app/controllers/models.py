@@ -158,6 +158,7 @@ class ModelsController(QObject):
         self._best: ModelCard | None = None
         self._loaded_with = _load_options(ModelDefaults())  # options of the model in use
         self.status = ModelStatus(phase=ModelPhase.SEARCHING)
+        self._has_libraries = False  # True once the engine has imported its libraries
         # Number of Macs that hold the next model together. 0: the engine runs in this process.
         self.num_machines = 0
         self._watch = QTimer(self, interval=WATCH_MS)
@@ -257,9 +258,9 @@ class ModelsController(QObject):
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
         name = self._name(path)
-        importing = ModelPhase.IMPORTING
+        phase = ModelPhase.LOADING if self._has_libraries else ModelPhase.IMPORTING
         self._set_status(
-            ModelStatus(phase=importing, path=str(path), name=name, num_machines=self.num_machines)
+            ModelStatus(phase=phase, path=str(path), name=name, num_machines=self.num_machines)
         )
         defaults = self._preferences.defaults_of(str(path))
         self._loaded_with = _load_options(defaults)
@@ -358,6 +359,8 @@ class ModelsController(QObject):
             self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_model_changed(self, event: ModelEvent) -> None:
+        if not isinstance(event, ModelLoading) or not event.is_importing:
+            self._has_libraries = True
         if isinstance(event, ModelUnloaded):
             if event.is_idle and self.status.phase is ModelPhase.READY:
                 self._set_status(replace(self.status, is_unloaded=True))
@@ -394,13 +397,9 @@ def _load_options(defaults: ModelDefaults) -> tuple[int, int]:
 
 
 def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
-    if event.is_importing:
-        phase = ModelPhase.IMPORTING
-    else:
-        phase = ModelPhase.CHECKING if event.is_checking else ModelPhase.LOADING
     return replace(
         status,
-        phase=phase,
+        phase=ModelPhase(event.stage),
         is_unloaded=False,
         fraction=event.fraction,
         loaded_bytes=event.loaded_bytes,

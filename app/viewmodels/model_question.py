@@ -14,7 +14,15 @@ from engine.catalog.card import ModelCard
 
 Cards = tuple[ModelCard, ...]
 # Phases in which the model in use can continue a chat, now or soon.
-_ASKED_IN = frozenset({ModelPhase.IMPORTING, ModelPhase.LOADING, ModelPhase.READY})
+_ASKED_IN = frozenset(
+    {
+        ModelPhase.IMPORTING,
+        ModelPhase.CONNECTING,
+        ModelPhase.LOADING,
+        ModelPhase.CHECKING,
+        ModelPhase.READY,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

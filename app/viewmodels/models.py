@@ -22,12 +22,16 @@ NO_PARENT = QModelIndex()
 
 
 class ModelPhase(StrEnum):
-    """The phases from the search for a model until it is loaded or has failed to load."""
+    """The phases from the search for a model until it is loaded or has failed to load.
+
+    The stages of loading have the values of the engine's LoadStage.
+    """
 
     SEARCHING = "searching"  # the app searches the model folders
     UNPACKING = "unpacking"  # the app makes the starter model's folder
     NONE = "none"  # no usable model was found; ModelStatus.problem has the reason
     IMPORTING = "importing"  # the engine imports its libraries
+    CONNECTING = "connecting"  # the Macs that hold the model together start and connect
     LOADING = "loading"  # the engine loads the weights
     CHECKING = "checking"  # the weights are loaded; the engine tests the model
     READY = "ready"
@@ -42,6 +46,7 @@ WILL_BE_READY = frozenset(
         ModelPhase.SEARCHING,
         ModelPhase.UNPACKING,
         ModelPhase.IMPORTING,
+        ModelPhase.CONNECTING,
         ModelPhase.LOADING,
         ModelPhase.CHECKING,
     }
@@ -69,22 +74,27 @@ class ModelStatus:
         return self.phase in WILL_BE_READY
 
 
+# Status texts of the phases without a number.
+_WORDS = {
+    ModelPhase.SEARCHING: words.LOOKING,
+    ModelPhase.IMPORTING: words.STARTING,
+    ModelPhase.CONNECTING: words.CONNECTING,
+    ModelPhase.CHECKING: words.CHECKING,
+}
+
+
 def state_word(status: ModelStatus) -> str:
     """Return the status text for the sidebar, where it is shown under the model's name."""
     match status.phase:
-        case ModelPhase.SEARCHING:
-            return words.LOOKING
         case ModelPhase.UNPACKING:
             return words.preparing(figures.percent(status.fraction))
-        case ModelPhase.IMPORTING | ModelPhase.LOADING:
+        case ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
-        case ModelPhase.CHECKING:
-            return words.CHECKING
         case ModelPhase.READY:
             ready = words.UNLOADED if status.is_unloaded else words.READY
             return several.ready_on(status.num_machines) if status.num_machines > 1 else ready
-        case ModelPhase.NONE | ModelPhase.FAILED | ModelPhase.GONE:
-            return words.NOT_LOADED
+        case _:
+            return _WORDS.get(status.phase, words.NOT_LOADED)
 
 
 def work_word(phases: Sequence[Phase]) -> str:
@@ -105,6 +115,8 @@ def waiting_phase(status: ModelStatus) -> Phase:
             return Preparing(words.LOOKING)
         case ModelPhase.UNPACKING:
             return Preparing(words.preparing_demo(figures.percent(status.fraction)))
+        case ModelPhase.CONNECTING:
+            return Preparing(words.CONNECTING)
         case ModelPhase.LOADING:
             return Loading(
                 name=status.name,

@@ -179,7 +179,8 @@ def state_line(phase: Phase) -> StateLine:
 
 
 def _loading(phase: Loading) -> StateLine:
-    share = figures.share(phase.loaded_bytes, phase.total_bytes)
+    total = phase.total_bytes
+    share = figures.share(phase.loaded_bytes, total) if total else ""
     text = words.loading(name=phase.name, percent=figures.percent(phase.fraction), share=share)
     return StateLine(StateKind.WAITING, text, phase.fraction)
 

@@ -28,6 +28,8 @@ NO_MODELS: Final = (
     "Download one, or add the folder that has yours."
 )
 
+STARTING: Final = "Starting"
+CONNECTING: Final = "Connecting the Macs"
 CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 

@@ -11,7 +11,8 @@ NAMING: Final = "Naming a chat"
 
 
 def loading(*, name: str, percent: str, share: str) -> str:
-    return f"Loading {name} · {percent} · {share}"
+    """Return the progress of loading a model. share is empty if its size is unknown."""
+    return f"Loading {name} · {percent}" + (f" · {share}" if share else "")
 
 
 def waiting(answers_ahead: int) -> str:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from queue import Empty, SimpleQueue
@@ -214,7 +214,8 @@ class StagedEngine(EngineCommands):
         with self._lock:
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
             earlier = self._unanswered.for_new_thread()
-        self._pass_on(ModelLoading(command.path, LoadStage.READING, 0.0, 0, 0))
+        first = LoadStage.CONNECTING if self._is_divided else LoadStage.LOADING
+        self._pass_on(ModelLoading(command.path, first, 0.0, 0, 0))
         life.group.start(
             lambda problem: self._on_fault(life, problem),
             lambda stages: self._on_change(life, stages),
@@ -260,17 +261,13 @@ class StagedEngine(EngineCommands):
             self._answer_questions()
 
     def _on_change(self, life: _Life, stages: tuple[StageState, ...]) -> None:
-        """Report the stages and, while weights are read, the sum of their progress."""
+        """Report the stages and, until the model is loaded, the progress of all together."""
         with self._lock:
             if life is not self._life:
                 return
             self._on_event(StagesReported(stages))
-            total = sum(stage.total_bytes for stage in stages)
             if self._is_divided and any(stage.phase < StagePhase.READY for stage in stages):
-                loaded = sum(stage.loaded_bytes for stage in stages)
-                share = loaded / total if total else 0.0
-                path, reading = life.group.path, LoadStage.READING
-                self._on_event(ModelLoading(path, reading, share, loaded, total))
+                self._on_event(loading_of(life.group.path, stages))
 
     def _receive(self, life: _Life) -> None:
         """Pass on the events of rank 0 until it closes the socket."""
@@ -327,6 +324,17 @@ class StagedEngine(EngineCommands):
                 self._pass_on(StatisticsReported(NOTHING_CACHED))
             case _:
                 pass
+
+
+def loading_of(path: str, stages: Sequence[StageState]) -> ModelLoading:
+    """Return the progress of loading a divided model, from that of its stages."""
+    loaded = sum(stage.loaded_bytes for stage in stages)
+    total = sum(stage.total_bytes for stage in stages)
+    if not all(stage.loaded_bytes for stage in stages):
+        stage = LoadStage.CONNECTING
+    else:
+        stage = LoadStage.LOADING if loaded < total else LoadStage.CHECKING
+    return ModelLoading(path, stage, loaded / total if total else 0.0, loaded, total)
 
 
 _NOT_VERIFIED = CheckResult(

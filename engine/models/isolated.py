@@ -101,6 +101,10 @@ class IsolatedEncoder:
         self._worker = shared_worker()
         self._number = self._worker.new_number(self)
 
+    def copy(self) -> None:
+        """Copy the tokenizer to the worker process now. The first call would do it otherwise."""
+        self.encode_text("")
+
     def encode_template(self, text: str) -> tuple[int, ...]:
         return self._encode("encode_template", text)
 

@@ -20,27 +20,20 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import mlx.core as mx
-from mlx_lm.tokenizer_utils import TokenizerWrapper, load as load_wrapper
 from mlx_lm.utils import load_config
-from transformers import PreTrainedConfig
 
 from engine.cache.layout import Layout
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
-from engine.catalog.model_config import read_settings, wrong_tokenizer_field
 from engine.chat.prompt import PromptBuilder
-from engine.chat.segments import Renderer
-from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import (
     EngineError,
     ModelFolderError,
     OutOfMemoryError,
-    TokenizerError,
     is_out_of_memory,
 )
 from engine.models.abilities import (
@@ -52,11 +45,10 @@ from engine.models.abilities import (
     key_of,
 )
 from engine.models.adapter import ModelAdapter
-from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
+from engine.models.chat_files import ChatFiles, tokenizer_hash
 from engine.models.mtp_files import head_files
 from engine.models.opening import WHOLE, ModelOpener, StageMemory
 from engine.models.probe import StateError, probe
-from engine.models.renderer import FunctionRenderer
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
@@ -162,24 +154,29 @@ def _load(
     records: AbilityRecords,
 ) -> LoadedModel:
     path = card.path
-    with ThreadPoolExecutor(max_workers=1) as worker:
-        # The worker process reads the tokenizer first, while this thread reads the weights.
-        rehearsal = worker.submit(_rehearse_tokenizer, path)
-        opened = opener.open(path, progress, kv_bits)
+    # Another thread reads the tokenizer and the template, while this one reads the weights.
+    with ThreadPoolExecutor(max_workers=1) as beside:
+        reading = beside.submit(ChatFiles.read, path)
+
+        def report(done: int, total: int) -> None:
+            if reading.done():
+                reading.result()  # raises an error before the other weights are read
+            progress(done, total)
+
+        opened = opener.open(path, report, kv_bits)
         adapter = opened.adapter
         key = key_of(opened, opener.namespace)
         abilities = records.find(key)
         if abilities is None:
             abilities = Abilities(probe(adapter))
             records.keep(key, abilities)
-        rehearsal.result()
+        files = reading.result()
     layout = abilities.layout
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
-    wrapper = _load_tokenizer(path, opened.config)
-    prompts = _prompts(path, wrapper, adapter.vocab_size)
+    prompts = files.prompts(adapter.vocab_size)
     facts = replace(
-        _facts(card, wrapper, prompts, layout, adapter),
+        _facts(card, files, prompts, layout, adapter),
         has_head=adapter.has_head,
         head_fault=opened.head_fault,
         weight_bytes=adapter.weight_bytes + sum(stage.weight_bytes for stage in opened.others),
@@ -210,82 +207,9 @@ def _load_error(path: Path, error: Exception) -> EngineError:
     return ModelFolderError(f"The files of {path.name} don’t fit together.", details=repr(error))
 
 
-def _rehearse_tokenizer(path: Path) -> None:
-    try:
-        rehearse_tokenizer(path / "tokenizer.json")
-    except TokenizerError as error:
-        cause = f"The tokenizer of {path.name} can’t be read. {error}"
-        raise ModelFolderError(cause) from error
-
-
-def _load_tokenizer(path: Path, config: dict[str, Any]) -> TokenizerWrapper:
-    load = partial(load_wrapper, path, eos_token_ids=_end_ids(path, config))
-    failure = ""
-    # transformers also reads config.json. It refuses some config.json files that mlx-lm accepts. So
-    # if the first attempt fails, try again with an empty configuration.
-    for options in ({}, {"config": PreTrainedConfig()}):
-        try:
-            return load({"trust_remote_code": False, **options})
-        except Exception as error:  # noqa: BLE001 — tokenizers raises bare Exception
-            # Keep only the text of the error. A variable with the error itself would create a
-            # reference cycle, and objects would stay in memory until a garbage collection.
-            failure = repr(error)
-            log.info("transformers cannot load the tokenizer: %s", failure)
-    cause = f"The tokenizer of {path.name} is broken or unknown."
-    if field := wrong_tokenizer_field(path):
-        cause += f" The value of {field} in tokenizer_config.json is of a wrong type."
-    raise ModelFolderError(cause, details=failure)
-
-
-def _end_ids(path: Path, config: dict[str, Any]) -> list[int] | None:
-    """Return the ids of the end tokens, or None if only the tokenizer's end token is known.
-
-    mlx-lm puts the field of generation_config.json in the place of that in config.json. A value that
-    is no number, such as "</s>", is ignored.
-    """
-    for value in (
-        config.get("eos_token_id"),
-        read_settings(path / "config.json").get("eos_token_id"),
-    ):
-        listed = cast("list[object]", value) if isinstance(value, list) else [value]
-        if found := [token_id for token_id in listed if type(token_id) is int]:
-            return found
-    return None
-
-
-def _prompts(path: Path, wrapper: TokenizerWrapper, vocab_size: int) -> PromptBuilder:
-    fast = cast("Any", wrapper)
-    markers = Markers(
-        eos_ids=frozenset(wrapper.eos_token_ids),
-        think_start=tuple(fast.think_start_tokens or ()),
-        think_end=tuple(fast.think_end_tokens or ()),
-    )
-    backend = fast.backend_tokenizer
-    backend.no_padding()
-    backend.no_truncation()
-    if hasattr(backend.model, "dropout"):
-        backend.model.dropout = None  # it would give random tokens
-    tokenizer = ChatTokenizer(
-        backend, markers, _tokenizer_hash(path), IsolatedEncoder(backend), vocab_size=vocab_size
-    )
-    return PromptBuilder(tokenizer, _renderer(path, fast))
-
-
-def _tokenizer_hash(path: Path) -> str:
-    return _digest((path / "tokenizer.json").read_text(encoding="utf-8"))
-
-
-def _renderer(path: Path, wrapper: Any) -> Renderer:
-    if wrapper.chat_template is not None:
-        return IsolatedRenderer(wrapper.get_chat_template(), wrapper.special_tokens_map)
-    if wrapper.has_chat_template:
-        return FunctionRenderer(wrapper.apply_chat_template)
-    raise ModelFolderError(f"{path.name} has no chat template.", advice="Choose a chat model.")
-
-
 def _facts(
     card: ModelCard,
-    wrapper: TokenizerWrapper,
+    files: ChatFiles,
     prompts: PromptBuilder,
     layout: Layout,
     adapter: ModelAdapter,
@@ -299,7 +223,7 @@ def _facts(
         has_thinking=bool(prompts.tokenizer.markers.think_end),
         can_keep_thinking=prompts.template.can_keep_thinking,
         tokenizer_hash=prompts.tokenizer.tokenizer_hash,
-        template_hash=_digest(str(cast("Any", wrapper).chat_template)),
+        template_hash=_digest(files.template),
         kv_bytes_per_token=layout.kv_bytes_per_token,
         snapshot_bytes=layout.snapshot_bytes,
         default_sampling=_default_sampling(card.path),
@@ -353,7 +277,7 @@ def namespace_of(path: Path, kv_bits: int | None, opener: ModelOpener = WHOLE) -
     for file in sorted({*path.glob("*.safetensors"), *head_files(path)}):
         status = file.stat()
         parts.append(f"{file.name} {status.st_size} {status.st_mtime_ns}")
-    parts.append(_tokenizer_hash(path))
+    parts.append(tokenizer_hash(path))
     return _digest("\n".join(parts))
 
 

@@ -1,6 +1,6 @@
 """Time from the start of the process until a model is ready, and until the first word.
 
-    python -m tests.benchmarks.start --model DIR [--rounds 3] [--tokens 4000]
+    python -m tests.benchmarks.start --model DIR [--rounds 3] [--tokens 4000] [--cold]
 
 Each run is a new process of the window. A message is sent as soon as the window is shown. Prints one
 JSON line per kind of run with the medians of the seconds from the start of the process:
@@ -10,7 +10,8 @@ JSON line per kind of run with the medians of the seconds from the start of the 
     restored as `later`, in a chat of about --tokens tokens, which comes from disk
     mlx_lm   mlx_lm in a process of its own, with the message alone
 
-A last line has the ratios: ready / read (weights read) for `first` and `later`, and first word of
+On a CPU, mlx_lm computes in float32 too. With --cold, the model's files are not in memory when a
+process starts (Linux). A last line has the ratios: ready / read (weights read) for `first` and `later`, and first word of
 `restored` / first word of `mlx_lm`.
 """
 
@@ -37,7 +38,7 @@ from app.controllers.core import Core
 from app.conversation.tree import Setup
 from app.launch import launch
 from app.options import Options
-from engine.events import ModelLoaded, ModelLoading, RequestFinished, TextDelta
+from engine.events import LoadStage, ModelLoaded, ModelLoading, RequestFinished, TextDelta
 from engine.hosts.switched_engine import SwitchedEngine
 
 began, data, model, message, continues = sys.argv[1:]
@@ -50,7 +51,7 @@ init, start = SwitchedEngine.__init__, Core.start
 
 def noting(self, config, on_event, *args, **options):
     def noted(event):
-        if isinstance(event, ModelLoading) and event.loaded_bytes == 0:
+        if isinstance(event, ModelLoading) and event.stage is LoadStage.LOADING:
             note("imported")
         if isinstance(event, ModelLoading) and 0 < event.loaded_bytes == event.total_bytes:
             note("read")
@@ -58,6 +59,10 @@ def noting(self, config, on_event, *args, **options):
             note("ready")
         if isinstance(event, TextDelta):
             note("word")
+        if isinstance(event, RequestFinished):
+            note("word")  # an answer may be empty
+            for name in ("render", "restore", "prefill"):
+                seconds[name] = round(getattr(event.usage, name + "_ms") / 1e3, 3)
         on_event(event)
     init(self, config, noted, *args, **options)
 
@@ -85,9 +90,18 @@ sys.exit(launch(Path(data), Options(model=Path(model))))
 """
 PEER = """
 import sys, time
+from engine.config import EngineConfig
+from engine.engine import prepare_libraries
+prepare_libraries(EngineConfig())
+import mlx.core as mx
 from mlx_lm import load, stream_generate
+from engine.models.float32 import as_float32
 began, model, message = sys.argv[1:]
-network, tokenizer = load(model)
+network, tokenizer = load(model, lazy=True)
+if not mx.metal.is_available():
+    mx.set_default_device(mx.Device(mx.cpu))
+    network = as_float32(network)
+mx.eval(network.parameters())
 prompt = tokenizer.apply_chat_template(
     [{"role": "user", "content": message}], add_generation_prompt=True
 )
@@ -112,10 +126,22 @@ def run(code: str, *arguments: str) -> str:
     return result.stdout.splitlines()[-1]
 
 
-def one_round(model: str, num_tokens: int) -> dict[str, dict[str, float]]:
+def drop_from_memory(model: str) -> None:
+    """Remove a model's files from the memory in which the system keeps files."""
+    for path in Path(model).glob("*.safetensors"):
+        with path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def one_round(model: str, num_tokens: int, *, is_cold: bool) -> dict[str, dict[str, float]]:
+    def timed(code: str, *arguments: str) -> str:
+        if is_cold:
+            drop_from_memory(model)
+        return run(code, *arguments)
+
     with tempfile.TemporaryDirectory() as data:
         found = {
-            name: json.loads(run(CHILD, data, model, message, continues))
+            name: json.loads(timed(CHILD, data, model, message, continues))
             for name, message, continues in (
                 ("first", MESSAGE, ""),
                 ("later", MESSAGE, ""),
@@ -124,7 +150,7 @@ def one_round(model: str, num_tokens: int) -> dict[str, dict[str, float]]:
             )
         }
     del found["chat"]
-    return {**found, "mlx_lm": {"word": float(run(PEER, model, MESSAGE))}}
+    return {**found, "mlx_lm": {"word": float(timed(PEER, model, MESSAGE))}}
 
 
 def main() -> int:
@@ -132,8 +158,9 @@ def main() -> int:
     parser.add_argument("--model", required=True)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=4000)
+    parser.add_argument("--cold", action="store_true")
     args = parser.parse_args()
-    rounds = [one_round(args.model, args.tokens) for _ in range(args.rounds)]
+    rounds = [one_round(args.model, args.tokens, is_cold=args.cold) for _ in range(args.rounds)]
     medians = {
         name: {key: statistics.median(one[name][key] for one in rounds) for key in rounds[0][name]}
         for name in rounds[0]

@@ -168,7 +168,7 @@ class FakeEngine(EngineCommands):
         assert self._loading is not None
         total = self.facts.weight_bytes
         loaded = int(total * fraction)
-        self.on_event(ModelLoading(self._loading, LoadStage.READING, fraction, loaded, total))
+        self.on_event(ModelLoading(self._loading, LoadStage.LOADING, fraction, loaded, total))
 
     def check_model(self) -> None:
         """Report that all weights are loaded, and that the tests of the model begin."""
@@ -273,7 +273,7 @@ class FakeEngine(EngineCommands):
 
     def _load(self, path: str) -> None:
         self.loaded, self._loading = False, path
-        self.on_event(ModelLoading(path, LoadStage.IMPORTING, 0.0, 0, self.facts.weight_bytes))
+        self.on_event(ModelLoading(path, LoadStage.LOADING, 0.0, 0, self.facts.weight_bytes))
         if not self.hold_load:
             self.finish_load()
 

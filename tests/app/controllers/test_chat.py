@@ -36,7 +36,7 @@ def loading(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
     rig = Rig(tmp_path)
     rig.engine.hold_load = True
     rig.start()
-    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.IMPORTING)
+    qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.LOADING)
     yield rig
     rig.close()
 

@@ -39,7 +39,7 @@ def make_rig(tmp_path: Path, qtbot: QtBot) -> Iterator[MakeRig]:
         rigs.append(rig)
         rig.engine.hold_load = hold_load
         rig.start()
-        wanted = ModelPhase.IMPORTING if hold_load else ModelPhase.READY
+        wanted = ModelPhase.LOADING if hold_load else ModelPhase.READY
         qtbot.waitUntil(lambda: rig.models.status.phase is wanted)
         return rig
 

@@ -166,7 +166,8 @@ def test_usable_model_stays_in_the_list_while_a_download_of_it_runs() -> None:
 @pytest.mark.parametrize(
     ("state", "text", "actions"),
     [
-        (in_use(ModelPhase.IMPORTING), "Loading 25%", ()),
+        (in_use(ModelPhase.IMPORTING), "Starting", ()),
+        (in_use(ModelPhase.CONNECTING), "Connecting the Macs", ()),
         (in_use(ModelPhase.LOADING), "Loading 25%", ()),
         (in_use(ModelPhase.READY), "Loaded", (OfferAction.UNLOAD,)),
         (replace(in_use(ModelPhase.READY), is_answering=True), "Loaded", ()),

@@ -22,6 +22,7 @@ from app.viewmodels.state_line import Importing, Loading, Preparing
 from app.words.models import DEMO_NOTE
 from engine.catalog.card import ModelSource
 from engine.errors import ModelFolderError
+from engine.events import LoadStage
 from tests.fakes.rig import DEMO, card
 
 BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)
@@ -103,7 +104,8 @@ def test_state_word_is_correct_for_each_phase() -> None:
         "Looking for models",
         "Preparing 62%",
         "Not loaded",
-        "Loading 62%",
+        "Starting",
+        "Connecting the Macs",
         "Loading 62%",
         "Checking the model",
         "Ready",
@@ -112,12 +114,19 @@ def test_state_word_is_correct_for_each_phase() -> None:
     ]
 
 
+def test_phases_have_a_value_for_each_stage_of_loading() -> None:
+    assert {stage.value for stage in LoadStage} <= {phase.value for phase in ModelPhase}
+
+
 def test_waiting_phase_follows_the_model_phase() -> None:
     assert waiting_phase(ModelStatus(phase=ModelPhase.SEARCHING)) == Preparing("Looking for models")
     assert waiting_phase(ModelStatus(phase=ModelPhase.UNPACKING, fraction=0.5)) == Preparing(
         "Preparing the demo model, once · 50%"
     )
     assert waiting_phase(ModelStatus(phase=ModelPhase.IMPORTING)) == Importing()
+    assert waiting_phase(ModelStatus(phase=ModelPhase.CONNECTING)) == Preparing(
+        "Connecting the Macs"
+    )
     loading = ModelStatus(
         phase=ModelPhase.LOADING, name="Tiny", fraction=0.5, loaded_bytes=1, total_bytes=2
     )

@@ -264,6 +264,10 @@ STOP = StateLink.STOP
             StateLine(StateKind.WAITING, "Loading Qwen3.5 9B · 62% · 3.1 of 5.2 GB", 0.62),
         ),
         (
+            Loading(name="Qwen3.5 9B", fraction=0.0, loaded_bytes=0, total_bytes=0),
+            StateLine(StateKind.WAITING, "Loading Qwen3.5 9B · 0%", 0.0),
+        ),
+        (
             Importing(),
             StateLine(StateKind.WAITING, "Starting the engine · takes a few seconds"),
         ),

@@ -160,7 +160,7 @@ def test_failed_reload_of_an_unloaded_model_shows_the_reason_and_keeps_the_messa
     engine.hold_start = True
     stage.send("Three")
     if has_begun:
-        engine.on_event(ModelLoading(path, LoadStage.READING, 0.1, 1, 10))
+        engine.on_event(ModelLoading(path, LoadStage.LOADING, 0.1, 1, 10))
     engine.lose_model(OutOfMemoryError("8.1 GB were needed.").problem)
     engine.fail(NoModelError("The request came before a model was ready.").problem)
     stage.settle()

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from engine.events import ModelFailed, RequestFinished, StagesReported
+from engine.events import LoadStage, ModelFailed, ModelLoading, RequestFinished, StagesReported
 from engine.hosts import group
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
-from engine.types import StagePhase
+from engine.types import StagePhase, StageState
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh
@@ -57,9 +57,14 @@ def failed_load(hosts: Hosts, model: Path, limits: Limits = LIMITS) -> ModelFail
 def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
     rig = StagedRig(hosts_with("studio"), LIMITS)
     rig.reload(model)
-    states = rig.wait(StagesReported, timeout_s=120).stages
-    while any(one.phase < StagePhase.READY for one in states):
-        states = rig.wait(StagesReported, timeout_s=120).stages
+    loading: list[LoadStage] = []
+    states: tuple[StageState, ...] = ()
+    while not states or any(one.phase < StagePhase.READY for one in states):
+        event = rig.wait(StagesReported, ModelLoading, timeout_s=120)
+        if isinstance(event, ModelLoading):
+            loading.append(event.stage)
+        else:
+            states = event.stages
     rig.submit("first")
     answered = rig.wait(RequestFinished, timeout_s=120)
     rig.close()
@@ -68,6 +73,8 @@ def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
     assert sum(one.num_layers for one in states) == 4
     assert all(one.total_bytes > 0 for one in states)
     assert answered.content
+    assert loading[0] is LoadStage.CONNECTING
+    assert loading == sorted(loading, key=list(LoadStage).index)
     assert rig.processes == []
 
 

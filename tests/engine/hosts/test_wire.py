@@ -85,7 +85,7 @@ COMMANDS = [
 ]
 EVENTS = [
     TextDelta(RequestId("r"), TextChannel.ANSWER, "text", 3),
-    ModelLoading("/m", LoadStage.READING, 0.5, 1, 2),
+    ModelLoading("/m", LoadStage.LOADING, 0.5, 1, 2),
     ModelFailed("/m", Problem(title="t", cause="c", advice="a")),
     RequestFinished(RequestId("r"), FinishReason.STOP, "x", "y", REPLY, USAGE, (1, 2, 3)),
     StatisticsReported(replace(NOTHING_CACHED, disk_problem="full")),

@@ -1,0 +1,70 @@
+"""Read a model's files from disk while the engine thread still imports its libraries.
+
+Imports take a second of computation, and need no disk. The operating system keeps what was read in
+free memory, so the engine thread then copies the weights from there. Importing this module does not
+import mlx.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+
+from engine.plain_file import open_plain
+from engine.worker.process import shared_worker
+
+log = logging.getLogger(__name__)
+
+_CHUNK_BYTES = 4 << 20
+
+
+class EarlyReading:
+    """A thread that reads the files of one model until it is stopped.
+
+    It also starts the worker process, which imports libraries of its own.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, folder: Path) -> None:
+        """Begin to read the weight files in a folder. Do nothing after the first call, or `stop`."""
+        with self._lock:
+            if self._thread is None and not self._is_stopped.is_set():
+                self._thread = threading.Thread(
+                    target=self._run, args=(folder,), name="early reading", daemon=True
+                )
+                self._thread.start()
+
+    def stop(self) -> None:
+        """End the reading after the current piece, without waiting for it."""
+        with self._lock:
+            self._is_stopped.set()
+
+    def _run(self, folder: Path) -> None:
+        shared_worker().start()
+        nbytes = read_through(folder, self._is_stopped)
+        log.info("%.0f MB of the model were read during the imports", nbytes / 1e6)
+
+
+def read_through(folder: Path, is_stopped: threading.Event) -> int:
+    """Read the weight files in a folder, in the order of their names, until `is_stopped` is set.
+
+    A file that cannot be read is left out: loading the model reports it.
+
+    Returns:
+        The number of bytes that were read.
+    """
+    nbytes = 0
+    piece = memoryview(bytearray(_CHUNK_BYTES))
+    for path in sorted(folder.glob("*.safetensors")):
+        try:
+            with open_plain(path) as file:
+                while not is_stopped.is_set() and (count := file.readinto(piece)):
+                    nbytes += count
+        except OSError as error:
+            log.info("a file of the model is not read early: %r", error)
+    return nbytes
