@@ -83,7 +83,7 @@ from engine.memory import (
     process_bytes,
     release_freed,
 )
-from engine.models.abilities import Abilities, AbilityRecords, FasterWays, WaysTest
+from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
@@ -476,7 +476,7 @@ class EngineCore:
         self._idler.worker = IdleWorker(
             runner.read_ahead,
             audit,
-            test_ways=ways.step if model.tested_ways is None else None,
+            test_ways=ways.step if model.abilities.ways is None else None,
             measure_passes=drafter.measure_passes,
             # The caches of other stages are not worth a second copy for a title.
             title=None if model.others else title,
@@ -487,8 +487,9 @@ class EngineCore:
 
     def _use_ways(self, model: LoadedModel, ways: FasterWays) -> None:
         """Record the faster ways of the model in use, and use them from the next request on."""
-        self._abilities.keep(model.abilities_key, Abilities(model.own_layout, ways))
-        self._serve(replace(model, tested_ways=ways))
+        abilities = replace(model.abilities, ways=ways)
+        self._abilities.keep(model.abilities_key, abilities)
+        self._serve(replace(model, abilities=abilities))
 
     def _make_cache(self, model: LoadedModel) -> PrefixCache:
         """Create an empty prefix cache for a model. Pin the pinned conversations in it."""

@@ -29,6 +29,7 @@ from engine.models.adapter import ModelAdapter
 from engine.models.draft_probe import merged_drafts_test, rewinding_test
 from engine.models.opening import OpenedModel, StageMemory
 from engine.models.probe import Steps, merging_test
+from engine.models.quantised_kv import KvQuantisation
 from engine.models.rewinding import Rewinding
 from engine.plain_file import read_plain
 from engine.whole_file import write_whole
@@ -36,7 +37,7 @@ from engine.whole_file import write_whole
 log = logging.getLogger(__name__)
 
 # Number of the tests. A change of a test that may change a result needs another number.
-_TESTS = 1
+_TESTS = 2
 # Highest number of bytes of a record. That of a model with 100 recurrent layers has 5 KB.
 _MAX_BYTES = 1 << 18
 
@@ -61,6 +62,8 @@ class Abilities:
 
     # The layers that hold K/V and the layers that hold recurrent state, and their sizes in bytes.
     layout: Layout
+    # The caches whose K/V can be quantised. None if the model is loaded without quantised K/V.
+    quantisation: KvQuantisation | None = None
     ways: FasterWays | None = None  # None if they are not tested yet
 
 
@@ -108,14 +111,15 @@ NO_RECORDS: Final = AbilityRecords(None)
 def key_of(opened: OpenedModel, namespace: str) -> str:
     """Return a hash of all that the abilities of an opened model depend on.
 
-    It covers config.json, the names, shapes and types of the parameters, the quantisation of K/V, the
-    other stages, the device, and the versions of the libraries and of the tests.
+    It covers config.json, the names, shapes and types of the parameters, the bits of K/V, the other
+    stages, the device, and the versions of the libraries and of the tests.
 
     namespace: ModelOpener.namespace.
     """
     parts = [
         json.dumps(opened.config, sort_keys=True, default=str),
         *opened.adapter.form,
+        f"K/V bits: {opened.kv_bits}",
         repr(opened.others),
         namespace,
         str(mx.default_device()),
@@ -163,7 +167,7 @@ def _ways_test(adapter: ModelAdapter, others: Sequence[StageMemory]) -> Steps[Fa
 
 
 def _content(abilities: Abilities, key: str) -> bytes:
-    layout, ways = abilities.layout, abilities.ways
+    layout, quantisation, ways = abilities.layout, abilities.quantisation, abilities.ways
     fields: dict[str, object] = {
         "key": key,
         "layout": [
@@ -172,6 +176,7 @@ def _content(abilities: Abilities, key: str) -> bytes:
             layout.kv_bytes_per_token,
             layout.snapshot_bytes,
         ],
+        "quantisation": quantisation and [quantisation.bits, *quantisation.group_sizes],
         "ways": ways
         and {
             "can_merge": ways.can_merge,
@@ -190,12 +195,17 @@ def _parsed(content: bytes, key: str) -> Abilities:
         raise ValueError("it is damaged or of another model")
     num_kv, num_aux, kv_bytes, snapshot_bytes = (int(number) for number in fields["layout"])
     layout = Layout(num_kv, num_aux, kv_bytes, snapshot_bytes)
+    quantisation = None
+    if fields["quantisation"] is not None:
+        bits, *group_sizes = (int(number) for number in fields["quantisation"])
+        quantisation = KvQuantisation(bits, tuple(group_sizes))
     ways = fields["ways"]
     if ways is None:
-        return Abilities(layout)
+        return Abilities(layout, quantisation)
     sources = ways["rewinding"]
     return Abilities(
         layout,
+        quantisation,
         FasterWays(
             can_merge=bool(ways["can_merge"]),
             rewinding=None if sources is None else Rewinding.of_numbers(sources),

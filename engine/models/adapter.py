@@ -28,14 +28,17 @@ class ModelAdapter:
 
     def __init__(self, model: nn.Module, quantisation: KvQuantisation | None = None) -> None:
         self._model: Any = model
-        self._quantisation = quantisation
+        self.quantisation = quantisation
+
+    def quantising(self, quantisation: KvQuantisation | None) -> ModelAdapter:
+        """Return an adapter of the same model that quantises K/V. None: this adapter."""
+        return self if quantisation is None else ModelAdapter(self._model, quantisation)
 
     @property
     def form(self) -> list[str]:
-        """The names, shapes and types of the parameters, and the quantisation of K/V."""
+        """The names, shapes and types of the parameters."""
         parameters = cast("list[tuple[str, mx.array]]", tree_flatten(self._model.parameters()))
-        names = sorted(f"{name} {array.shape} {array.dtype}" for name, array in parameters)
-        return [*names, repr(self._quantisation)]
+        return sorted(f"{name} {array.shape} {array.dtype}" for name, array in parameters)
 
     def new_caches(self) -> list[object]:
         """Return empty caches for one conversation, one per layer.
@@ -43,7 +46,7 @@ class ModelAdapter:
         If K/V quantisation is on, the caches quantise the attention K/V that they store.
         """
         caches = cast("list[object]", make_prompt_cache(self._model))
-        return quantise(caches, self._quantisation) if self._quantisation else caches
+        return quantise(caches, self.quantisation) if self.quantisation else caches
 
     def forward(self, token_ids: Sequence[int], caches: list[object]) -> mx.array:
         """Feed tokens to the model, as the continuation of the tokens in the caches.

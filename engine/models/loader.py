@@ -47,8 +47,8 @@ from engine.models.abilities import (
 from engine.models.adapter import ModelAdapter
 from engine.models.chat_files import ChatFiles, tokenizer_hash
 from engine.models.mtp_files import head_files
-from engine.models.opening import WHOLE, ModelOpener, StageMemory
-from engine.models.probe import StateError, probe
+from engine.models.opening import WHOLE, ModelOpener, OpenedModel, StageMemory
+from engine.models.probe import StateError, find_quantisation, probe
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
 
@@ -75,18 +75,13 @@ class LoadedModel:
     vocab_size: int
     can_undo: bool  # True if the newest token can be removed from the caches
     abilities_key: str  # the result of abilities.key_of
-    tested_ways: FasterWays | None  # None until they are tested
+    abilities: Abilities  # of the layers in this process
     others: tuple[StageMemory, ...] = ()  # see OpenedModel
 
     @property
     def ways(self) -> FasterWays:
         """The faster ways that may be used."""
-        return self.tested_ways or SAFE
-
-    @property
-    def own_layout(self) -> Layout:
-        """The layout of the layers in this process."""
-        return self.layout.stages[0] if self.layout.stages else self.layout
+        return self.abilities.ways or SAFE
 
     @property
     def own_weight_bytes(self) -> int:
@@ -164,13 +159,13 @@ def _load(
             progress(done, total)
 
         opened = opener.open(path, report, kv_bits)
-        adapter = opened.adapter
         key = key_of(opened, opener.namespace)
         abilities = records.find(key)
         if abilities is None:
-            abilities = Abilities(probe(adapter))
+            abilities = _tested(opened)
             records.keep(key, abilities)
         files = reading.result()
+    adapter = opened.adapter.quantising(abilities.quantisation)
     layout = abilities.layout
     if opened.others:
         layout = Layout.of_stages([layout, *(stage.layout for stage in opened.others)])
@@ -190,9 +185,16 @@ def _load(
         vocab_size=adapter.vocab_size,
         can_undo=can_undo(adapter.new_caches()),
         abilities_key=key,
-        tested_ways=abilities.ways,
+        abilities=abilities,
         others=opened.others,
     )
+
+
+def _tested(opened: OpenedModel) -> Abilities:
+    """Test what must be known before the first request. Raise StateError if a test fails."""
+    bits = opened.kv_bits
+    quantisation = find_quantisation(opened.adapter, bits) if bits else None
+    return Abilities(probe(opened.adapter.quantising(quantisation)), quantisation)
 
 
 def _load_error(path: Path, error: Exception) -> EngineError:

@@ -24,7 +24,6 @@ from engine.models.adapter import ModelAdapter
 from engine.models.attention import attend_in_pieces
 from engine.models.float32 import as_float32
 from engine.models.mtp_files import build_model
-from engine.models.probe import find_quantisation
 from engine.models.rewinding import record_recurrences
 
 # Number of bytes of weights that are loaded between two progress reports.
@@ -46,8 +45,9 @@ class StageMemory:
 class OpenedModel:
     """A model whose weights are in memory, before it is tested."""
 
-    adapter: ModelAdapter
+    adapter: ModelAdapter  # without quantised K/V
     config: dict[str, Any]
+    kv_bits: int | None = None  # bits of K/V that may be quantised; None: none are
     head_fault: str = ""  # see BuiltModel
     # The stages in other processes, rank 1 first. Empty if this process has the whole model.
     others: tuple[StageMemory, ...] = ()
@@ -106,8 +106,7 @@ class WholeModel:
         model = built.model
         attend_in_pieces()
         record_recurrences()
-        adapter = ModelAdapter(model, find_quantisation(model, kv_bits) if kv_bits else None)
-        return OpenedModel(adapter, built.config, built.head_fault)
+        return OpenedModel(ModelAdapter(model), built.config, kv_bits, built.head_fault)
 
     def rest(self) -> float | None:
         return None

@@ -18,7 +18,6 @@ from dataclasses import replace
 from typing import TypeVar, cast
 
 import mlx.core as mx
-from mlx import nn
 
 from engine.cache import kv
 from engine.cache.layout import Layout, Leaves, measure_layout
@@ -166,25 +165,25 @@ def _rows(adapter: ModelAdapter) -> list[list[object]]:
     return rows
 
 
-def find_quantisation(model: nn.Module, bits: int) -> KvQuantisation:
+def find_quantisation(adapter: ModelAdapter, bits: int) -> KvQuantisation:
     """Return settings for quantising the K/V caches of a model.
 
     If a cache cannot be quantised, its group size is 0.
     """
-    adapter = ModelAdapter(model)
     caches = adapter.new_caches()
     _feed(adapter, caches, _FIRST)
     wanted = KvQuantisation(bits, tuple(group_sizes_of(caches)))
-    if not _runs(model, wanted):
+    if not _runs(adapter.quantising(wanted)):
         sizes = enumerate(wanted.group_sizes)
-        usable = tuple(n if n and _runs(model, wanted.only(i)) else 0 for i, n in sizes)
+        usable = tuple(
+            n if n and _runs(adapter.quantising(wanted.only(i))) else 0 for i, n in sizes
+        )
         wanted = replace(wanted, group_sizes=usable)
     log.info("K/V are quantised to %d bits, group sizes per cache: %s", bits, wanted.group_sizes)
     return wanted
 
 
-def _runs(model: nn.Module, quantisation: KvQuantisation) -> bool:
-    adapter = ModelAdapter(model, quantisation)
+def _runs(adapter: ModelAdapter) -> bool:
     caches = adapter.new_caches()
     try:
         _feed(adapter, caches, _FIRST)

@@ -17,14 +17,15 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.errors import ModelFolderError, is_out_of_memory
 from engine.memory import cache_budget, fit_to_weights, limit_memory, spare_bytes
+from engine.models.abilities import Abilities, AbilityRecords, FasterWays, key_of
 from engine.models.loader import usable_card
-from engine.models.opening import StageMemory
+from engine.models.opening import OpenedModel, StageMemory
 from engine.pipeline.follower import Follower, can_merge_rows
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
 from engine.pipeline.last_stage import LastStage
 from engine.pipeline.lines import DirectLine, GroupLine
 from engine.pipeline.messages import Op
-from engine.pipeline.own import OwnLayers, load_own_part, require_exact
+from engine.pipeline.own import OwnLayers, OwnPart, load_own_part, require_exact
 from engine.pipeline.relay import Relay
 
 
@@ -99,9 +100,24 @@ def load_follower(
         weight_bytes=own.part.weight_bytes,
         spare_bytes=spare_bytes(config, own.part.weight_bytes),
         budget_bytes=cache_budget(config, own.part.weight_bytes),
-        can_merge=can_merge_rows(own.part),
+        can_merge=_can_merge_rows(own, f"rank {rank} of {list(layers)}", config),
     )
     return Follower(rank, own.part, memory, _device())
+
+
+def _can_merge_rows(own: OwnPart[OwnLayers], place: str, config: EngineConfig) -> bool:
+    """Return True if the own layers can serve several conversations in one pass.
+
+    They are tested once, and the result is recorded (models/abilities.py).
+    """
+    records = AbilityRecords(config.abilities_folder)
+    key = key_of(OpenedModel(own.part, own.config), place)
+    known = records.find(key)
+    ways = known and known.ways
+    if ways is None:
+        ways = FasterWays(can_merge=can_merge_rows(own.part))
+        records.keep(key, Abilities(own.layout, ways=ways))
+    return ways.can_merge
 
 
 def direct_stages(

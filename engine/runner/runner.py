@@ -77,7 +77,9 @@ class Runner:
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         # The memory of each stage. On one machine there is one.
         self._memories = [
-            RequestMemory(model.own_layout, config, spare_bytes(config, model.own_weight_bytes)),
+            RequestMemory(
+                model.abilities.layout, config, spare_bytes(config, model.own_weight_bytes)
+            ),
             *(RequestMemory(stage.layout, config, stage.spare_bytes) for stage in model.others),
         ]
 

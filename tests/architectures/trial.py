@@ -104,7 +104,7 @@ def _measure(outcome: TrialOutcome, model: nn.Module) -> TrialOutcome:
     """Measure how much cuts of the prompt and quantised K/V change the bare model's logits."""
     plain = adapter = ModelAdapter(model)
     if outcome.kv_bits is not None:
-        adapter = ModelAdapter(model, find_quantisation(model, outcome.kv_bits))
+        adapter = plain.quantising(find_quantisation(plain, outcome.kv_bits))
     whole = _logits(adapter, _IN_ONE_GO)
     return replace(
         outcome,

@@ -131,6 +131,21 @@ def test_known_model_is_ready_without_a_pass_in_a_later_process(
     rest(later)
 
 
+def test_known_model_with_quantised_kv_is_ready_without_a_pass(
+    open_tiny: OpenTiny, folder: Path, records: Path, passes: list[int], forget: Callable[[], None]
+) -> None:
+    client = open_tiny("gemma3", abilities_folder=records, kv_bits=8)
+    load(client, folder)
+    wanted = ask(client, user("A list of boats.")).reply
+
+    forget()
+    later = open_tiny("gemma3", abilities_folder=records, kv_bits=8)
+    passes.clear()
+    load(later, folder)
+    assert passes == VOCABULARY
+    assert ask(later, user("A list of boats.")).reply == wanted
+
+
 def test_copy_of_a_known_model_is_known(
     client: InlineClient, folder: Path, tmp_path: Path, passes: list[int]
 ) -> None:

@@ -178,7 +178,7 @@ def test_kv_are_quantised_where_attention_supports_it(
     name: str, group_sizes: tuple[int, ...]
 ) -> None:
     model = tiny(name)
-    quantisation = find_quantisation(model, 8)
+    quantisation = find_quantisation(ModelAdapter(model), 8)
     caches = ModelAdapter(model, quantisation).new_caches()
 
     assert quantisation == KvQuantisation(8, group_sizes)
