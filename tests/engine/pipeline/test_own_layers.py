@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,6 +14,8 @@ import pytest
 
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
+from engine.models.abilities import Abilities, AbilityRecords, FasterWays
+from engine.models.opening import StageMemory
 from engine.pipeline.plan import measure_model, needed_files
 from engine.pipeline.run import layers_of_rank, load_follower
 from tests.fakes.staged_engine import StagedClient
@@ -101,6 +104,25 @@ def test_bytes_read_from_disk_grow_by_the_bytes_of_each_own_layer(sharded: Path)
     own = sum(tensor.nbytes for tensor in tensors.values())
 
     assert num_read((2, 2)) - num_read((3, 1)) == pytest.approx(own, rel=0.02)
+
+
+def test_merging_of_rows_is_tested_once_and_recorded(
+    sharded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(AbilityRecords, "_known", {})
+    folder = tmp_path / "abilities"
+    config = replace(CONFIG, abilities_folder=folder)
+
+    def memory() -> StageMemory:
+        return load_follower(sharded, (2, 2), 1, config, lambda _done, _total: None).memory
+
+    tested = memory()
+    (file,) = folder.iterdir()
+    other_result = Abilities(tested.layout, ways=FasterWays(can_merge=False))
+    AbilityRecords(folder).keep(file.stem, other_result)
+
+    assert tested.can_merge
+    assert not memory().can_merge
 
 
 def test_progress_ends_with_the_bytes_of_the_own_weights(sharded: Path) -> None:
