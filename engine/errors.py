@@ -38,7 +38,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Self, TypeVar
 
-from engine.types import Problem
+from engine.types import Problem, ProblemKind
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +56,7 @@ class EngineError(Exception):
 
     title: ClassVar[str] = "Something went wrong."
     advice: ClassVar[str] = ""
+    kind: ClassVar[ProblemKind] = ProblemKind.OTHER
 
     def __init__(self, cause: str, *, advice: str | None = None, details: str = "") -> None:
         super().__init__(cause)
@@ -64,6 +65,7 @@ class EngineError(Exception):
             cause=printable(cause, _MAX_CAUSE_LEN),
             advice=self.advice if advice is None else advice,
             details=details,
+            kind=self.kind,
         )
 
     @classmethod
@@ -83,6 +85,7 @@ class ModelFolderError(UserFixableError):
 
     title = "This model can’t be loaded."
     advice = "Choose another model, or download this one again."
+    kind = ProblemKind.NO_MODEL
 
 
 class UntrustedCodeError(UserFixableError):
@@ -125,6 +128,7 @@ class ContextFullError(UserFixableError):
 
     title = "This chat is too long for the model."
     advice = "Edit an earlier message, or continue in a new chat."
+    kind = ProblemKind.CONTEXT_FULL
 
 
 class TextTooLongError(ContextFullError):
@@ -132,6 +136,7 @@ class TextTooLongError(ContextFullError):
 
     title = "This text is too long for the model."
     advice = "Shorten it, or choose a model with a longer context."
+    kind = ProblemKind.TEXT_TOO_LONG
 
 
 class MemoryFullError(UserFixableError):

@@ -384,6 +384,16 @@ class CheckResult:
     detail: str = ""  # the fault in the prompt, or the reason why the check failed
 
 
+class ProblemKind(StrEnum):
+    """Kinds of problems that the app treats differently. Its words are not compared for that."""
+
+    OTHER = "other"
+    NO_MODEL = "no model"  # a model folder cannot be used
+    CONTEXT_FULL = "context full"  # a chat is too long for the model
+    TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
+    STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """The description of an error in words for the user."""
@@ -392,6 +402,7 @@ class Problem:
     cause: str  # why it happened
     advice: str  # what the user can do
     details: str = ""  # technical details for the log and bug reports
+    kind: ProblemKind = ProblemKind.OTHER
 
     @override
     def __str__(self) -> str:

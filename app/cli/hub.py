@@ -60,7 +60,7 @@ def _answered(call: HubCall, progress: Callable[[Mapping[str, Any]], None] = lam
         return call.run(progress)
     except HubError as error:
         problem = error.problem
-        if problem.advice == words.RESUMES:  # nothing retries in a terminal
+        if error.is_retried:  # nothing retries in a terminal
             problem = replace(problem, advice=words.KEPT_SO_FAR)
         raise ProblemError(problem) from error
 

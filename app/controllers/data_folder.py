@@ -17,9 +17,9 @@ from app.controllers.imports import Imports
 from app.controllers.turns import Turns
 from app.store.backups import backups_of
 from app.store.conversations import ConversationStore
-from app.store.place import DataPlace, MoveStoppedError
+from app.store.place import DataPlace
 from app.words import storage as words
-from engine.types import Problem
+from engine.types import Problem, ProblemKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,5 +112,5 @@ class DataFolder(QObject):
 
     def _on_failed(self, problem: Problem) -> None:
         self._end()
-        if problem.title != MoveStoppedError.title:
+        if problem.kind is not ProblemKind.STOPPED:
             self.failed.emit(problem)

@@ -82,6 +82,7 @@ class HubError(Exception):
     def __init__(self, failure: Failure, repo_id: str, *, is_download: bool) -> None:
         super().__init__(failure.kind.value)
         self.failure = failure
+        self.is_retried = is_download and failure.kind in PASSING  # True if the app tries again
         self.problem = problem_of(failure, repo_id, is_download=is_download)
 
 

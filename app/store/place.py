@@ -29,6 +29,7 @@ from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
 from app.store.updates import copies_of
 from app.words import problems as words
+from engine.types import ProblemKind
 from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
@@ -44,6 +45,8 @@ Progress = Callable[[float], None]  # argument: share of the bytes that has been
 
 class MoveStoppedError(StoreError):
     """The user has stopped the move."""
+
+    kind = ProblemKind.STOPPED
 
 
 class DataPlace:

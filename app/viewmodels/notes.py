@@ -15,9 +15,8 @@ from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.reading import ToRead
 from app.words import composer, models as words, units
 from engine.catalog.card import ModelCard
-from engine.errors import ModelFolderError
 from engine.events import TokensCounted
-from engine.types import Problem
+from engine.types import Problem, ProblemKind
 
 # The note that a model must read a chat is shown from this number of tokens on.
 MANY_TOKENS = 100
@@ -37,7 +36,7 @@ def model_note(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
 
 def _has_no_model(problem: Problem, status: ModelStatus) -> bool:
     """Return True if the problem is that no model was found on this computer."""
-    return status.phase is ModelPhase.NONE and problem.title == ModelFolderError.title
+    return status.phase is ModelPhase.NONE and problem.kind is ProblemKind.NO_MODEL
 
 
 def gone_note(status: ModelStatus) -> str:

@@ -40,8 +40,7 @@ from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.words import commands, composer as words, several
-from engine.errors import ContextFullError, TextTooLongError
-from engine.types import ConversationId, Problem
+from engine.types import ConversationId, Problem, ProblemKind
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
@@ -297,10 +296,10 @@ class ChatPane(QWidget):
         problem = refusal.problem
         if problem is None:
             return
-        if problem.title == TextTooLongError.title:
+        if problem.kind is ProblemKind.TEXT_TOO_LONG:
             self._too_long = problem
             self._offer_longer_model(problem)
-        elif problem.title == ContextFullError.title and refusal.text:
+        elif problem.kind is ProblemKind.CONTEXT_FULL and refusal.text:
             self._too_long = problem
             self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         elif self.model_note.isVisible() or self.gone_model.isVisible():

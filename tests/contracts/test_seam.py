@@ -15,13 +15,13 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
-# Two for the size of the next prompt, TokensCounted and TextTooLongError. ReasonKind gives the state
+# TokensCounted has the size of the next prompt. ProblemKind tells problems apart. ReasonKind gives the state
 # line its cause. CacheStatistics has the figures of the settings page about storage.
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
 # IdleReached tells the command line that a model is tested. write_whole and part_of replace files of
 # both packages.
-MAX_NAMES = 74
+MAX_NAMES = 72
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",
