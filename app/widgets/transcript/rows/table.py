@@ -31,8 +31,8 @@ from app.widgets.transcript.rows.row import (
     Paint,
     TranscriptRow,
     between_lines,
+    formula_hits,
     link_hit,
-    reason_hits,
 )
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
@@ -64,8 +64,8 @@ class _PlacedCell:
     y: int  # top edge of the text, in pixels from the top of the TableRow
 
     def hits(self) -> list[Hit]:
-        """Return the links, and the formulas that are shown as code."""
-        found = [*map(link_hit, self.flow.links), *reason_hits(self.content, self.flow)]
+        """Return the links and the formulas."""
+        found = [*map(link_hit, self.flow.links), *formula_hits(self.content, self.flow)]
         return [hit.translated(self.x, self.y) for hit in found]
 
 
@@ -252,10 +252,10 @@ class TableRow(TranscriptRow):
         if cell is None:
             return None
         link = cell.flow.link_at(x - cell.x, y - cell.y)
-        reasons = reason_hits(cell.content, cell.flow)
+        formulas = formula_hits(cell.content, cell.flow)
         if link is not None:
             return link_hit(link)
-        return next((hit for hit in reasons if hit.rect.contains(x - cell.x, y - cell.y)), None)
+        return next((hit for hit in formulas if hit.rect.contains(x - cell.x, y - cell.y)), None)
 
     @property
     @override
