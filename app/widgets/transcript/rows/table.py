@@ -328,8 +328,7 @@ class TableRow(TranscriptRow):
 
     def _place(self) -> None:
         self._cells, self._lines, self._breaks = [], [], []
-        start = 0
-        y = 0
+        start = y = 0
         for number, row in enumerate(self._rows):
             style = _HEADER if self._first == 0 and number == 0 else Type.BODY
             contents = [SpanText(self._look, style, cell.spans) for cell in row]
@@ -344,8 +343,13 @@ class TableRow(TranscriptRow):
 
     @property
     def _height(self) -> int:
-        """Height of the laid out rows, before scaling."""
+        """Height of the rows before scaling."""
         return self._lines[-1] + 1
+
+    @property
+    def header_height(self) -> int:
+        """Height of the header, or 0 if the row has none."""
+        return 0 if self._first else ceil((self._lines[0] + 1) * self.columns.scale)
 
     def _height_of(self, cells: list[_PlacedCell]) -> int:
         return max(cell.flow.height for cell in cells) + 2 * self._pad_y
