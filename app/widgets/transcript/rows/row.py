@@ -130,6 +130,7 @@ class TranscriptRow:
     num_lines: int = 1
     natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
+    continues: bool = False  # True if the row belongs to the table of the row before
     keeps_next: bool = False  # True for a heading: no page ends between it and the next row
 
     @property

@@ -161,8 +161,9 @@ class TableRow(TranscriptRow):
     ) -> None:
         self.columns = columns
         self._look = columns.look
-        self._rows = rows
+        self.rows = rows
         self._first = first  # index of rows[0] in the table
+        self.continues = first > 0
         # The text that can be selected and searched.
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
         # The value of columns.generation when `_cells` was laid out.
@@ -174,7 +175,7 @@ class TableRow(TranscriptRow):
 
     @override
     def estimate(self, width: int) -> int:
-        return len(self._rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
+        return len(self.rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
 
     @override
     def measure(self, width: int) -> int:
@@ -185,7 +186,7 @@ class TableRow(TranscriptRow):
             self._cells = []
         self._lay_out(width)
         self.natural_width = self.columns.total * self.columns.scale
-        self.num_lines = len(self._rows)
+        self.num_lines = len(self.rows)
         return ceil(self._height * self.columns.scale)
 
     @override
@@ -239,7 +240,7 @@ class TableRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        spans = (span for row in self._rows for cell in row for span in cell.spans)
+        spans = (span for row in self.rows for cell in row for span in cell.spans)
         if not any(span.link or TextMark.FORMULA in span.marks for span in spans):
             return []
         scrolled = self.columns.scroll.offset
@@ -266,7 +267,7 @@ class TableRow(TranscriptRow):
     def copied(self, part: Range) -> str:
         pieces: list[str] = []
         start = 0
-        for row in self._rows:
+        for row in self.rows:
             for number, cell in enumerate(row):
                 end = start + len(cell.text)
                 if start < part.end and part.start <= end:
@@ -329,7 +330,7 @@ class TableRow(TranscriptRow):
     def _place(self) -> None:
         self._cells, self._lines, self._breaks = [], [], []
         start = y = 0
-        for number, row in enumerate(self._rows):
+        for number, row in enumerate(self.rows):
             style = _HEADER if self._first == 0 and number == 0 else Type.BODY
             contents = [SpanText(self._look, style, cell.spans) for cell in row]
             cells = list(self._place_row(contents, start, y))
