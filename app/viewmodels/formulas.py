@@ -154,9 +154,17 @@ def _closing_line(
             is_whole = at + len(closing) == len(content) and (
                 number > first or content[:at].strip()
             )
-            return number if is_whole else None
+            if not is_whole:
+                return None
+            # Text may follow on the line, and make the formula a part of a paragraph.
+            return last if number == last - 1 and _is_growing_line(state, last) else number
     is_end_of_text = last == len(state.bMarks) - 1 and last - first <= _MAX_LINES
     return last if state.env.get(GROWING) and is_end_of_text else None
+
+
+def _is_growing_line(state: StateBlock, last: int) -> bool:
+    is_end_of_text = last == len(state.bMarks) - 1
+    return bool(state.env.get(GROWING)) and is_end_of_text and not state.src.endswith("\n")
 
 
 def _line(state: StateBlock, number: int) -> str:

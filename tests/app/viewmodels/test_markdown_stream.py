@@ -188,6 +188,18 @@ def test_formula_in_growing_text_stays_a_formula() -> None:
     assert formulas_of(stream.blocks) == ["x^2", "n", "k", "t", "u", "a"]
 
 
+def test_formula_block_appears_when_its_line_is_complete() -> None:
+    stream = MarkdownStream(PARSER)
+    shown: list[bool] = []
+    for piece in ("$$x$$", " is a part", " of a line.\n\n$$y$$", "\n"):
+        stream.append_text(piece)
+        shown.append(any(isinstance(block, FormulaBlock) for block in stream.blocks))
+    assert shown == [False, False, False, True]
+    stream.append_text("$$z$$")
+    stream.finish()
+    assert isinstance(stream.blocks[-1], FormulaBlock)
+
+
 def test_closed_formula_is_frozen() -> None:
     stream = streamed("$$\n- a\n$$\n", [1])
 
