@@ -84,6 +84,7 @@ def _lengthen_arrow(element: ET.Element, name: str) -> None:
     if name in {"mover", "munder", "munderover"} and _name(element[0]) == "mstyle":
         for arrow in element[0].findall("{*}mo"):
             arrow.text = _LONG_ARROWS.get(arrow.text or "", arrow.text)
+            arrow.attrib.update(lspace="thickmathspace", rspace="thickmathspace")
 
 
 def _set_variant(element: ET.Element) -> None:

@@ -27,6 +27,7 @@ from app.viewmodels.array_lines import COLUMN_LINES, DASHED, ROW_LINES
 from app.viewmodels.mathml import WIDE
 
 _DASH = "0.2em"
+_BOX_MARGIN = "0.2em"
 _WIDE_HEIGHT, _WIDE_DEPTH = 0.88, 0.12  # of a wide character, in em
 
 
@@ -116,15 +117,20 @@ class LinedTable(Mtable, tag="mtable"):
             start += 2 * dash
 
 
-class TightBox(Menclose, tag="menclose"):
-    """A box as high as it looks. The height of ziamath's box counts the depth twice."""
+class FormulaBox(Menclose, tag="menclose"):
+    """A box with a margin, as high as it looks. The height of ziamath's box counts the depth twice."""
 
     @override
     def _setup(self, **kwargs: Any) -> None:
+        margin = self.size_px(_BOX_MARGIN) if "box" in self.notation else 0.0
+        left, right, bottom, top = self.base.bbox
+        self.base.bbox = BBox(left - margin, right + margin, bottom - margin, top + margin)
         super()._setup(**kwargs)
-        pad = 2 * self.units_to_points(self.font.math.consts.radicalRuleThickness)
+        x, y = self.nodexy[-1]
+        self.nodexy[-1] = x + margin, y
         if "updiagonalarrow" not in self.notation:
-            self.bbox = self.bbox._replace(ymax=self.base.bbox.ymax + pad)
+            pad = 2 * self.units_to_points(self.font.math.consts.radicalRuleThickness)
+            self.bbox = self.bbox._replace(ymax=top + margin + pad)
 
 
 class WideText(Mnode, tag=WIDE):

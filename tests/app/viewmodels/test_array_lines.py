@@ -74,7 +74,9 @@ def test_equation_number_of_one_line_stands_at_its_end(latex: str) -> None:
     assert drawn(latex).width == drawn(r"x = 1 \qquad \text{(1)}").width
 
 
-def test_box_is_as_high_as_its_content() -> None:
+def test_box_has_the_same_margin_above_and_below() -> None:
     content, box = drawn(r"\frac{1}{2}"), drawn(r"\boxed{\frac{1}{2}}")
+    above, below = box.ascent - content.ascent, box.descent - content.descent
 
-    assert box.ascent + box.descent < 1.4 * (content.ascent + content.descent)
+    assert 0.2 < below < 0.6
+    assert abs(above - below) < 0.05
