@@ -22,9 +22,9 @@ _COMMANDS = {
     "undergroup": r"\underparen", "utilde": r"\underset{\sim}",
     "overrightharpoon": r"\overset{\rightharpoonup}", "Overrightarrow": r"\overset{\Rightarrow}",
     "overleftharpoon": r"\overset{\leftharpoonup}",
-    # Colours that KaTeX knows as commands, and brackets that grow with their content.
+    # Colours that KaTeX knows as commands, and other names of a font.
     "blue": r"\textcolor{blue}", "green": r"\textcolor{green}", "red": r"\textcolor{red}",
-    "Bra": r"\bra", "Ket": r"\ket", "Braket": r"\braket",
+    "mathds": r"\mathbb", "mathbbm": r"\mathbb",
     # Letters of a text.
     "OE": "Œ", "oe": "œ", "AE": "Æ", "ae": "æ", "AA": "Å", "aa": "å", "O": "Ø", "o": "ø",
     "ss": "ß", "i": "\u0131", "j": "\u0237", "textdollar": "$", "pounds": "£", "maltese": "✠",

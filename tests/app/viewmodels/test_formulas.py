@@ -157,6 +157,7 @@ def test_formula_without_end_or_with_an_empty_line_is_text(text: str) -> None:
             r"\cancelto{0}{x^{2}} \abs{\norm{x}}",
             r"{\cancel{x^{2}}}^{0} \left|\left\|x\right\|\right|",
         ),
+        (r"\ket{\psi} \Bra{x} \mathds{1}", r"{|\psi\rangle} \left\langle x\right| \mathbb{1}"),
         (r"x \not= y \\ \\", r"x \ne  y"),
         (r"\alpha \begin{cases} \sum \end{cases}", r"\alpha \begin{cases} \sum \end{cases}"),
     ],
