@@ -11,6 +11,7 @@ import re
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 
 # The two types of formula token. token.content is the LaTeX source. For an INLINE token,
@@ -20,6 +21,9 @@ BLOCK = "formula_block"
 OPEN = "open"  # token.info of a BLOCK token if its closing delimiter has not arrived yet
 GROWING = "growing"  # key in the parser's environment; its value is True while text may follow
 
+# Key in the parser's environment while text may follow. Its value is the last text, if nothing
+# stands behind it: a dollar at its end closes a formula only if no digit follows, as in $5/$6.
+_LAST = "last"
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 # Largest number of lines of a block formula. Without a limit, each line of a text of `\begin{align}`
 # would be compared with all later lines.
@@ -38,11 +42,18 @@ def formula_rules(parser: MarkdownIt) -> None:
     interrupted = ["paragraph", "blockquote", "list", "reference"]
     parser.block.ruler.before("fence", BLOCK, _block, {"alt": interrupted})
     parser.inline.ruler.before("escape", INLINE, _inline)
+    parser.core.ruler.before("inline", _LAST, _note_last)
 
 
 def is_display(markup: str) -> bool:
     """Return True if this opening delimiter means display style (large), False for inline style."""
     return markup not in {"$", r"\("}
+
+
+def _note_last(state: StateCore) -> None:
+    if state.env.get(GROWING):
+        texts = [token.content for token in state.tokens if token.type == "inline"]
+        state.env[_LAST] = texts[-1] if texts and state.src.endswith(texts[-1]) else None
 
 
 def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's signature
@@ -57,7 +68,7 @@ def _inline(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdow
     content, after = source[first:end], end + len(closing)
     if not content.strip() or "`" in content:
         return False
-    if opening == "$" and not _is_formula(source, start, end):
+    if opening == "$" and not (_is_formula(source, start, end) and _is_known(state, after)):
         return False
     if not silent:
         token = state.push(INLINE, "", 0)
@@ -71,6 +82,11 @@ def _is_formula(source: str, start: int, end: int) -> bool:
     before = source[start - 1 : start]
     is_tight = not source[start + 1].isspace() and not source[end - 1].isspace()
     return is_tight and not _TOUCHES.match(before) and not _GOES_ON.match(source, end + 1)
+
+
+def _is_known(state: StateInline, after: int) -> bool:
+    """Return True if the text behind a formula is known. At the end of growing text it is not."""
+    return after < len(state.src) or state.env.get(_LAST) != state.src
 
 
 def _find_closing(source: str, closing: str, start: int, stop: int) -> int | None:
@@ -138,9 +154,17 @@ def _closing_line(
             is_whole = at + len(closing) == len(content) and (
                 number > first or content[:at].strip()
             )
-            return number if is_whole else None
+            if not is_whole:
+                return None
+            # Text may follow on the line, and make the formula a part of a paragraph.
+            return last if number == last - 1 and _is_growing_line(state, last) else number
     is_end_of_text = last == len(state.bMarks) - 1 and last - first <= _MAX_LINES
     return last if state.env.get(GROWING) and is_end_of_text else None
+
+
+def _is_growing_line(state: StateBlock, last: int) -> bool:
+    is_end_of_text = last == len(state.bMarks) - 1
+    return bool(state.env.get(GROWING)) and is_end_of_text and not state.src.endswith("\n")
 
 
 def _line(state: StateBlock, number: int) -> str:

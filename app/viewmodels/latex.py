@@ -10,21 +10,25 @@ import re
 from collections.abc import Callable
 from unicodedata import normalize
 
+from app.viewmodels.array_lines import marked
+from app.viewmodels.latex_commands import expanded
+
 _COMMANDS = {
     # Equation numbers, and places at which a line may break, are not drawn.
-    "nonumber": "", "notag": "", "allowbreak": "", "nobreak": "", "newline": r"\\",
+    "nonumber": "", "notag": "", "allowbreak": "", "nobreak": "", "hfill": r"\quad ", "newline": r"\\",
     "bmod": r"\ \mathrm{mod}\ ",
     # Signs above and below.
     "overgroup": r"\overparen", "overarc": r"\overparen", "wideparen": r"\overparen",
     "undergroup": r"\underparen", "utilde": r"\underset{\sim}",
     "overrightharpoon": r"\overset{\rightharpoonup}", "Overrightarrow": r"\overset{\Rightarrow}",
     "overleftharpoon": r"\overset{\leftharpoonup}",
-    # Colours that KaTeX knows as commands, and brackets that grow with their content.
+    # Colours that KaTeX knows as commands, and other names of a font.
     "blue": r"\textcolor{blue}", "green": r"\textcolor{green}", "red": r"\textcolor{red}",
-    "Bra": r"\bra", "Ket": r"\ket", "Braket": r"\braket",
+    "mathds": r"\mathbb", "mathbbm": r"\mathbb",
     # Letters of a text.
     "OE": "Œ", "oe": "œ", "AE": "Æ", "ae": "æ", "AA": "Å", "aa": "å", "O": "Ø", "o": "ø",
     "ss": "ß", "i": "\u0131", "j": "\u0237", "textdollar": "$", "pounds": "£", "maltese": "✠",
+    "P": "¶", "vcentcolon": ":",
 }  # fmt: skip
 # Combining characters of the accents in a text, such as \"{a}.
 _ACCENTS = {
@@ -37,7 +41,10 @@ _NOTHING = {"begin": "", "end": ""}  # for an environment that contains a single
 # The beginning and the end that replace those of an environment. Arguments are left out.
 _ENVIRONMENTS = {
     "equation": _NOTHING,
+    "subequations": _NOTHING,
     "multline": _NOTHING,
+    # Equations get no numbers: those of each formula would begin at 1.
+    "align": _ALIGN,
     "alignat": _ALIGN,
     "flalign": _ALIGN,
     "aligned": {"begin": r"\begin{aligned}", "end": r"\end{aligned}"},
@@ -52,14 +59,16 @@ _ENVIRONMENTS = {
 # Environments with a formula in each line and no columns, and one that tex2mml() renames.
 _ROWS = frozenset({"gather", "gather*", "gathered", "subarray", "aligned"})
 _BEGIN = re.compile(r"\\begin\s*\{([^{}]*)\}")
-_INNER = re.compile(r"(?<!\\)\$((?:\\.|[^$\\])*)\$")  # a formula inside a text
 
 
 def rewritten(latex: str) -> str:
     """Return LaTeX with the same meaning that latex2mathml understands."""
     for pattern, replacement in _RULES:
         latex = pattern.sub(replacement, latex)
-    return latex.strip()
+    latex = marked(expanded(latex)).strip()
+    while latex.endswith(r"\\"):  # the end of a last line, which latex2mathml would leave empty
+        latex = latex[:-2].rstrip()
+    return latex
 
 
 def unknown_environment(latex: str) -> str | None:
@@ -87,13 +96,6 @@ def _primes(match: re.Match[str]) -> str:
     return f"^{{{primes} " if script == "{" else f"^{{{primes} {script}}}"
 
 
-def _mixed_text(match: re.Match[str]) -> str:
-    r"""Move the formulas of a text out of it: \text{for $x$} becomes \text{for }x."""
-    command, text = match[1], match[2]
-    mixed = command + "{" + _INNER.sub(lambda inner: f"}}{inner[1]}{command}{{", text) + "}"
-    return mixed.replace(f"{command}{{}}", "") if mixed != match[0] else mixed
-
-
 def _accented(match: re.Match[str]) -> str:
     r"""Compose a letter and its accent, which takes the place of the dot of \i and \j."""
     letter = next(filter(None, match.groups()[1:]))
@@ -101,7 +103,9 @@ def _accented(match: re.Match[str]) -> str:
 
 
 _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
-    (re.compile(r"\\(?:label|tag)\*?\{[^{}]*\}"), ""),
+    (re.compile(r"\\tag\*"), r"\\tagstar"),
+    (re.compile(r"\\operatorname\*"), r"\\operatornamewithlimits"),
+    (re.compile(r"\\not\s?="), r"\\ne "),
     (re.compile(r"\\(['`^~\"=.])\s?(?:\{(\\?[a-zA-Z])\}|(\\[ij]\b|[a-zA-Z]))"), _accented),
     (re.compile(r"\\([uvHr])(?:\s?\{(\\?[a-zA-Z])\}|\s([a-zA-Z])|(\\[ij]\b))"), _accented),
     (re.compile(r"\\([a-zA-Z]+)"), _command),
@@ -111,9 +115,6 @@ _RULES: list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]] = [
         ),
         _environment,
     ),
-    # Braces in a text, which would end it.
-    (re.compile(r"(\\text[a-z]*\s?\{[^{}$\\]*)(?<![a-zA-Z])\{([^{}\\]*)\}"), r"\1\2"),
-    (re.compile(r"(\\text[a-z]*)\s?\{((?:\\.|[^{}$\\]|\$(?:\\.|[^$\\])*\$)*)\}"), _mixed_text),
     # Distances between the rows of a table.
     (re.compile(r"\\\\\s?\[-?[\d.]{1,9}\s?[a-z]{2}\]"), r"\\\\"),
     (re.compile(r"\\hspace\*"), r"\\hspace"),

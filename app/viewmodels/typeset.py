@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from app.viewmodels.blocks import TextMark, TextSpan
 from app.viewmodels.latex import rewritten, unknown_environment
-from app.viewmodels.mathml import repair, unknown_command
+from app.viewmodels.mathml import is_wide, repair, unknown_command
 from app.words import transcript as words
 
 if TYPE_CHECKING:
@@ -74,14 +74,11 @@ class Undrawn:
 
 def typeset(formula: Formula) -> Picture | Undrawn:
     """Typeset a formula, or return the reason why it cannot be typeset."""
-    latex = formula.latex
-    if len(latex) > MAX_LATEX:
-        return Undrawn(words.FORMULA_TOO_LONG)
-    if _DEFINES.search(latex):
-        return Undrawn(words.FORMULA_DEFINES)
-    if _is_too_deep(latex):
+    if why := _why_refused(formula.latex):
+        return Undrawn(why)
+    latex = rewritten(formula.latex)
+    if _is_too_deep(latex):  # commands such as \abs become pairs of \left and \right
         return Undrawn(words.FORMULA_TOO_DEEP)
-    latex = rewritten(latex)
     environment = unknown_environment(latex)
     if environment is not None:
         return Undrawn(words.formula_unsupported(environment))
@@ -92,10 +89,20 @@ def typeset(formula: Formula) -> Picture | Undrawn:
         return Undrawn(words.FORMULA_INVALID)
 
 
+def _why_refused(latex: str) -> str:
+    """Return the reason not to try to typeset, or ""."""
+    if len(latex) > MAX_LATEX:
+        return words.FORMULA_TOO_LONG
+    if _DEFINES.search(latex):
+        return words.FORMULA_DEFINES
+    return words.FORMULA_TOO_DEEP if _is_too_deep(latex) else ""
+
+
 def _set(latex: str, *, display: bool) -> Picture | Undrawn:
     from ziamath.config import config  # noqa: PLC0415 - a slow import, in the helper only
     from ziamath.tex import tex2mml  # noqa: PLC0415
-    from ziamath.zmath import Math  # noqa: PLC0415
+
+    from app.viewmodels.ziamath_nodes import laid_out  # noqa: PLC0415
 
     config.svg2 = False  # otherwise glyphs are in <symbol> and <use>, which Qt does not paint
     mathml = tex2mml(latex, inline=not display)
@@ -105,7 +112,7 @@ def _set(latex: str, *, display: bool) -> Picture | Undrawn:
     if unknown is not None:
         return Undrawn(words.formula_unsupported(unknown))
     root.set("mathcolor", INK)
-    made = Math(root, size=_SIZE, margin=_MARGIN)
+    made = laid_out(root, size=_SIZE, margin=_MARGIN)
     missing = next((c for c in "".join(root.itertext()) if not _has_glyph(made, c)), None)
     if missing is not None:
         return Undrawn(words.formula_character(missing))
@@ -126,8 +133,8 @@ def _set(latex: str, *, display: bool) -> Picture | Undrawn:
 
 
 def _has_glyph(made: Math, character: str) -> bool:
-    """Return False for a character that would be an empty box, such as a Chinese one."""
-    return character.isspace() or bool(made.font.glyphindex(character))
+    """Return False for a character that would be an empty box, such as an Arabic one."""
+    return character.isspace() or is_wide(character) or bool(made.font.glyphindex(character))
 
 
 def _is_too_deep(latex: str) -> bool:

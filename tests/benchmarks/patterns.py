@@ -166,19 +166,31 @@ WORST: dict[str, Worst] = {
     ),
     r"\\\\|\\[{}]|(\\begin\b|\\left\b)|(\\end\b|\\right\b)|(\{)|(\})": Worst(r"\begi"),
     # Formulas have at most 2,000 characters.
-    r"\\(?:label|tag)\*?\{[^{}]*\}": Worst(r"\tag{", most=2_000),
     r"\\(['`^~\"=.])\s?(?:\{(\\?[a-zA-Z])\}|(\\[ij]\b|[a-zA-Z]))": Worst(r"\'{a", most=2_000),
     r"\\([uvHr])(?:\s?\{(\\?[a-zA-Z])\}|\s([a-zA-Z])|(\\[ij]\b))": Worst(r"\u{a", most=2_000),
     r"\\([a-zA-Z]+)": Worst("\\", most=2_000),
     r"\\(begin|end)\s?\{([a-zA-Z]{1,12})(\*?)\}(?:\s?\[[a-z]\])?(?:\s?\{\d{1,2}\})?": Worst(
         r"\begin{array}[t]{1", most=2_000
     ),
-    r"\\begin\s*\{([^{}]*)\}": Worst(r"\begin ", most=2_000),
-    r"(\\text[a-z]*\s?\{[^{}$\\]*)(?<![a-zA-Z])\{([^{}\\]*)\}": Worst(r"\text{ {", most=2_000),
-    r"(\\text[a-z]*)\s?\{((?:\\.|[^{}$\\]|\$(?:\\.|[^$\\])*\$)*)\}": Worst(
-        r"\text{$\text{$", most=2_000
+    r"\\tag\*": Worst(r"\tag", most=2_000),
+    r"\\operatorname\*": Worst(r"\operatorname", most=2_000),
+    r"\\not\s?=": Worst(r"\not ", most=2_000),
+    r"\\(?:[a-zA-Z]+|.)|.": Worst("\\", most=2_000),
+    r"\\(?:([a-zA-Z]+)|.)": Worst("\\", most=2_000),
+    r"\\[,;: ]|\s|~": Worst("\\", most=2_000),
+    "[A-Za-z\u00a0]+": Worst("a", most=2_000),
+    "#?[0-9A-Za-z]{1,30}": Worst("a", most=2_000),
+    r"\\begin\{array\}": Worst(r"\begin{arra", most=2_000),
+    r"\s*(?:([lcr])|([|:])|\*\{(\d{1,2})\}|[@!<>]|[pmbX])": Worst(" ", most=2_000),
+    r"\\(?:(hline|toprule|midrule|bottomrule)|(hdashline)|cline\s?\{(\d{1,2})-(\d{1,2})\})(?![a-zA-Z])": Worst(
+        r"\cline{1-1", most=2_000
     ),
-    r"(?<!\\)\$((?:\\.|[^$\\])*)\$": Worst("$\\", most=2_000),
+    r"(?P<arrow><=>>|<<=>|<-->|<=>|<->|->|<-)|(?P<command>\\(?:[a-zA-Z]+|.))"
+    r"|(?P<math>\$(?:\\.|[^$\\])*\$)|(?P<letters>[a-zA-Z]+)|(?P<number>\d+(?:[./]\d+)?)"
+    r"|(?P<script>[_^])|(?P<sign>[+-])|(?P<space>\s+)|(?P<other>.)": Worst("$\\", most=2_000),
+    r"\d*[+-]+|\d+|[a-zA-Z]|[^\s{}\\$]": Worst("1", most=2_000),
+    r"\d+": Worst("1", most=2_000),
+    r"\\begin\s*\{([^{}]*)\}": Worst(r"\begin ", most=2_000),
     r"\\\\\s?\[-?[\d.]{1,9}\s?[a-z]{2}\]": Worst(r"\\[1.5em", most=2_000),
     r"\\hspace\*": Worst(r"\hspace", most=2_000),
     r"\\[bB]igg?[lrm]?\s?\.": Worst(r"\bigl", most=2_000),

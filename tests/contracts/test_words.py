@@ -68,6 +68,7 @@ EXEMPT = {
     "theme/stylesheet.py": {"*"},
     "theme/window_style.py": {"*"},
     "viewmodels/latex.py": {"_COMMANDS"},  # names of LaTeX commands
+    "viewmodels/latex_commands.py": {"_TEMPLATES"},  # LaTeX
     "widgets/key_choices.py": {"_EDITING", "_MODIFIERS", "_SHIFT"},  # names of Qt
     "widgets/line_height.py": {"as_lines"},  # HTML tags around the text
     "widgets/tips.py": {"_NARROW", "_WIDE"},  # HTML tags around a text of app/words

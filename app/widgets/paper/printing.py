@@ -21,7 +21,7 @@ from app.widgets.paper.messages import paper_messages
 from app.widgets.paper.sheets import Sheets, page_layout
 from app.widgets.paper.typesetter import Step, Typesetter
 from app.widgets.transcript.messages.body import RowKit
-from app.words import problems as words
+from app.words import problems as words, window
 from engine.errors import DiskError, EngineError
 
 _SLICE_S = 0.012  # time for which the pages keep the window waiting
@@ -77,6 +77,7 @@ class Printing(QObject):
         writer = QPdfWriter(file)
         writer.setPageLayout(page_layout())
         writer.setTitle(conversation.title)
+        writer.setCreator(window.APP_NAME)
 
         def finish() -> None:
             if not file.commit():

@@ -23,6 +23,7 @@ from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.row import IdleResult, RowAction
 from engine.types import Role
 
+_MAX_HEADER = 1 / 3  # largest height of a repeated header, as a share of the page
 _SPARE = Space.M  # pixels of the foot that the end of a bubble may use
 
 
@@ -77,7 +78,16 @@ class Typesetter:
                 yield from self._place(layout, top, cut.end)
                 top = cut.start
             self._next_page()
+            yield from self._repeat_header(layout, cut)
         yield from self._place(layout, top, bottom)
+
+    def _repeat_header(self, layout: MessageLayout, cut: PageBreak | None) -> Iterator[Step]:
+        """Place the header of a table again at the top of a page, unless it fills most of it."""
+        if cut is not None and cut.header is not None:
+            top, bottom = cut.header
+            if bottom - top <= _MAX_HEADER * self._sheets.room:
+                yield from self._place(layout, top, bottom)
+                self._is_fresh = True
 
     def _settle(self, layout: MessageLayout) -> Iterator[Step]:
         """Lay out a message, and again when its formulas are typeset."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
+from pytestqt.qtbot import QtBot
 
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.row import RowAction
@@ -90,6 +91,25 @@ def test_link_and_selection_can_be_copied_and_quoted(stage: Stage) -> None:
     stage.pane.view.select_all()
     choose(stage, answer_at(stage), "Copy")
     assert clipboard.text() == f"Where?\n\n{LINK}"
+
+
+def test_latex_of_a_formula_can_be_copied_and_the_menu_tells_why_it_is_not_drawn(
+    stage: Stage, qtbot: QtBot
+) -> None:
+    stage.chat("Formulas", "Drawn: $x^2$\n\n$$\ny^2\n$$\n\n| a |\n|---|\n| $\\nope$ |")
+    qtbot.waitUntil(lambda: stage.pane.view.statistics().is_idle)
+    points = {
+        target.link: point
+        for point in targets(stage.pane.view, RowAction.EXPLAIN)
+        if (target := stage.pane.view.target_at(QPointF(point))) is not None
+    }
+    for latex in ("x^2", "y^2", r"\nope"):
+        menu = open_menu(stage, points[latex])
+        reasons = [one.text() for one in menu.actions() if one.text().startswith("Shown as LaTeX")]
+        assert len(reasons) == (latex == r"\nope")
+        menu.close()
+        choose(stage, points[latex], "Copy LaTeX")
+        assert QGuiApplication.clipboard().text() == latex
 
 
 def test_quote_is_put_below_the_text_of_the_composer(stage: Stage) -> None:

@@ -148,7 +148,17 @@ def test_formula_without_end_or_with_an_empty_line_is_text(text: str) -> None:
         (r"\text{from \$5 to \$6}", r"\text{from \$5 to \$6}"),
         (r"\text{\'{e}t\'e \oe \v{c} \"\i}", "\\text{été œ č ï}"),
         (r"\text{a {b} c}", r"\text{a b c}"),
-        (r"\overarc{AB} \allowbreak \tag{1}", r"\overparen{AB}"),
+        (r"\overarc{AB} \allowbreak \label{1}", r"\overparen{AB}"),
+        (r"\begin{align} a &= b \end{align}", r"\begin{align*} a &= b \end{align*}"),
+        (r"\text{if x < 0, R\&D}", r"\text{if x &lt; 0, R&amp;D}"),
+        (r"\text{a \textbf{b} \it c}", r"\text{a }\textbf{b}\text{ }\textit{c}"),
+        (r"\operatorname*{arg\,max}_x", "\\operatornamewithlimits{arg\u00a0max}_x"),
+        (
+            r"\cancelto{0}{x^{2}} \abs{\norm{x}}",
+            r"{\cancel{x^{2}}}^{0} \left|\left\|x\right\|\right|",
+        ),
+        (r"\ket{\psi} \Bra{x} \mathds{1}", r"{|\psi\rangle} \left\langle x\right| \mathbb{1}"),
+        (r"x \not= y \\ \\", r"x \ne  y"),
         (r"\alpha \begin{cases} \sum \end{cases}", r"\alpha \begin{cases} \sum \end{cases}"),
     ],
 )

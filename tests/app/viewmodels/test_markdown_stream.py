@@ -1,9 +1,20 @@
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.blocks import LINE_BREAK, Block, CodeBlock, FormulaBlock, SourceRange, TextBlock
+from app.viewmodels.blocks import (
+    LINE_BREAK,
+    Block,
+    CodeBlock,
+    FormulaBlock,
+    SourceRange,
+    TableBlock,
+    TextBlock,
+    TextMark,
+)
 from app.viewmodels.markdown import make_parser, normalized, parse_markdown
 from app.viewmodels.markdown_stream import MarkdownStream
 from tests.fakes.tables import rest_in_soak
@@ -45,6 +56,22 @@ def streamed(text: str, sizes: list[int]) -> MarkdownStream:
         final = list(stream.frozen)
         start, turn = end, turn + 1
     return stream
+
+
+def formulas_of(blocks: Iterable[Block]) -> list[str]:
+    """Return the LaTeX of all formulas in paragraphs and tables."""
+    cells = [
+        spans
+        for block in blocks
+        for spans in (
+            [block.spans]
+            if isinstance(block, TextBlock)
+            else [cell.spans for row in block.rows for cell in row]
+            if isinstance(block, TableBlock)
+            else []
+        )
+    ]
+    return [span.text for spans in cells for span in spans if TextMark.FORMULA in span.marks]
 
 
 @pytest.mark.slow
@@ -146,6 +173,31 @@ def test_formula_without_end_becomes_text_of_the_block_above(text: str) -> None:
     stream.finish()
 
     assert stream.blocks == parse_markdown(text)
+
+
+def test_formula_in_growing_text_stays_a_formula() -> None:
+    text = "So $x^2$. It costs $5/$6 or $7-$8.\n\n- The $n$th and $k$\n\n| $t$ | b |\n|---|---|\n| $u$ | c |\n\n\\(a\\)"
+    stream = MarkdownStream(PARSER)
+    found: list[str] = []
+    for character in text:
+        stream.append_text(character)
+        formulas = formulas_of(stream.blocks)
+        assert formulas[: len(found)] == found
+        found = formulas
+    stream.finish()
+    assert formulas_of(stream.blocks) == ["x^2", "n", "k", "t", "u", "a"]
+
+
+def test_formula_block_appears_when_its_line_is_complete() -> None:
+    stream = MarkdownStream(PARSER)
+    shown: list[bool] = []
+    for piece in ("$$x$$", " is a part", " of a line.\n\n$$y$$", "\n"):
+        stream.append_text(piece)
+        shown.append(any(isinstance(block, FormulaBlock) for block in stream.blocks))
+    assert shown == [False, False, False, True]
+    stream.append_text("$$z$$")
+    stream.finish()
+    assert isinstance(stream.blocks[-1], FormulaBlock)
 
 
 def test_closed_formula_is_frozen() -> None:

@@ -56,7 +56,7 @@ def printing(view: TranscriptView) -> Printing:
     return Printing(view.paper_kit, view)
 
 
-def conversation(text: str, turns: int = 1) -> Conversation:
+def conversation(text: str, turns: int = 1, *, question: str = "") -> Conversation:
     conv = new_conversation(ConversationId("c"), now=0.0)
     nodes: list[MessageNode] = []
     for number in range(2 * turns):
@@ -65,7 +65,7 @@ def conversation(text: str, turns: int = 1) -> Conversation:
                 node_id=NodeId(str(number)),
                 parent=nodes[-1].node_id if nodes else None,
                 role=Role.USER if number % 2 == 0 else Role.ASSISTANT,
-                content=text,
+                content=question or text if number % 2 == 0 else text,
                 created_at=0.0,
             )
         )
@@ -133,7 +133,10 @@ def test_long_chat_becomes_a_file_of_several_pages(
     with qtbot.waitSignal(printing.ended):
         printing.save_pdf(path, conversation(f"{PROSE}\n\n```\na = 1\n```\n" * 4, turns=6))
     assert saved == ["chat.pdf"]
-    assert path.read_bytes().startswith(b"%PDF")
+    metadata = PdfReader(path).metadata
+    assert metadata is not None
+    assert (metadata.title, metadata.creator) == ("New chat", "Rejoinder")
+    assert not metadata.author
     assert num_pages(path.read_bytes()) > 3
     assert printing.is_idle
 
@@ -207,6 +210,28 @@ def test_page_ends_between_two_lines(kit: RowKit, text: str) -> None:
         assert cut is not None
         assert bottom - 200 < cut.end <= cut.start <= bottom + kit.look.px(Space.XL)
         assert all(is_blank(picture, y) for y in range(cut.end - 1, cut.start + 1))
+
+
+def test_header_of_a_table_is_repeated_on_each_page(kit: RowKit) -> None:
+    rows = "".join(f"| cell{number} | {'many words ' * 12} |\n" for number in range(90))
+    tables = f"| Head | Second |\n|---|---|\n{rows}\nEnd\n\n| Other | b |\n|---|---|\n| c | d |"
+    pages = PdfReader(BytesIO(pdf_of(kit, conversation(tables, question="Why?")))).pages
+    texts = [page.extract_text() for page in pages]
+    with_table = [text for text in texts if "cell" in text]
+    assert len(with_table) > 5
+    assert all("Head" in text and "Second" in text for text in with_table)
+    # Neither the other table nor a table that begins on the page repeats a header.
+    assert sum(text.count("Other") for text in texts) == 1
+    assert all(text.count("Head") == 1 for text in with_table)
+
+
+def test_header_higher_than_a_part_of_the_page_is_not_repeated(kit: RowKit) -> None:
+    head = "Head " + "long words " * 400
+    rows = "".join(f"| {'many words ' * 40} | b |\n" for _ in range(30))
+    pdf = pdf_of(kit, conversation(f"| {head} | b |\n|---|---|\n{rows}", question="Why?"))
+    found = [page.extract_text() for page in PdfReader(BytesIO(pdf)).pages]
+    assert len(found) > 4
+    assert sum(text.count("Head") for text in found) == 1
 
 
 def test_page_does_not_end_below_a_heading(kit: RowKit) -> None:

@@ -33,6 +33,8 @@ KINDS = [
     r"\tbinom{n}{k}^2 \bigl\langle x \bigr\rangle \Bigl\{ y \Bigr\} a \bmod n",
     r"\begin{alignat}{2} a &= b & c &= d \end{alignat}",
     r"f''^{2} + \text{for $x_{1}$ at \$5} + \text{learning\_rate}",
+    r"\ce{2H2 + O2 -> 2H2O} \cancelto{0}{x} \operatorname*{arg\,max}_x \mathbb{1}_{A}",
+    r"\text{速度 if x < 0} = \colorbox{yellow}{距離 is $x^2$} \\",
 ]
 
 
@@ -67,7 +69,7 @@ def test_unknown_latex_command_gives_no_picture(latex: str) -> None:
     [
         (r"\text{see \nope}", "Shown as LaTeX: “\\nope” is not supported."),
         (r"\begin{CD} A \end{CD}", "Shown as LaTeX: “CD” is not supported."),
-        (r"\text{中}", "Shown as LaTeX: the font of formulas has no “中”."),
+        (r"\text{ب}", "Shown as LaTeX: the font of formulas has no “ب”."),
         (r"\def\a{b}\a", "Shown as LaTeX: a formula that defines commands is not drawn."),
         ("x" * (MAX_LATEX + 1), "Shown as LaTeX: the formula is too long to draw."),
         ("{" * 900, "Shown as LaTeX: the formula is nested too deeply to draw."),

@@ -5,6 +5,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 
+from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 
@@ -117,3 +118,19 @@ def test_copied_table_row_has_its_cells_separated_by_tabs(transcript: Transcript
     assert transcript.copied().startswith("| aa | bb |\n|--|--|\n| cc | dd |")
     transcript.drag(QPoint(41, 80), QPoint(700, 80))
     assert transcript.copied() == "cc\tdd"
+
+
+def test_long_table_is_copied_as_markdown_if_it_is_selected_as_a_whole(
+    transcript: TranscriptStage,
+) -> None:
+    rows = "\n".join(f"| c{number} | $x_{{{number}}}$ |" for number in range(23))
+    table = f"| a | b |\n|--|--|\n{rows}"
+    transcript.view.resize(800, 1_300)
+    transcript.show([answer(0, f"**before** it\n\n{table}\n\n`after`")])
+    bottom = QPoint(700, transcript.find(RowAction.REGENERATE).y() - 30)
+    transcript.drag(QPoint(50, 30), bottom)
+    assert f"re it\n\n{table}\n\n`after`" in transcript.copied()
+    # A part of the table has tabs between the cells, also if it ends between two rows of the layout.
+    transcript.drag(QPoint(50, 30), bottom - QPoint(0, 100))
+    assert "a\tb\nc0\t$x_{0}$\n" in transcript.copied()
+    assert "|" not in transcript.copied()

@@ -34,7 +34,7 @@ def make_menu(
     quote: Callable[[str], object],
     parent: QWidget,
 ) -> Menu:
-    """Return the menu: entries for the link and the selection, then for the message.
+    """Return the menu: entries for the link, the formula and the selection, then for the message.
 
     `quote` puts a text into the composer.
     """
@@ -47,6 +47,8 @@ def make_menu(
         menu.addAction(words.COPY_LINK, lambda: QGuiApplication.clipboard().setText(link))
         menu.addAction(words.COPY_LINK_TEXT, lambda: QGuiApplication.clipboard().setText(name))
         menu.addSeparator()
+    if hit is not None and hit.at.target.action is RowAction.EXPLAIN and hit.at.target.link:
+        _add_formula(menu, latex=hit.at.target.link, why=hit.tip)
     if selected := place.selected:
         menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
     menu.addAction(words.COPY_MESSAGE, lambda: actions.act(place.message, RowAction.COPY_MESSAGE))
@@ -54,6 +56,14 @@ def make_menu(
     menu.addAction(words.QUOTE, lambda: quote(quoted)).setEnabled(bool(quoted.strip()))
     _add_changes(menu, stack, actions, place.message)
     return menu
+
+
+def _add_formula(menu: Menu, *, latex: str, why: str) -> None:
+    """Add the entries for a formula: the reason why it is not drawn, if so, and its source."""
+    if why:
+        menu.addAction(why).setEnabled(False)
+    menu.addAction(words.COPY_LATEX, lambda: QGuiApplication.clipboard().setText(latex))
+    menu.addSeparator()
 
 
 def _add_changes(menu: Menu, stack: MessageStack, actions: ClickActions, message: int) -> None:

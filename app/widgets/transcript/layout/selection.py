@@ -6,7 +6,8 @@ as displayed text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from app.widgets.transcript.messages.layouts import MessageLayouts
 from app.widgets.transcript.messages.message import MessageLayout
@@ -101,7 +102,29 @@ def _fragments(message: MessageLayout, within: PlaceRange) -> list[_Fragment]:
         whole = start == 0 and end == len(row.text)
         if start < end or whole:
             fragments.append(_Fragment(Range(start, end), ordinal, row, whole))
-    return fragments
+    return _with_cut_tables(message, fragments)
+
+
+def _with_cut_tables(message: MessageLayout, fragments: list[_Fragment]) -> list[_Fragment]:
+    """Mark all rows of a table as partly selected if not all of the table is selected."""
+    tables: list[list[_Fragment]] = []
+    for fragment in fragments:
+        if fragment.row.continues and tables:
+            tables[-1].append(fragment)
+        else:
+            tables.append([fragment])
+    return [
+        replace(fragment, whole=_is_whole(message, table)) if fragment.whole else fragment
+        for table in tables
+        for fragment in table
+    ]
+
+
+def _is_whole(message: MessageLayout, table: list[_Fragment]) -> bool:
+    first, last = table[0], table[-1]
+    rows = message.places.rows_between(Place(last.ordinal, 0), LAST_PLACE)
+    goes_on = any(row.continues for _, row in islice(rows, 1, 2))
+    return all(part.whole for part in table) and not first.row.continues and not goes_on
 
 
 def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> str:

@@ -31,6 +31,7 @@ from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import normalized
 from app.viewmodels.markdown_stream import MarkdownStream, num_marks
 from app.widgets.transcript.messages.estimates import estimate_text
+from app.widgets.transcript.messages.table_sources import set_table_sources
 from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.find_matches import FindMatches
 from app.widgets.transcript.rows.formula_row import FormulaRow
@@ -237,6 +238,8 @@ class MarkdownRows:
             _set_insets(self._kit.look, rows, outer)
         if len(rows) == 1:
             rows[0].source = block.source
+        elif isinstance(block, TableBlock):
+            set_table_sources(rows, block.source, self._stream.text)
         return rows
 
     def _block_rows(self, block: Block) -> list[TranscriptRow]:

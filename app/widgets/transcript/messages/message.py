@@ -32,6 +32,7 @@ from app.viewmodels.transcript import TranscriptItem
 from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.messages.content import MessageContent
 from app.widgets.transcript.messages.estimates import estimate_height
+from app.widgets.transcript.messages.page_breaks import find_page_break
 from app.widgets.transcript.messages.pile import RowPile
 from app.widgets.transcript.messages.places import (
     MessageHit,
@@ -260,18 +261,7 @@ class MessageLayout:
 
     def page_break(self, top: int, bottom: int) -> PageBreak | None:
         """Return the last place between two y coordinates at which a page may end, or None."""
-        last, first = self._pile.at(bottom), self._pile.at(top)
-        if last is None or first is None:
-            return None
-        for number in range(last, first - 1, -1):
-            row, row_top = self.rows[number], self._pile.top(number)
-            inside = [row_top + y for y in row.page_breaks() if top < row_top + y <= bottom]
-            if inside:
-                return PageBreak(inside[-1], inside[-1])
-            above = self._pile.gap_top(number)
-            if top < above <= bottom and not self.rows[number - 1].keeps_next:
-                return PageBreak(above, row_top)
-        return None
+        return find_page_break(self.rows, self._pile, top, bottom)
 
     def rows_between(self, top: float, bottom: float) -> list[TranscriptRow]:
         """Return the rows that overlap the range from y = top to y = bottom."""

@@ -136,6 +136,8 @@ class PageBreak:
 
     end: int  # y coordinate of the end of the upper part
     start: int  # y coordinate of the start of the lower part
+    # Top and bottom of the header of the table that the lower part continues, or None.
+    header: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,9 +88,9 @@ class FormulaRow(TranscriptRow):
 
     @override
     def hits(self) -> Sequence[Hit]:
-        why = "" if self._drawing is not None else self._look.formulas.why_undrawn(self._formula)
+        target = Target(RowAction.EXPLAIN, self._formula.latex)
         area = QRectF(0, 0, self._width, self.height)
-        return [Hit(Target(RowAction.EXPLAIN), area, tip=why)] if why else []
+        return [Hit(target, area, tip=self._look.formulas.why_undrawn(self._formula))]
 
     @override
     def release(self) -> None:

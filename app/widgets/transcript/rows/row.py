@@ -69,7 +69,8 @@ class Target:
     """The identity of a link or button in a row."""
 
     action: RowAction
-    link: str = ""  # address of an OPEN_LINK, place of an OPEN_FILE; else empty
+    # Address of an OPEN_LINK, place of an OPEN_FILE, LaTeX of the EXPLAIN of a formula; else empty.
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,7 @@ class TranscriptRow:
     num_lines: int = 1
     natural_width: float = 0.0  # width that the content needs, in pixels
     is_rtl: bool = False  # True if the row is aligned at the right
+    continues: bool = False  # True if the row belongs to the table of the row before
     keeps_next: bool = False  # True for a heading: no page ends between it and the next row
 
     @property
@@ -288,21 +290,20 @@ class TextRow(TranscriptRow):
     @override
     def hits(self) -> Sequence[Hit]:
         if not any(span.link for span in self._spans):
-            return self._reasons()
+            return self._formulas()
         links = [link_hit(link) for link in self._laid_out(self._width).links]
-        return [*links, *self._reasons()]
+        return [*links, *self._formulas()]
 
     @override
     def hit(self, x: float, y: float) -> Hit | None:
         link = self._laid_out(self._width).link_at(x, y)
         if link is not None:
             return link_hit(link)
-        return next((hit for hit in self._reasons() if hit.rect.contains(x, y)), None)
+        return next((hit for hit in self._formulas() if hit.rect.contains(x, y)), None)
 
-    def _reasons(self) -> list[Hit]:
-        """Return a hit with a tooltip for each line of the formulas that are shown as code."""
-        undrawn = self._content.undrawn
-        return reason_hits(self._content, self._laid_out(self._width)) if undrawn else []
+    def _formulas(self) -> list[Hit]:
+        found = self._content.formulas
+        return formula_hits(self._content, self._laid_out(self._width)) if found else []
 
     @property
     @override
@@ -358,12 +359,12 @@ def link_hit(link: Link) -> Hit:
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
 
 
-def reason_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
-    """Return a hit with a tooltip for each line of the formulas that are shown as code."""
+def formula_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
+    """Return a hit for each line of each formula. Its tooltip tells why the formula is not drawn."""
     return [
-        Hit(Target(RowAction.EXPLAIN), rect, tip=why)
-        for place, why in content.undrawn
-        for rect in flow.line_rects(place)
+        Hit(Target(RowAction.EXPLAIN, found.formula.latex), rect, tip=found.why)
+        for found in content.formulas
+        for rect in flow.line_rects(found.place)
     ]
 
 

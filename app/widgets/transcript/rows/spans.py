@@ -6,6 +6,7 @@ Used on the main thread only.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from PySide6.QtGui import QTextCharFormat
 
@@ -16,6 +17,15 @@ from app.widgets.transcript.rows.flow import Inset, TextFlow, TextRun
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaPlace:
+    """A formula in a text."""
+
+    place: Range
+    formula: Formula
+    why: str  # reason why it is shown as code; empty if it is drawn or not typeset yet
 
 
 class SpanText:
@@ -30,11 +40,9 @@ class SpanText:
         self.text = ""
         self._look = look
         self._style = style
-        # Ranges of the formulas that cannot be typeset, and the reasons as text.
-        self.undrawn: list[tuple[Range, str]] = []
+        self.formulas: list[FormulaPlace] = []
         self._runs: list[TextRun] = []
         self._insets: list[Inset] = []
-        self._formulas: list[tuple[Range, Formula]] = []
         self._awaited = Awaited(look.formulas)
         for span in spans:
             self._add(span)
@@ -66,7 +74,7 @@ class SpanText:
         """Return a part of the text for the clipboard, with dollar signs around each formula."""
         pieces: list[str] = []
         start = part.start
-        for place, formula in self._formulas:
+        for place, formula in ((found.place, found.formula) for found in self.formulas):
             if part.start <= place.start and place.end <= part.end:
                 dollars = "$$" if formula.display else "$"
                 pieces += [self.text[start : place.start], dollars, formula.latex, dollars]
@@ -80,12 +88,10 @@ class SpanText:
         marks = span.marks
         if TextMark.FORMULA in marks:
             formula = Formula.of(span)
-            self._formulas.append((place, formula))
+            why = self._look.formulas.why_undrawn(formula)
+            self.formulas.append(FormulaPlace(place, formula, why))
             engraving = self._awaited.find(formula)
             marks = TextMark.CODE if engraving is None else TextMark.NONE
-            why = self._look.formulas.why_undrawn(formula)
-            if why:
-                self.undrawn.append((place, why))
             if engraving is not None:
                 drawing = Drawing(engraving, self._style.size * self._look.zoom)
                 self._insets.append(Inset(place, drawing))

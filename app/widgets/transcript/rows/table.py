@@ -31,8 +31,8 @@ from app.widgets.transcript.rows.row import (
     Paint,
     TranscriptRow,
     between_lines,
+    formula_hits,
     link_hit,
-    reason_hits,
 )
 from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
@@ -64,8 +64,8 @@ class _PlacedCell:
     y: int  # top edge of the text, in pixels from the top of the TableRow
 
     def hits(self) -> list[Hit]:
-        """Return the links, and the formulas that are shown as code."""
-        found = [*map(link_hit, self.flow.links), *reason_hits(self.content, self.flow)]
+        """Return the links and the formulas."""
+        found = [*map(link_hit, self.flow.links), *formula_hits(self.content, self.flow)]
         return [hit.translated(self.x, self.y) for hit in found]
 
 
@@ -161,8 +161,9 @@ class TableRow(TranscriptRow):
     ) -> None:
         self.columns = columns
         self._look = columns.look
-        self._rows = rows
+        self.rows = rows
         self._first = first  # index of rows[0] in the table
+        self.continues = first > 0
         # The text that can be selected and searched.
         self._text = "\n".join("\t".join(cell.text for cell in row) for row in rows)
         # The value of columns.generation when `_cells` was laid out.
@@ -174,7 +175,7 @@ class TableRow(TranscriptRow):
 
     @override
     def estimate(self, width: int) -> int:
-        return len(self._rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
+        return len(self.rows) * (self._look.face(Type.BODY).line + self._look.px(Space.M))
 
     @override
     def measure(self, width: int) -> int:
@@ -185,7 +186,7 @@ class TableRow(TranscriptRow):
             self._cells = []
         self._lay_out(width)
         self.natural_width = self.columns.total * self.columns.scale
-        self.num_lines = len(self._rows)
+        self.num_lines = len(self.rows)
         return ceil(self._height * self.columns.scale)
 
     @override
@@ -239,7 +240,7 @@ class TableRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        spans = (span for row in self._rows for cell in row for span in cell.spans)
+        spans = (span for row in self.rows for cell in row for span in cell.spans)
         if not any(span.link or TextMark.FORMULA in span.marks for span in spans):
             return []
         scrolled = self.columns.scroll.offset
@@ -252,10 +253,10 @@ class TableRow(TranscriptRow):
         if cell is None:
             return None
         link = cell.flow.link_at(x - cell.x, y - cell.y)
-        reasons = reason_hits(cell.content, cell.flow)
+        formulas = formula_hits(cell.content, cell.flow)
         if link is not None:
             return link_hit(link)
-        return next((hit for hit in reasons if hit.rect.contains(x - cell.x, y - cell.y)), None)
+        return next((hit for hit in formulas if hit.rect.contains(x - cell.x, y - cell.y)), None)
 
     @property
     @override
@@ -266,7 +267,7 @@ class TableRow(TranscriptRow):
     def copied(self, part: Range) -> str:
         pieces: list[str] = []
         start = 0
-        for row in self._rows:
+        for row in self.rows:
             for number, cell in enumerate(row):
                 end = start + len(cell.text)
                 if start < part.end and part.start <= end:
@@ -328,9 +329,8 @@ class TableRow(TranscriptRow):
 
     def _place(self) -> None:
         self._cells, self._lines, self._breaks = [], [], []
-        start = 0
-        y = 0
-        for number, row in enumerate(self._rows):
+        start = y = 0
+        for number, row in enumerate(self.rows):
             style = _HEADER if self._first == 0 and number == 0 else Type.BODY
             contents = [SpanText(self._look, style, cell.spans) for cell in row]
             cells = list(self._place_row(contents, start, y))
@@ -344,8 +344,13 @@ class TableRow(TranscriptRow):
 
     @property
     def _height(self) -> int:
-        """Height of the laid out rows, before scaling."""
+        """Height of the rows before scaling."""
         return self._lines[-1] + 1
+
+    @property
+    def header_height(self) -> int:
+        """Height of the header, or 0 if the row has none."""
+        return 0 if self._first else ceil((self._lines[0] + 1) * self.columns.scale)
 
     def _height_of(self, cells: list[_PlacedCell]) -> int:
         return max(cell.flow.height for cell in cells) + 2 * self._pad_y
