@@ -392,6 +392,7 @@ class Problem:
     cause: str  # why it happened
     advice: str  # what the user can do
     details: str = ""  # technical details for the log and bug reports
+    num_tokens: int = 0  # length of a prompt that exceeds the context; 0: another problem
 
     @override
     def __str__(self) -> str:
