@@ -55,6 +55,7 @@ class Offer:
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
     more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
+    keeps: str = ""  # the reason why the model cannot be removed now; empty if it can be
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
 
 

@@ -145,8 +145,12 @@ class OfferRow(QFrame):
         self.more.setAccessibleName(words.action_on(words.MORE, offer.title))
         menu = Menu(self.more)
         for action in offer.more:
-            self.entries[action] = menu.addAction(_TEXTS[action])
-            self.entries[action].triggered.connect(partial(self._choose, action))
+            self.entries[action] = entry = menu.addAction(_TEXTS[action])
+            entry.triggered.connect(partial(self._choose, action))
+        if offer.keeps:
+            remove = self.entries[OfferAction.REMOVE]
+            remove.setText(words.kept(words.REMOVE, offer.keeps))
+            remove.setEnabled(False)
         self.more.setMenu(menu)
         self._buttons.addWidget(self.more)
 
@@ -164,4 +168,4 @@ class OfferRow(QFrame):
 
 
 def _buttons_of(offer: Offer) -> tuple[object, ...]:
-    return offer.actions, offer.more, offer.choices
+    return offer.actions, offer.more, offer.choices, offer.keeps

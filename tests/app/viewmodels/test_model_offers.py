@@ -164,21 +164,22 @@ def test_usable_model_stays_in_the_list_while_a_download_of_it_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "text", "actions"),
+    ("state", "text", "actions", "keeps"),
     [
-        (in_use(ModelPhase.IMPORTING), "Loading 25%", ()),
-        (in_use(ModelPhase.LOADING), "Loading 25%", ()),
-        (in_use(ModelPhase.READY), "Loaded", (OfferAction.UNLOAD,)),
-        (replace(in_use(ModelPhase.READY), is_answering=True), "Loaded", ()),
+        (in_use(ModelPhase.IMPORTING), "Loading 25%", (), "it is being loaded"),
+        (in_use(ModelPhase.LOADING), "Loading 25%", (), "it is being loaded"),
+        (in_use(ModelPhase.READY), "Loaded", (OfferAction.UNLOAD,), ""),
+        (replace(in_use(ModelPhase.READY), is_answering=True), "Loaded", (), "it is answering"),
         (
             in_use(ModelPhase.READY, is_unloaded=True),
             "Unloaded until the next message",
             (OfferAction.USE,),
+            "",
         ),
     ],
 )
 def test_model_in_use_has_its_state_in_every_page(
-    state: ModelsState, text: str, actions: tuple[OfferAction, ...]
+    state: ModelsState, text: str, actions: tuple[OfferAction, ...], keeps: str
 ) -> None:
     done = Download(repo_id=REPO, state=DownloadState.DONE, folder=str(CARD.path))
     (suggested,) = suggestion_offers((SUGGESTION,), state)
@@ -189,7 +190,8 @@ def test_model_in_use_has_its_state_in_every_page(
     assert suggested.actions == actions
     assert local.actions == (*actions, OfferAction.DEFAULTS)
     assert download.actions == (*actions, OfferAction.CANCEL)
-    assert OfferAction.REMOVE not in local.more
+    assert OfferAction.REMOVE in local.more
+    assert local.keeps == keeps
 
 
 def test_finished_download_offers_use() -> None:

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QStyle, QStyleOp
 from typing_extensions import override
 
 from app.hub.values import Download, DownloadState
+from app.viewmodels.models import ModelPhase
 from app.viewmodels.offer import PRIMARY, OfferAction
 from app.widgets.commands import CommandId
 from app.widgets.model_defaults import ModelDefaultsSheet
@@ -51,6 +52,8 @@ class WithRemoval(FakeCatalog):
     @override
     def delete(self, plan: RemovalPlan) -> None:
         self.deleted = plan.model.name
+        self.cards = tuple(card for card in self.cards if card.path not in plan.paths)
+        self.gone.update(map(str, plan.paths))
 
 
 @pytest.fixture
@@ -173,6 +176,40 @@ def test_model_that_the_trash_refuses_is_deleted_only_after_a_second_question(
     assert default.text() == "Keep"
     button(box, "Delete Immediately").click()
     stage.wait_until(lambda: catalog.deleted == OTHER.name)
+
+
+def test_removal_of_the_model_in_use_unloads_it_first(stage: Stage) -> None:
+    stage.chat("About whales", "They are large.")
+    window = opened(stage)
+    stage.send("And dolphins?")
+    entry = row_of(window, card().name).entries[OfferAction.REMOVE]
+    assert (entry.text(), entry.isEnabled()) == ("Remove… (it is answering)", False)
+    stage.answer("Less.")
+    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    box = question(stage, window)
+    assert "It is in use now, and is unloaded first." in box.informativeText()
+    assert "“About whales”" in box.informativeText()
+    button(box, "Move to Trash").click()
+    assert isinstance(stage.engine.commands[-1], UnloadModel)
+    stage.wait_until(
+        lambda: any("Delete it" in one.text() for one in window.findChildren(QMessageBox))
+    )
+    box = next(one for one in window.findChildren(QMessageBox) if "Delete it" in one.text())
+    button(box, "Delete Immediately").click()
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.GONE)
+    assert stage.pane.gone_model.isVisible()
+    stage.wait_until(lambda: [row.title.text() for row in window.local.rows] == [OTHER.name])
+
+
+def test_model_that_begins_to_answer_during_the_question_is_kept(stage: Stage) -> None:
+    window = opened(stage)
+    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    box = question(stage, window)
+    stage.send("Hello")
+    button(box, "Move to Trash").click()
+    stage.settle()
+    assert not any(isinstance(one, UnloadModel) for one in stage.engine.commands)
+    assert stage.window.toast.text.startswith(f"{card().name} could not be removed.")
 
 
 def test_finished_download_offers_use_in_the_main_window(stage: Stage) -> None:
