@@ -33,8 +33,6 @@ class OfferAction(Enum):
     REMOVE = auto()
 
 
-# The actions whose buttons have the accent colour: they get a model, or load it.
-PRIMARY = frozenset({OfferAction.DOWNLOAD, OfferAction.CHOOSE_FILE, OfferAction.USE})
 # The bits per weight of the copy that each action makes.
 COPY_BITS: Mapping[OfferAction, int] = {
     OfferAction.COPY_4: 4,

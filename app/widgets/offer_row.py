@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.viewmodels.offer import COPY_BITS, PRIMARY, Offer, OfferAction
+from app.viewmodels.offer import COPY_BITS, Offer, OfferAction
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
@@ -127,8 +127,6 @@ class OfferRow(QFrame):
             button = Button(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)
-            if action in PRIMARY:
-                button.setProperty("kind", "primary")
             if action is OfferAction.CHOOSE_FILE:
                 button.setMenu(self._menu(offer, button))
             else:

@@ -10,7 +10,7 @@ from app.hub.values import Download, DownloadState, FoundModel, RepoDetails, Rep
 from app.viewmodels.download_offers import download_offers, fetching_line
 from app.viewmodels.model_offers import found_offers, local_offers, suggestion_offers
 from app.viewmodels.models import ModelPhase, ModelStatus
-from app.viewmodels.offer import PRIMARY, ModelsState, Offer, OfferAction
+from app.viewmodels.offer import ModelsState, Offer, OfferAction
 from engine.catalog.card import ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
@@ -200,7 +200,6 @@ def test_finished_download_offers_use() -> None:
     (offer,) = download_offers(state)
 
     assert offer.actions == (OfferAction.USE, OfferAction.CANCEL)
-    assert OfferAction.USE in PRIMARY
 
 
 def test_finished_gguf_file_offers_use_and_then_shows_its_import() -> None:

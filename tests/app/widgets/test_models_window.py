@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from app.hub.values import Download, DownloadState
 from app.viewmodels.models import ModelPhase
-from app.viewmodels.offer import PRIMARY, OfferAction
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId
 from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.models_window import ModelsTab, ModelsWindow
@@ -246,15 +246,13 @@ def test_line_about_downloads_opens_their_page(
     assert window.pages.currentWidget() is window.downloads
 
 
-def test_buttons_that_get_or_use_a_model_have_one_look(stage: Stage) -> None:
-    window = opened(stage, ModelsTab.RECOMMENDED)
-    rows = [*window.recommended.rows, *window.local.rows]
-    kinds = {
-        (action in PRIMARY, button.property("kind"))
-        for row in rows
-        for action, button in row.buttons.items()
-    }
-    assert kinds == {(True, "primary"), (False, None)}
+@pytest.mark.parametrize("tab", ModelsTab)
+def test_page_of_the_window_has_at_most_one_primary_button(stage: Stage, tab: ModelsTab) -> None:
+    window = opened(stage, tab)
+    buttons = window.pages.currentWidget().findChildren(QPushButton)
+    primary = [one.text() for one in buttons if one.property("kind") == "primary"]
+    assert primary == (["Search"] if tab is ModelsTab.SEARCH else [])
+    assert buttons or tab is ModelsTab.DOWNLOADS
 
 
 def test_larger_text_scales_the_window_and_clips_nothing(stage: Stage) -> None:
