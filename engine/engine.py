@@ -51,6 +51,7 @@ from engine.events import (
     RequestFailed,
     SetDisk,
     SetIdleWork,
+    SetMemory,
     SetUnloadAfter,
     Show,
     Shutdown,
@@ -225,7 +226,7 @@ class Engine(EngineCommands):
                     pass
                 case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                     pass
-                case Pin() | Evict() | ReportStatistics():
+                case Pin() | Evict() | SetMemory() | ReportStatistics():
                     pass
                 case _:
                     assert_never(command)

@@ -249,7 +249,9 @@ def test_line_about_downloads_opens_their_page(
 @pytest.mark.parametrize("tab", ModelsTab)
 def test_page_of_the_window_has_at_most_one_primary_button(stage: Stage, tab: ModelsTab) -> None:
     window = opened(stage, tab)
-    buttons = window.pages.currentWidget().findChildren(QPushButton)
+    page = window.pages.currentWidget()
+    assert page is not None
+    buttons = page.findChildren(QPushButton)
     primary = [one.text() for one in buttons if one.property("kind") == "primary"]
     assert primary == (["Search"] if tab is ModelsTab.SEARCH else [])
     assert buttons or tab is ModelsTab.DOWNLOADS
