@@ -31,6 +31,7 @@ from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
+from app.widgets.window_size import within_screen
 from app.words import settings as words, shortcuts
 
 
@@ -131,9 +132,9 @@ class SettingsWindow(QWidget):
 
     def _fit(self) -> None:
         """Fit the window to the size of text, inside the screen."""
-        area, zoom = self.screen().availableSize(), max(1.0, self._theme.zoom)
-        wanted = QSize(round(Size.SETTINGS_WINDOW * zoom), round(Size.SETTINGS_HEIGHT * zoom))
-        self.setFixedSize(wanted.boundedTo(area - QSize(Space.XXL, Space.HUGE)))
+        zoom = max(1.0, self._theme.zoom)
+        wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
+        self.setFixedSize(within_screen(self, wanted))
 
     def _tint(self) -> None:
         for icon, tab in self.tabs.items():
