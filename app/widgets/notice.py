@@ -13,7 +13,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.theme.icons import Icon
+from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Space
 from app.widgets.announcer import announce
@@ -140,9 +140,10 @@ class Notice(QFrame):
         icons, ink = self._theme.icons, self._theme.colors.error.ink
         is_open = self.details_button.isChecked()
         chevron = Icon.CHEVRON_DOWN_SMALL if is_open else Icon.CHEVRON_RIGHT_SMALL
-        size = round(_ICON * max(1.0, self._theme.zoom))
-        self._icon.setPixmap(icons.icon(Icon.WARNING, ink).pixmap(QSize(size, size)))
-        self.details_button.setIcon(icons.icon(chevron, ink))
+        size, small = self._theme.scaled(GRID), self._theme.scaled(_ICON)
+        self._icon.setPixmap(icons.icon(Icon.WARNING, ink, size=small).pixmap(small, small))
+        self.details_button.setIconSize(QSize(size, size))
+        self.details_button.setIcon(icons.icon(chevron, ink, size=size))
 
     def _add(self, button: Button, label: Label, act: Callable[[], object]) -> None:
         self._acts[button] = act

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QWidget,
+)
 
 from app.conversation.attachments import make_attachment
 from app.theme.icons import GRID, Icon
@@ -138,6 +147,20 @@ def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
     stage.settle()
     assert button.width() == button.height() == 1.5 * Size.CONTROL
     assert button.iconSize().width() == 1.5 * GRID
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
+    stage.core.preferences.set_zoom(150)
+    stage.run(CommandId.SETTINGS)
+    stage.settle()
+    window = stage.window
+    for button in window.findChildren(QAbstractButton):
+        if not button.icon().isNull() and not button.objectName().startswith("qt_"):
+            drawn = button.icon().actualSize(QSize(99, 99)).width()
+            assert drawn == button.iconSize().width() == 1.5 * GRID, button.accessibleName()
+    assert window.pane.composer.button.width() == 1.5 * Size.CONTROL_LARGE
+    assert window.pane.composer.ring.width() == 1.5 * GRID
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
