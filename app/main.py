@@ -129,10 +129,9 @@ def open_window(
 
 def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
-    config = engine_config(
-        settings,
-        paths,
+    config = EngineConfig(
         on_cpu=options.selftest is not None and options.selftest.on_cpu,
+        abilities_folder=paths.abilities_dir,
     )
     place = DataPlace(paths.data_dir)
     return Seams(
@@ -149,15 +148,6 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
         hosts=options.hosts,
         login_item=login_item(paths.bundle),
         debug=options.debug,
-    )
-
-
-def engine_config(settings: Settings, paths: Paths, *, on_cpu: bool = False) -> EngineConfig:
-    """Return the configuration of the engine, which holds until the app ends."""
-    return EngineConfig(
-        on_cpu=on_cpu,
-        most_budget_bytes=settings.memory_gb * 10**9 or None,
-        abilities_folder=paths.abilities_dir,
     )
 
 

@@ -25,6 +25,7 @@ from engine.events import (
     ReportStatistics,
     SetDisk,
     SetIdleWork,
+    SetMemory,
     SetUnloadAfter,
     Show,
     Submit,
@@ -171,6 +172,10 @@ class EngineCommands(Protocol):
     def report_statistics(self, *, checks_invariants: bool = False) -> None:
         """Request a StatisticsReported event."""
         self.send(ReportStatistics(checks_invariants))
+
+    def set_memory(self, most_bytes: int | None) -> None:
+        """Keep at most this much cached state in memory. None: what the model leaves of it."""
+        self.send(SetMemory(most_bytes))
 
     def set_disk(self, folder: str, *, enabled: bool, budget_bytes: int | None) -> None:
         """Keep cached state in a folder, of this size at most. None: chosen from the free space."""

@@ -90,8 +90,8 @@ class EngineConfig:
     disk_folder: Path | None = None
     # Largest size of this folder in bytes. None: the smaller of 20 GB and a tenth of the free space.
     disk_budget_bytes: int | None = None
-    # Highest number of bytes written to this folder on one day. SSDs wear: 40 GB a day are 150 TB, the
-    # endurance that makers state for small SSDs, after ten years.
+    # Highest number of bytes written to this folder on one day, for all models together. SSDs wear:
+    # 40 GB a day are 150 TB after ten years, the endurance that makers state for small SSDs.
     disk_daily_bytes: int = 40 * 10**9
     # Seconds that a conversation must rest before its state is written, unless the state is evicted.
     disk_rest_s: float = 60.0

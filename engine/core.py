@@ -63,6 +63,7 @@ from engine.events import (
     RequestCommand,
     SetDisk,
     SetIdleWork,
+    SetMemory,
     SetUnloadAfter,
     Show,
     Shutdown,
@@ -299,7 +300,15 @@ class EngineCore:
                 self._idler.obey(command)
             case ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                 self._idler.obey(command)
-            case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
+            case (
+                Pin()
+                | Forget()
+                | Evict()
+                | SetMemory()
+                | SetDisk()
+                | ClearDisk()
+                | ReportStatistics()
+            ):
                 self._obey_cache(command)
             case Shutdown():
                 self._stopping = True
@@ -347,6 +356,9 @@ class EngineCore:
                 return
             case Forget():
                 self._forget(command)
+            case SetMemory(most_bytes):
+                self._config = replace(self._config, most_budget_bytes=most_bytes)
+                self._fit_budget()
             case SetDisk():
                 self._disk_space.configure(command)
                 self._share_disk()
@@ -412,6 +424,12 @@ class EngineCore:
             return
         adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
         attempt("a change of the budget", adjust)
+
+    def _fit_budget(self) -> None:
+        """Give the cache of the loaded model the automatic budget of the present limit."""
+        if self.cache is not None and self._watch is not None and self.model is not None:
+            full = cache_budget(self._config, self.model.own_weight_bytes)
+            self._watch.set_full(full, self.cache, self._idler.pause)
 
     # Loading and unloading of models
 
@@ -482,6 +500,7 @@ class EngineCore:
             title=None if model.others else title,
         )
         self.model = model
+        self._fit_budget()  # a kept cache has the budget of its own load
         self._requested_at = time.monotonic()
         fit_to_weights(self._config, model.own_weight_bytes)
 

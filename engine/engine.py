@@ -53,6 +53,7 @@ from engine.events import (
     RequestFailed,
     SetDisk,
     SetIdleWork,
+    SetMemory,
     SetUnloadAfter,
     Show,
     Shutdown,
@@ -232,7 +233,7 @@ class Engine(EngineCommands):
                     pass
                 case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                     pass
-                case Pin() | Evict() | ReportStatistics():
+                case Pin() | Evict() | SetMemory() | ReportStatistics():
                     pass
                 case _:
                     assert_never(command)

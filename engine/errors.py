@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
 from engine.types import Problem, ProblemKind
@@ -129,6 +129,11 @@ class ContextFullError(UserFixableError):
     title = "This chat is too long for the model."
     advice = "Edit an earlier message, or continue in a new chat."
     kind = ProblemKind.CONTEXT_FULL
+
+    def __init__(self, cause: str, num_tokens: int = 0) -> None:
+        """Create the error of a prompt with num_tokens. 0: the length is not known."""
+        super().__init__(cause)
+        self.problem = replace(self.problem, num_tokens=num_tokens)
 
 
 class TextTooLongError(ContextFullError):

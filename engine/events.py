@@ -197,6 +197,13 @@ class SetDisk:
 
 
 @dataclass(frozen=True, slots=True)
+class SetMemory:
+    """Limit the cached state in memory. A smaller limit evicts state at once."""
+
+    most_bytes: int | None  # None: what the model leaves of the memory
+
+
+@dataclass(frozen=True, slots=True)
 class ClearDisk:
     """Delete all cached state on disk, of all models. The state in memory stays."""
 
@@ -226,7 +233,7 @@ class Shutdown:
     """Finish running requests and idle work, then end the engine thread."""
 
 
-CacheCommand = Forget | Pin | Evict | SetDisk | ClearDisk | ReportStatistics
+CacheCommand = Forget | Pin | Evict | SetMemory | SetDisk | ClearDisk | ReportStatistics
 IdleCommand = Show | ReadAhead | MakeTitle | SetIdleWork | AwaitIdle
 ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
 RequestCommand = Submit | Cancel | CountTokens | Verify

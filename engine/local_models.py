@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from engine.copying import make_copy
 from engine.errors import ModelFolderError
 from engine.fitting import FitMeter
 
+_MAX_MEASURED: Final = 3  # models; a measurement takes up to some seconds
 _GGUF_SUFFIX: Final = ".gguf"
 _WHAT_CAN_BE_OPENED: Final = "Open a folder that holds a model in MLX format, or a GGUF file."
 
@@ -149,6 +151,23 @@ class LocalModels:
         # float32.
         weigh = choose.packed_bytes if sys.platform == "darwin" else choose.float32_bytes
         return choose.best_card(cards, self._memory_bytes, weigh)
+
+    def reader(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
+        """Return the best of these models for which the memory holds a chat of num_tokens.
+
+        Each model is measured, the best first, at most _MAX_MEASURED of them. A model that cannot
+        be measured is passed over.
+        """
+        with closing(FitMeter(EngineConfig(device_bytes=self._given_bytes))) as meter:
+            for _ in range(_MAX_MEASURED):
+                card = self.best(cards)
+                if card is None:
+                    return None
+                with suppress(ModelFolderError):
+                    if meter.fit_folder(card).can_hold(num_tokens):
+                        return card
+                cards = tuple(other for other in cards if other is not card)
+        return None
 
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
         """Return models to download. Those that suit this machine's memory come first."""

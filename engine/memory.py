@@ -168,7 +168,20 @@ class MemoryWatch:
         if now < self._next_look:
             return
         self._next_look = now + self._config.memory_check_s
-        budget = self._fitting(self._machine(), cache)
+        self._change(self._fitting(self._machine(), cache), cache, before_change)
+
+    def set_full(
+        self, full_bytes: int, cache: _Budgeted, before_change: Callable[[], object]
+    ) -> None:
+        """Change the budget for a machine with enough memory. The cache follows at once.
+
+        A budget that was lowered because memory is scarce grows as before.
+        """
+        was_full, self._full_bytes = self._budget_bytes == self._full_bytes, full_bytes
+        budget = full_bytes if was_full else min(self._budget_bytes, full_bytes)
+        self._change(budget, cache, before_change)
+
+    def _change(self, budget: int, cache: _Budgeted, before_change: Callable[[], object]) -> None:
         if budget != self._budget_bytes:
             log.info("the prefix cache's budget is %.2f GB now", budget / 1e9)
             before_change()

@@ -403,6 +403,7 @@ class Problem:
     advice: str  # what the user can do
     details: str = ""  # technical details for the log and bug reports
     kind: ProblemKind = ProblemKind.OTHER
+    num_tokens: int = 0  # length of a prompt that exceeds the context; 0: another problem
 
     @override
     def __str__(self) -> str:

@@ -25,6 +25,7 @@ from engine.events import (
     RequestFinished,
     SetDisk,
     SetIdleWork,
+    SetMemory,
     SetUnloadAfter,
     Show,
     StatisticsReported,
@@ -46,7 +47,8 @@ class Unanswered:
     # Path of the model that is loaded or is to be loaded. Empty if there is none.
     _model: str = ""
     _questions: list[_Question] = field(default_factory=list[_Question])
-    # The newest Show, SetIdleWork, SetUnloadAfter and SetDisk command, by type, and the Pin commands of pinned conversations.
+    # The newest Show command and the newest settings (Set...), by type, and the Pin commands of
+    # pinned conversations.
     _settings: dict[type, Command] = field(default_factory=dict[type, Command])
     _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
 
@@ -63,7 +65,7 @@ class Unanswered:
                 self._model = path
             case UnloadModel(until_needed):
                 self._model = self._model if until_needed else ""
-            case Show() | SetIdleWork() | SetUnloadAfter() | SetDisk():
+            case Show() | SetIdleWork() | SetUnloadAfter() | SetMemory() | SetDisk():
                 self._settings[type(command)] = command
             case Pin(conversation_id, pinned):
                 self._pins.pop(conversation_id, None)

@@ -34,6 +34,7 @@ from app.controllers.idle import IdleController
 from app.controllers.imports import Imports
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
+from app.controllers.longer_models import LongerModels
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
@@ -89,7 +90,7 @@ class Core(QObject):
 
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, seams: Seams) -> None:
+    def __init__(self, seams: Seams) -> None:  # noqa: PLR0915 (a statement for each controller)
         super().__init__()
         self._lane = TaskLane("files")
         self.store = StoreLane(seams.open_store)
@@ -100,6 +101,7 @@ class Core(QObject):
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
+        self.longer_models = LongerModels(self._lane, seams.catalog, self.models, self.preferences)
         self.several = SeveralMacs(
             self.bridge,
             self.models,

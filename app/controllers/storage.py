@@ -23,7 +23,7 @@ _GB = 10**9
 
 
 class Storage(QObject):
-    """Passes the settings of the disk to the engine, and the engine's figures to the window."""
+    """Passes the settings of memory and disk to the engine, and the engine's figures to the window."""
 
     changed = Signal()  # new figures have come
 
@@ -37,6 +37,7 @@ class Storage(QObject):
         self._preferences = preferences
         self._folder = folder
         self._sent: tuple[bool, int | None] | None = None  # arguments of the last set_disk
+        self._sent_memory: int | None = None  # argument of the last set_memory
         self.figures: CacheStatistics | None = None  # None before the first report
         self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
@@ -75,6 +76,10 @@ class Storage(QObject):
         if (enabled, budget_bytes) != self._sent:
             self._sent = enabled, budget_bytes
             self._engine.set_disk(str(self._folder), enabled=enabled, budget_bytes=budget_bytes)
+        most_bytes = value.memory_gb * _GB or None
+        if most_bytes != self._sent_memory:
+            self._sent_memory = most_bytes
+            self._engine.set_memory(most_bytes)
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
         """Ask for figures when they have changed: after an answer, after a load or an unload."""

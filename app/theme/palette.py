@@ -5,6 +5,8 @@ main.py makes one Theme and passes it to all widgets. They repaint when the Them
 
 from __future__ import annotations
 
+import math
+
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
@@ -79,6 +81,10 @@ class Theme(QObject):
         if zoom != self.zoom:
             self.zoom = zoom
             self.zoomed.emit()
+
+    def scaled(self, length: float, most: float = math.inf) -> int:
+        """Return a length in px that grows with the text, at most by the factor `most`."""
+        return round(length * min(max(1.0, self.zoom), most))
 
     def zoomed_font(self, style: TextStyle) -> QFont:
         """Return the font of a style of the type scale, scaled by the zoom."""

@@ -234,9 +234,7 @@ def _problem(model: InstalledModel) -> Problem | None:
 
 def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
     card, problem = model.card, _problem(model)
-    is_own = card is not None and card.is_starter
     can_copy = card is not None and card.usable and card.bits >= _FULL_BITS
-    keeps = is_own or is_in_use(str(model.path), state.status)
     kind = describe(card) if card is not None else words.kind(is_mlx=False)
     size = "" if card is not None else figures.file_size(model.size_bytes)
     offer = Offer(
@@ -247,14 +245,26 @@ def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
         more=(
             *(COPY_BITS if can_copy else ()),
             OfferAction.REVEAL,
-            *(() if keeps else (OfferAction.REMOVE,)),
+            OfferAction.REMOVE,
         ),
+        keeps=_why_kept(model, state),
     )
     if model.is_complete and problem is None:
         offer = with_use(offer, offer.key, state)
     if card is not None and card.usable:
         offer = replace(offer, actions=(*offer.actions, OfferAction.DEFAULTS))
     return offer
+
+
+def _why_kept(model: InstalledModel, state: ModelsState) -> str:
+    """Return the reason why a model cannot be removed now, or an empty string."""
+    if model.card is not None and model.card.is_starter:
+        return words.IS_A_PART
+    if not is_in_use(str(model.path), state.status):
+        return ""
+    if state.status.will_be_ready:
+        return words.IS_BEING_LOADED
+    return words.IS_ANSWERING if state.is_answering else ""
 
 
 def _used(model: InstalledModel, today: date) -> str:

@@ -30,6 +30,8 @@ class ModelQuestion:
     """The texts of the question."""
 
     sentence: str
+    name: str  # the chat's model
+    name_in_use: str  # the model in use
     use: str  # text of the button that loads the chat's model; empty if it cannot be loaded
     stay: str  # text of the button that keeps the model in use
 
@@ -73,11 +75,15 @@ def model_question(
     card = next((card for card in cards if card.is_at(generation.model_path)), None)
     name = generation.model_name if card is None else card.name
     tokens = figures.about(unread) if unread is not None and unread >= MANY_TOKENS else None
-    stay = words.stay_with(shown_name(status, cards), tokens)
+    in_use = shown_name(status, cards)
     why_not = _why_not(generation, card, gone)
-    if why_not:
-        return ModelQuestion(sentence=words.chat_used_but(name, why_not), use="", stay=stay)
-    return ModelQuestion(sentence=words.chat_used(name), use=words.use_model(name), stay=stay)
+    return ModelQuestion(
+        sentence=words.chat_used_but(name, why_not) if why_not else words.chat_used(name),
+        name=name,
+        name_in_use=in_use,
+        use="" if why_not else words.use_model(name),
+        stay=words.stay_with(in_use, tokens),
+    )
 
 
 def _why_not(generation: Generation, card: ModelCard | None, gone: Container[str]) -> str:

@@ -233,13 +233,6 @@ def only_demo(cards: tuple[ModelCard, ...]) -> bool:
     return not any(card.usable and not card.is_starter for card in cards)
 
 
-def longest_model(cards: tuple[ModelCard, ...], status: ModelStatus) -> ModelCard | None:
-    """Return the usable model with the longest context, if it is longer than that of the model in use."""
-    in_use = 0 if status.facts is None else status.facts.context_len
-    longer = [card for card in cards if card.usable and card.context_len > in_use]
-    return max(longer, key=lambda card: card.context_len, default=None)
-
-
 def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """Return the model's name for the toolbar button and the sidebar."""
     for card in cards:

@@ -33,8 +33,6 @@ class OfferAction(Enum):
     REMOVE = auto()
 
 
-# The actions whose buttons have the accent colour: they get a model, or load it.
-PRIMARY = frozenset({OfferAction.DOWNLOAD, OfferAction.CHOOSE_FILE, OfferAction.USE})
 # The bits per weight of the copy that each action makes.
 COPY_BITS: Mapping[OfferAction, int] = {
     OfferAction.COPY_4: 4,
@@ -55,6 +53,7 @@ class Offer:
     fraction: float | None = None  # progress, 0 to 1; None if no progress bar is shown
     actions: tuple[OfferAction, ...] = ()  # buttons, from left to right
     more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
+    keeps: str = ""  # the reason why the model cannot be removed now; empty if it can be
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
 
 

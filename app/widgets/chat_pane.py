@@ -21,7 +21,7 @@ from app.conversation.attachments import document_text
 from app.conversation.tree import Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size, Space
-from app.viewmodels.models import longest_model, only_demo
+from app.viewmodels.models import only_demo
 from app.viewmodels.notes import context_share, gone_note, last_generation, model_note
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
@@ -33,6 +33,7 @@ from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
+from app.widgets.longer_model import is_too_long, offer_longer_model
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
@@ -75,7 +76,7 @@ class ChatPane(QWidget):
         self.recent = RecentChats(theme, self)
         self.app_notice = AppNotice(theme, core, self)
         self.notice = Notice(theme, self)
-        self.gone_model = ChoiceLine(commands.CHOOSE_MODEL, commands.GET_MODELS, self)
+        self.gone_model = ChoiceLine(self, commands.CHOOSE_MODEL, commands.GET_MODELS)
         self.model_question = ModelQuestionLine(core, self)
         self.return_note = ReturnNote(theme, core, self)
         self.queued = QueuedMessage(theme, self)
@@ -124,7 +125,7 @@ class ChatPane(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 1)
         # In a low window the transcript makes room, so that the texts of a notice are whole.
-        self.view.setMinimumHeight(Size.CONTROL)
+        self.view.setMinimumHeight(1)
         for line in self._lines:
             layout.addLayout(_centred(line))
         layout.addWidget(self.composer)
@@ -296,12 +297,8 @@ class ChatPane(QWidget):
         problem = refusal.problem
         if problem is None:
             return
-        if problem.kind is ProblemKind.TEXT_TOO_LONG:
-            self._too_long = problem
-            self._offer_longer_model(problem)
-        elif problem.kind is ProblemKind.CONTEXT_FULL and refusal.text:
-            self._too_long = problem
-            self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
+        if is_too_long(problem):
+            self._show_too_long(problem, is_new_text=bool(refusal.text))
         elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()
@@ -310,14 +307,13 @@ class ChatPane(QWidget):
         else:
             self.notice.say(problem)
 
-    def _offer_longer_model(self, problem: Problem) -> None:
-        """Show the problem, and offer the model on this machine that has the longest context."""
-        models = self._core.models
-        card = longest_model(models.cards, models.status)
-        if card is None:
-            self.notice.say(problem)
+    def _show_too_long(self, problem: Problem, *, is_new_text: bool) -> None:
+        self._too_long = problem
+        if is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
+            self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         else:
-            self.notice.offer(problem, words.use_model(card.name), lambda: models.choose(card.path))
+            self.notice.say(problem)
+        offer_longer_model(self._core, self.notice)
 
     def _on_model_note(self) -> None:
         if only_demo(self._core.models.cards):

@@ -7,8 +7,10 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
+from app.theme.icons import GRID
 from app.theme.palette import Theme
 from app.theme.tokens import Space
+from app.widgets.icon_button import MAX_ZOOM
 
 _FULL_TURN = 360 * 16  # Qt's angles are in sixteenths of a degree
 _TOP = 90 * 16
@@ -22,8 +24,9 @@ class ContextRing(QWidget):
         super().__init__(parent)
         self._theme = theme
         self.share = 0.0  # 0 to 1
-        self.setFixedSize(self.sizeHint())
         theme.changed.connect(self.update)
+        theme.zoomed.connect(self._fit)
+        self._fit()
         self.hide()
 
     def show_share(self, share: float | None, tip: str) -> None:
@@ -34,19 +37,25 @@ class ContextRing(QWidget):
         self.setAccessibleName(tip)
         self.update()
 
+    def _fit(self) -> None:
+        self.setFixedSize(self.sizeHint())
+        self.update()
+
     @override
     def sizeHint(self) -> QSize:
-        return QSize(Space.L + Space.HAIR, Space.L + Space.HAIR)
+        side = self._theme.scaled(GRID, MAX_ZOOM)
+        return QSize(side, side)
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         colors = self._theme.colors
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        ring = QRectF(self.rect()).adjusted(2, 2, -2, -2)
-        painter.setPen(QPen(QColor(colors.strong_line), Space.HAIR))
+        pen = self._theme.scaled(Space.HAIR, MAX_ZOOM)
+        ring = QRectF(self.rect()).adjusted(pen, pen, -pen, -pen)
+        painter.setPen(QPen(QColor(colors.strong_line), pen))
         painter.drawEllipse(ring)
         ink = colors.must_read.ink if self.share >= _NEARLY_FULL else colors.secondary
         cap = Qt.PenCapStyle.RoundCap
-        painter.setPen(QPen(QColor(ink), Space.HAIR, Qt.PenStyle.SolidLine, cap))
+        painter.setPen(QPen(QColor(ink), pen, Qt.PenStyle.SolidLine, cap))
         painter.drawArc(ring, _TOP, -round(self.share * _FULL_TURN))

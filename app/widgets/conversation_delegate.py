@@ -38,7 +38,6 @@ from app.words import units, window as words
 Index = QModelIndex | QPersistentModelIndex
 
 # The titles of the conversations in a folder begin below the name of the folder.
-_INDENT = 2 * GRID - Space.HAIR
 
 
 class ConversationDelegate(QStyledItemDelegate):
@@ -71,7 +70,11 @@ class ConversationDelegate(QStyledItemDelegate):
         index = view.indexAt(at)
         if not index.isValid() or isinstance(self._model.row_at(index), ListHeading):
             return False
-        return _reach(view.visualRect(index)).contains(at)
+        return _reach(view.visualRect(index), self._icon_size).contains(at)
+
+    @property
+    def _icon_size(self) -> int:
+        return self._theme.scaled(GRID)
 
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
         painter.setFont(self._theme.zoomed_font(Type.SECTION))
@@ -96,14 +99,15 @@ class ConversationDelegate(QStyledItemDelegate):
         if row.folder_id == self.aim:
             self._paint_aim(painter, option.rect)
         arrow = Icon.CHEVRON_DOWN_SMALL if row.is_open else Icon.CHEVRON_RIGHT_SMALL
-        place = QRectF(rect.left() - Space.S, 0, GRID, GRID)
+        size = self._icon_size
+        place = QRectF(rect.left() - Space.S, 0, size, size)
         place.moveCenter(QPointF(place.center().x(), rect.center().y() + 0.5))
         icons.paint(painter, arrow, colors.secondary, place)
         place.moveLeft(place.right() - Space.HAIR)
         icons.paint(painter, Icon.FOLDER, getattr(colors.folder, row.color), place)
         rect.setLeft(round(place.right()) + Space.S)
         if option.state & QStyle.StateFlag.State_MouseOver:
-            icon = _menu_rect(rect)
+            icon = _menu_rect(rect, self._icon_size)
             icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
             rect.setRight(icon.left() - Space.S)
         elif row.count:
@@ -134,7 +138,7 @@ class ConversationDelegate(QStyledItemDelegate):
     ) -> None:
         text_rect = self._paint_ground(painter, option)
         if row.folder_id is not None:
-            text_rect.setLeft(text_rect.left() + _INDENT)
+            text_rect.setLeft(text_rect.left() + 2 * self._icon_size - Space.HAIR)
         text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
         font = self._theme.zoomed_font(Type.UI)
         font.setBold(row.unseen)
@@ -146,7 +150,7 @@ class ConversationDelegate(QStyledItemDelegate):
         """Paint the menu button, speed, dot or bolt. Return the x at which the title must end."""
         colors = self._theme.colors
         if state & QStyle.StateFlag.State_MouseOver:
-            icon = _menu_rect(rect)
+            icon = _menu_rect(rect, self._icon_size)
             self._theme.icons.paint(painter, Icon.MORE, colors.secondary, QRectF(icon))
             return icon.left() - Space.S
         if row.activity:
@@ -168,7 +172,8 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.drawEllipse(dot)
             return int(dot.left()) - Space.S
         if row.keep_ready:
-            mark = QRectF(0, 0, Space.M, Space.M)
+            side = self._theme.scaled(Space.M)
+            mark = QRectF(0, 0, side, side)
             mark.moveCenter(QRectF(rect).center())
             mark.moveRight(rect.right())
             self._theme.icons.paint(painter, Icon.BOLT, colors.secondary, mark)
@@ -227,7 +232,7 @@ class ConversationDelegate(QStyledItemDelegate):
         row = self._model.row_at(index)
         left = 1
         if isinstance(row, FolderRow | ConversationRow) and row.folder_id is not None:
-            left += _INDENT
+            left += 2 * self._icon_size - Space.HAIR
         editor.setGeometry(_body(option.rect).adjusted(left, 3, -1, -3))
 
     @override
@@ -243,16 +248,16 @@ class ConversationDelegate(QStyledItemDelegate):
             and event.type() is QEvent.Type.MouseButtonPress
             and event.button() == Qt.MouseButton.LeftButton
             and not isinstance(self._model.row_at(index), ListHeading)
-            and _reach(option.rect).contains(event.position().toPoint())
+            and _reach(option.rect, self._icon_size).contains(event.position().toPoint())
         ):
-            self.menu_requested.emit(index, _menu_rect(_inner(_body(option.rect))))
+            self.menu_requested.emit(index, _menu_rect(_inner(_body(option.rect)), self._icon_size))
             return True
         return False
 
 
-def _reach(rect: QRect) -> QRect:
+def _reach(rect: QRect, size: int) -> QRect:
     """Return the area of a row in which a click opens the menu."""
-    target = _menu_rect(_inner(_body(rect)))
+    target = _menu_rect(_inner(_body(rect)), size)
     return target.adjusted(-Space.XS, -Space.XS, Space.XS, Space.XS)
 
 
@@ -264,8 +269,8 @@ def _inner(body: QRect) -> QRect:
     return body.adjusted(Space.M, 0, -Space.M, 0)
 
 
-def _menu_rect(rect: QRect) -> QRect:
-    target = QRect(0, 0, GRID, GRID)
+def _menu_rect(rect: QRect, size: int) -> QRect:
+    target = QRect(0, 0, size, size)
     target.moveCenter(rect.center())
     target.moveRight(rect.right())
     return target

@@ -204,7 +204,8 @@ class _DeletedDelegate(QStyledItemDelegate):
         taken = QFontMetrics(painter.font()).horizontalAdvance(row.left)
         rect.setRight(rect.right() - taken - Space.M)
         if row.color is not None:
-            place = QRectF(rect.left(), 0, GRID, GRID)
+            size = self._theme.scaled(GRID)
+            place = QRectF(rect.left(), 0, size, size)
             place.moveCenter(QPointF(place.center().x(), rect.center().y() + 0.5))
             self._theme.icons.paint(painter, Icon.FOLDER, getattr(colors.folder, row.color), place)
             rect.setLeft(round(place.right()) + Space.S)

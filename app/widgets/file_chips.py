@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QAbstractButton, QApplication, QFrame, QScrollArea, QWidget
 from typing_extensions import override
 
-from app.theme.icons import Icon
+from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Space, TextStyle, Type
 from app.viewmodels.attachments import Chip
@@ -28,7 +28,6 @@ from app.widgets.menu import Menu, pop_up
 from app.words import attachments as words
 
 _WIDTH, _HEIGHT = 304, 44
-_ICON = 18
 _MAX_ROWS = 3
 
 
@@ -78,7 +77,8 @@ class FileChip(QAbstractButton):
         )
         painter.setBrush(QColor(colors.hover if self.underMouse() else colors.canvas))
         painter.drawRoundedRect(box, Radius.CODE, Radius.CODE)
-        icon = QRectF(Space.M, (self.height() - _ICON) / 2, _ICON, _ICON)
+        size = self._theme.scaled(GRID)
+        icon = QRectF(Space.M, (self.height() - size) / 2, size, size)
         self._theme.icons.paint(painter, Icon.FILE, colors.secondary, icon)
         left = icon.right() + Space.S
         width = self.close_button.x() - left

@@ -25,6 +25,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.widgets.button import Button, focus_checked
 from app.widgets.fields import LineField, TextField
+from app.widgets.icon_button import MAX_ZOOM
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
 from app.widgets.menu_text import plain
@@ -153,7 +154,8 @@ class _Swatch(QAbstractButton):
         self._theme = theme
         self.color = color
         self.setCheckable(True)
-        self.setFixedSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
+        side = theme.scaled(Size.CONTROL_LARGE, MAX_ZOOM)
+        self.setFixedSize(side, side)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setAccessibleName(f"{words.COLOR}: {words.COLORS[color]}")
         self.setToolTip(words.COLORS[color])
@@ -163,7 +165,8 @@ class _Swatch(QAbstractButton):
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         colors = self._theme.colors
-        icon = QRectF(0, 0, GRID, GRID)
+        size = self._theme.scaled(GRID, MAX_ZOOM)
+        icon = QRectF(0, 0, size, size)
         icon.moveCenter(QRectF(self.rect()).center())
         self._theme.icons.paint(painter, Icon.FOLDER, getattr(colors.folder, self.color), icon)
         if self.isChecked() or self.hasFocus():

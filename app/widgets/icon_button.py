@@ -27,7 +27,6 @@ class IconButton(QToolButton):
         self.setToolTip(name)
         theme.changed.connect(self._tint)
         theme.zoomed.connect(self._fit)
-        self._tint()
         self._fit()
 
     def trigger(self, action: QAction) -> None:
@@ -49,11 +48,13 @@ class IconButton(QToolButton):
 
     def _fit(self) -> None:
         """Scale with the size of text, as far as the bars with one row of icons have room."""
-        zoom = min(max(1.0, self._theme.zoom), MAX_ZOOM)
-        icon, button = round(GRID * zoom), round(Size.CONTROL * zoom)
+        icon = self._theme.scaled(GRID, MAX_ZOOM)
+        button = self._theme.scaled(Size.CONTROL, MAX_ZOOM)
         self.setIconSize(QSize(icon, icon))
         self.setFixedSize(button, button)
+        self._tint()
 
     def _tint(self) -> None:
-        colors = self._theme.colors
-        self.setIcon(self._theme.icons.icon(self._icon, colors.secondary, disabled=colors.disabled))
+        icons, colors = self._theme.icons, self._theme.colors
+        size = self.iconSize().width()
+        self.setIcon(icons.icon(self._icon, colors.secondary, disabled=colors.disabled, size=size))

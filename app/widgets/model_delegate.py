@@ -95,9 +95,10 @@ class ModelDelegate(QStyledItemDelegate):
         painter.drawText(line, align, row.state)
         width = QFontMetrics(font).horizontalAdvance(row.state)
         if row.fraction is None and row.usable:
-            icon = QRectF(line.right() - width - GRID - Space.HAIR, line.top() - 1, GRID, GRID)
+            size = self._theme.scaled(GRID)
+            icon = QRectF(line.right() - width - size - Space.HAIR, line.top() - 1, size, size)
             self._theme.icons.paint(painter, Icon.CHECK, colors.secondary, icon)
-            width += GRID
+            width += size
         elif row.fraction is not None:
             self._paint_bar(painter, line, row.fraction)
         return width

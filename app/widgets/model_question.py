@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.viewmodels.model_question import model_question
+from app.widgets.button_row import Label
 from app.widgets.choice_line import ChoiceLine
 
 
@@ -13,7 +14,7 @@ class ModelQuestionLine(ChoiceLine):
     """The question, with buttons to load the chat's model and to stay with the model in use."""
 
     def __init__(self, core: Core, parent: QWidget) -> None:
-        super().__init__("", "", parent)
+        super().__init__(parent, "", "")
         self._core = core
         self.first.clicked.connect(core.chat_models.use)
         self.second.clicked.connect(core.chat_models.stay)
@@ -43,4 +44,8 @@ class ModelQuestionLine(ChoiceLine):
             models.gone,
             None if to_read is None else to_read.num_tokens,
         )
-        self.show_choices(question.sentence, question.use, question.stay)
+        self.show_choices(
+            question.sentence,
+            Label(question.use, question.name),
+            Label(question.stay, question.name_in_use),
+        )

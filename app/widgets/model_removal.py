@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtWidgets import QMessageBox, QWidget
@@ -13,6 +14,7 @@ from app.viewmodels import figures
 from app.words import hub as words
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
+from engine.types import Problem
 
 _SHOWN_CHATS = 3  # titles in the question
 
@@ -46,20 +48,38 @@ class ModelRemoval(QObject):
         note = "\n\n".join(
             part
             for part in (
+                words.UNLOADED_FIRST if self._is_in_use(plan) else "",
                 words.answered_chats(len(titles), shown) if titles else "",
                 words.lines(words.frees(size), str(plan.paths[0])),
             )
             if part
         )
         question = words.ask_to_remove(plan.model.name)
-        self._show(question, note, words.TO_TRASH, partial(self._core.hub.remove, plan))
+        act = partial(self._remove, plan, self._core.hub.remove)
+        self._show(question, note, words.TO_TRASH, act)
+
+    def _is_in_use(self, plan: RemovalPlan) -> bool:
+        """Return True if the model in use is a part of what the plan removes."""
+        path = self._core.models.status.path
+        return bool(path) and any(Path(path).is_relative_to(one) for one in plan.paths)
+
+    def _remove(self, plan: RemovalPlan, remove: Callable[[RemovalPlan], None]) -> None:
+        """Unload the model if it is in use, and remove it. An answer of it is not cut off."""
+        if self._is_in_use(plan):
+            if self._core.turns.live:
+                title = words.not_removed(plan.model.name)
+                self._core.failed.emit(Problem(title=title, cause="", advice=words.STOP_FIRST))
+                return
+            self._core.models.unload()
+        remove(plan)
 
     def _ask_to_delete(self, plan: RemovalPlan) -> None:
         size = figures.file_size(plan.freed_bytes)
         question = words.ask_to_delete(plan.model.name)
         freed = words.spaced(words.NO_UNDO, words.frees_now(size))
         note = words.lines(freed, str(plan.paths[0]))
-        self._show(question, note, words.DELETE_NOW, partial(self._core.hub.delete, plan))
+        act = partial(self._remove, plan, self._core.hub.delete)
+        self._show(question, note, words.DELETE_NOW, act)
 
     def _show(self, question: str, note: str, verb: str, act: Callable[[], None]) -> None:
         box = QMessageBox(self._window)

@@ -22,6 +22,7 @@ from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.model_removal import ModelRemoval
 from app.widgets.offer_list import OfferList
 from app.widgets.segments import Segments
+from app.widgets.window_size import within_screen
 from app.words import hub as words
 
 
@@ -172,11 +173,9 @@ class ModelsWindow(QWidget):
         if zoom == self._zoom:
             return
         self._zoom = zoom
-        room = self.screen().availableSize()
-        least = QSize(round(Size.SETTINGS_WIDTH * zoom), Size.SETTINGS_HEIGHT).boundedTo(room)
-        wanted = QSize(round(Size.MODELS_WIDTH * zoom), round(Size.MODELS_HEIGHT * zoom))
-        self.setMinimumSize(least)
-        self.resize(wanted.boundedTo(room))
+        least = QSize(round(Size.SETTINGS_WIDTH * zoom), Size.SETTINGS_HEIGHT)
+        self.setMinimumSize(within_screen(self, least))
+        self.resize(within_screen(self, QSize(Size.MODELS_WIDTH, Size.MODELS_HEIGHT) * zoom))
 
     def _look_if_visible(self) -> None:
         if self.isVisible():

@@ -6,15 +6,19 @@ The transcript paints the same card for a failed answer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
 
-from app.theme.icons import Icon
+from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Space
 from app.widgets.announcer import announce
 from app.widgets.button import Button
+from app.widgets.button_row import ButtonRow, Label
 from app.widgets.copy_button import CopyButton
 from app.widgets.details import Details
 from app.widgets.icon_button import IconButton
@@ -41,11 +45,13 @@ class Notice(QFrame):
         self._advice.setProperty("tone", "secondary")
         self._log = Details(self)
         self.button = Button("", self)
+        self.other_button = Button("", self)
         self.details_button = Button(problems.DETAILS, self)
         self.copy_button = CopyButton(problems.COPY_DETAILS, self)
+        self._texts = QVBoxLayout()
+        self._row = ButtonRow(self.button, self.other_button, self.details_button, self.copy_button)
         self.close_button = IconButton(theme, Icon.CLOSE, words.CLOSE, self)
-        # action of the button; None after the action has run
-        self._act: Callable[[], object] | None = None
+        self._acts: dict[Button, Callable[[], object]] = {}  # actions of the buttons on show
         self.problem: Problem | None = None  # problem that was shown last
         self._build()
         self._connect()
@@ -63,32 +69,32 @@ class Notice(QFrame):
 
     def say(self, problem: Problem) -> None:
         """Show the problem without a button."""
-        self.button.hide()
+        self._acts.clear()
         self._present(problem)
 
     def offer(self, problem: Problem, word: str, act: Callable[[], object]) -> None:
         """Show the problem with a button labelled `word` that calls `act`."""
-        self._act = act
-        self.button.setText(word)
-        self.button.show()
-        self._present(problem)
+        self.say(problem)
+        self._add(self.button, Label(word), act)
+
+    def add_choice(self, sentence: str, label: Label, act: Callable[[], object]) -> None:
+        """Add a sentence and a button to the problem on show."""
+        self._advice.setText(f"{self._advice.text()} {sentence}".strip())
+        self._advice.show()
+        announce(self, sentence)
+        self._add(self.other_button, label, act)
 
     def _build(self) -> None:
         for button in (self.details_button, self.copy_button):
             button.setProperty("kind", "plain")
         self.details_button.setCheckable(True)
-        buttons = QHBoxLayout()
-        buttons.setContentsMargins(0, Space.S, 0, 0)
-        buttons.setSpacing(Space.XS)
-        for button in (self.button, self.details_button, self.copy_button):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        texts = QVBoxLayout()
+        self._row.setContentsMargins(0, Space.S, 0, 0)
+        texts = self._texts
         texts.setContentsMargins(0, Space.XS, 0, Space.L)
         texts.setSpacing(Space.XS)
         for label in (self._title, self._cause, self._advice):
             texts.addWidget(label)
-        texts.addLayout(buttons)
+        texts.addLayout(self._row)
         texts.addWidget(self._log)
         for label in (self._title, self._cause, self._advice):
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -101,7 +107,8 @@ class Notice(QFrame):
         layout.addWidget(self.close_button, 0, Qt.AlignmentFlag.AlignTop)
 
     def _connect(self) -> None:
-        self.button.clicked.connect(self._on_clicked)
+        for button in (self.button, self.other_button):
+            button.clicked.connect(partial(self._on_clicked, button))
         self.close_button.clicked.connect(self.hide)
         self.details_button.toggled.connect(self._show_details)
         self._theme.changed.connect(self._tint)
@@ -109,6 +116,8 @@ class Notice(QFrame):
 
     def _present(self, problem: Problem) -> None:
         self.problem = problem
+        for button in (self.button, self.other_button):
+            button.setVisible(button in self._acts)
         self._title.setText(problem.title)
         for label, text in ((self._cause, problem.cause), (self._advice, problem.advice)):
             label.setText(text)
@@ -131,12 +140,23 @@ class Notice(QFrame):
         icons, ink = self._theme.icons, self._theme.colors.error.ink
         is_open = self.details_button.isChecked()
         chevron = Icon.CHEVRON_DOWN_SMALL if is_open else Icon.CHEVRON_RIGHT_SMALL
-        size = round(_ICON * max(1.0, self._theme.zoom))
-        self._icon.setPixmap(icons.icon(Icon.WARNING, ink).pixmap(QSize(size, size)))
-        self.details_button.setIcon(icons.icon(chevron, ink))
+        size, small = self._theme.scaled(GRID), self._theme.scaled(_ICON)
+        self._icon.setPixmap(icons.icon(Icon.WARNING, ink, size=small).pixmap(small, small))
+        self.details_button.setIconSize(QSize(size, size))
+        self.details_button.setIcon(icons.icon(chevron, ink, size=size))
 
-    def _on_clicked(self) -> None:
-        act, self._act = self._act, None
+    def _add(self, button: Button, label: Label, act: Callable[[], object]) -> None:
+        self._acts[button] = act
+        self._row.set_label(button, label)
+        self._row.fit(self._texts.geometry().width())
+
+    def _on_clicked(self, button: Button) -> None:
+        acts, self._acts = self._acts, {}
         self.hide()
-        if act is not None:
-            act()
+        if button in acts:
+            acts[button]()
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._row.fit(self._texts.geometry().width())

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.tokens import Size, Space
-from app.viewmodels.offer import COPY_BITS, PRIMARY, Offer, OfferAction
+from app.viewmodels.offer import COPY_BITS, Offer, OfferAction
 from app.widgets.button import Button
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
@@ -127,8 +127,6 @@ class OfferRow(QFrame):
             button = Button(text, self)
             button.setAccessibleName(words.action_on(text, offer.title))
             button.setMinimumWidth(2 * Size.CONTROL)
-            if action in PRIMARY:
-                button.setProperty("kind", "primary")
             if action is OfferAction.CHOOSE_FILE:
                 button.setMenu(self._menu(offer, button))
             else:
@@ -145,8 +143,12 @@ class OfferRow(QFrame):
         self.more.setAccessibleName(words.action_on(words.MORE, offer.title))
         menu = Menu(self.more)
         for action in offer.more:
-            self.entries[action] = menu.addAction(_TEXTS[action])
-            self.entries[action].triggered.connect(partial(self._choose, action))
+            self.entries[action] = entry = menu.addAction(_TEXTS[action])
+            entry.triggered.connect(partial(self._choose, action))
+        if offer.keeps:
+            remove = self.entries[OfferAction.REMOVE]
+            remove.setText(words.kept(words.REMOVE, offer.keeps))
+            remove.setEnabled(False)
         self.more.setMenu(menu)
         self._buttons.addWidget(self.more)
 
@@ -164,4 +166,4 @@ class OfferRow(QFrame):
 
 
 def _buttons_of(offer: Offer) -> tuple[object, ...]:
-    return offer.actions, offer.more, offer.choices
+    return offer.actions, offer.more, offer.choices, offer.keeps

@@ -18,7 +18,7 @@ class ReturnNote(ChoiceLine):
     """
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
-        super().__init__(words.HOW, words.CLOSE, parent)
+        super().__init__(parent, words.HOW, words.CLOSE)
         self._theme = theme
         core.first_return.noted.connect(self.show_text)
         core.library.current_changed.connect(self._end)

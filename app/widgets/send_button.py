@@ -12,6 +12,7 @@ from typing_extensions import override
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.widgets.icon_button import MAX_ZOOM
 from app.widgets.message_edit import send_key
 from app.words import commands, composer as words
 
@@ -26,12 +27,13 @@ class SendState(StrEnum):
 
 
 class SendButton(QAbstractButton):
-    """A round 32 px button, grey while it is disabled."""
+    """A round button, 32 px at the usual size of text, grey while it is disabled."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.setFixedSize(self.sizeHint())
+        theme.zoomed.connect(self._fit)
+        self._fit()
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)  # a click keeps the focus in the text field
         theme.changed.connect(self.update)
@@ -42,6 +44,10 @@ class SendButton(QAbstractButton):
         """Set the shortcut shown in the tooltip."""
         self._send_key = key
         self.set_state(self._state, enabled=self.isEnabled())
+
+    def _fit(self) -> None:
+        self.setFixedSize(self.sizeHint())
+        self.update()
 
     @property
     def state(self) -> SendState:
@@ -57,7 +63,8 @@ class SendButton(QAbstractButton):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
+        side = self._theme.scaled(Size.CONTROL_LARGE, MAX_ZOOM)
+        return QSize(side, side)
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
@@ -74,6 +81,7 @@ class SendButton(QAbstractButton):
             inset = Space.HAIR * 1.5  # leaves a rim of the disc visible outside the focus ring
             painter.drawEllipse(disc.adjusted(inset, inset, -inset, -inset))
         icon = Icon.STOP if self._state is SendState.STOP else Icon.SEND
-        rect = QRectF(0, 0, GRID, GRID)
+        size = self._theme.scaled(GRID, MAX_ZOOM)
+        rect = QRectF(0, 0, size, size)
         rect.moveCenter(disc.center())
         self._theme.icons.paint(painter, icon, colors.send_glyph, rect)

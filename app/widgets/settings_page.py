@@ -10,6 +10,17 @@ from app.widgets.focus_order import set_tab_order
 from app.widgets.line_height import Sentences
 
 
+class SectionLabel(QLabel):
+    """A heading within a page, in small capitals."""
+
+    def __init__(self, words: str, parent: QWidget) -> None:
+        super().__init__(words.upper(), parent)
+        self.setProperty("type", "section")
+        self.setProperty("tone", "tertiary")
+        self.setContentsMargins(0, Space.M, 0, 0)
+        self.setAccessibleName(words)
+
+
 class SettingsPage(QWidget):
     """A page with two columns: right-aligned labels and their controls."""
 
@@ -22,6 +33,10 @@ class SettingsPage(QWidget):
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, Size.SETTINGS_LABEL)
         self.controls: list[QWidget] = []  # all controls, in Tab order
+
+    def add_heading(self, words: str) -> None:
+        """Add a heading over the rows that follow."""
+        self._grid.addWidget(SectionLabel(words, self), self._grid.rowCount(), 0, 1, 2)
 
     def add_row(self, words: str, control: QWidget, *, fills: bool = False) -> QLabel:
         """Add a label and a control, and return the label.

@@ -33,6 +33,7 @@ from app.widgets.key_button import KeyButton
 from app.widgets.key_choices import is_changeable, keys_of, refusal
 from app.widgets.line_height import Sentences
 from app.widgets.scroller import VerticalScroller
+from app.widgets.settings_page import SectionLabel
 from app.words import shortcuts as words
 
 
@@ -101,11 +102,7 @@ class ShortcutsPage(QWidget):
         grid.setVerticalSpacing(Space.XS)
         grid.setColumnStretch(0, 1)
         for menu, commands in groupby(COMMANDS, attrgetter("menu")):
-            heading = QLabel(menu.upper(), self)
-            heading.setProperty("type", "section")
-            heading.setProperty("tone", "tertiary")
-            heading.setContentsMargins(0, Space.M, 0, 0)
-            self._headings[menu] = heading
+            self._headings[menu] = heading = SectionLabel(menu, self)
             grid.addWidget(heading, grid.rowCount(), 0, 1, 3)
             for command in commands:
                 self._add(grid, command)

@@ -19,6 +19,7 @@ from app.controllers.core import Core
 from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.theme.window_style import TAB_ZOOM
 from app.widgets.button import focus_checked
 from app.widgets.commands import Actions, CommandId
 from app.widgets.focus_order import set_tab_order
@@ -31,6 +32,7 @@ from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
+from app.widgets.window_size import within_screen
 from app.words import settings as words, shortcuts
 
 
@@ -65,7 +67,6 @@ class SettingsWindow(QWidget):
         self._build()
         theme.changed.connect(self._tint)
         theme.zoomed.connect(self._fit)
-        self._tint()
         self._fit()
 
     def open(self) -> None:
@@ -119,7 +120,6 @@ class SettingsWindow(QWidget):
         tab.setText(name)
         tab.setCheckable(True)
         tab.setProperty("kind", "tab")
-        tab.setIconSize(QSize(GRID, GRID))
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
         scroller = VerticalScroller(page, self)
@@ -131,13 +131,16 @@ class SettingsWindow(QWidget):
 
     def _fit(self) -> None:
         """Fit the window to the size of text, inside the screen."""
-        area, zoom = self.screen().availableSize(), max(1.0, self._theme.zoom)
-        wanted = QSize(round(Size.SETTINGS_WINDOW * zoom), round(Size.SETTINGS_HEIGHT * zoom))
-        self.setFixedSize(wanted.boundedTo(area - QSize(Space.XXL, Space.HUGE)))
+        self._tint()
+        zoom = max(1.0, self._theme.zoom)
+        wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
+        self.setFixedSize(within_screen(self, wanted))
 
     def _tint(self) -> None:
+        size, color = self._theme.scaled(GRID, TAB_ZOOM), self._theme.colors.secondary
         for icon, tab in self.tabs.items():
-            tab.setIcon(self._theme.icons.icon(icon, self._theme.colors.secondary))
+            tab.setIconSize(QSize(size, size))
+            tab.setIcon(self._theme.icons.icon(icon, color, size=size))
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
-from app.theme.tokens import Radius, Size, Space
+from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.several import Part
 from app.words import several as words
 
@@ -25,6 +25,7 @@ class SplitBar(QWidget):
         self._parts: tuple[Part, ...] = ()
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self.update)
+        theme.zoomed.connect(self.updateGeometry)
 
     def show_parts(self, parts: tuple[Part, ...]) -> None:
         self._parts = parts
@@ -35,12 +36,13 @@ class SplitBar(QWidget):
 
     @override
     def sizeHint(self) -> QSize:
-        return QSize(Size.INSPECTOR, _HEIGHT)
+        return QSize(Size.INSPECTOR, self._theme.scaled(_HEIGHT))
 
     @override
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self._theme.zoomed_font(Type.UI))
         whole = QRectF(self.rect())
         outline = QPainterPath()
         outline.addRoundedRect(whole, Radius.ROW, Radius.ROW)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter, QPaintEvent, QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 from typing_extensions import override
 
-from app.theme.icons import Icon
+from app.theme.icons import GRID, Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
@@ -127,11 +127,14 @@ class Toolbar(QWidget):
         self.title_field.editingFinished.connect(self._on_edited)
         self.title_field.closed.connect(self._close_field)
         self._theme.changed.connect(self._tint)
+        self._theme.zoomed.connect(self._tint)
         self._tint()
 
     def _tint(self) -> None:
         icons, colors = self._theme.icons, self._theme.colors
-        self.model_button.setIcon(icons.icon(Icon.CHEVRON_DOWN, colors.secondary))
+        size = self._theme.scaled(GRID)
+        self.model_button.setIconSize(QSize(size, size))
+        self.model_button.setIcon(icons.icon(Icon.CHEVRON_DOWN, colors.secondary, size=size))
 
     def _on_edited(self) -> None:
         if self.title_field.isVisible():

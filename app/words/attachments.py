@@ -107,9 +107,5 @@ def all_too_long(*, model_name: str, num_tokens: str, over: str) -> str:
     return f"The files are too long for {model_name}: {num_tokens}, {over} too many."
 
 
-def use_model(name: str) -> str:
-    return f"Use {name}"
-
-
 def source_gone(name: str) -> str:
     return f"“{name}” {SOURCE_GONE}"

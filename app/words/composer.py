@@ -51,9 +51,9 @@ def context_used(share: str) -> str:
     return f"This chat uses {share} of context."
 
 
-def use_model(name: str) -> str:
-    """Return the text of the button that loads a model with a longer context."""
-    return f"Use {name}"
+def can_read(model_name: str, limit: str, *, is_chat: bool) -> str:
+    """Return a sentence about a model with a longer context. is_chat: False for a new text alone."""
+    return f"{model_name} can read this {'chat' if is_chat else 'text'} ({limit})."
 
 
 def will_read_chat(model_name: str, num_tokens: int, time: str) -> str:

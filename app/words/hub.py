@@ -54,6 +54,12 @@ DEFAULTS: Final = "Defaults…"
 MORE: Final = "More"
 REVEAL: Final = "Show Folder"
 REMOVE: Final = "Remove…"
+# Reasons why a model cannot be removed, shown behind the verb.
+IS_A_PART: Final = "a part of Rejoinder"
+IS_BEING_LOADED: Final = "it is being loaded"
+IS_ANSWERING: Final = "it is answering"
+STOP_FIRST: Final = "It is answering. Stop the answer, then try again."
+UNLOADED_FIRST: Final = "It is in use now, and is unloaded first."
 TO_TRASH: Final = "Move to Trash"
 DELETE_NOW: Final = "Delete Immediately"
 NO_UNDO: Final = "You can’t undo this."
@@ -213,6 +219,11 @@ def left(duration: str) -> str:
 def action_on(action: str, title: str) -> str:
     """Return the name of a row's button for screen readers."""
     return f"{action} {title}"
+
+
+def kept(verb: str, reason: str) -> str:
+    """Return the text of a menu entry that cannot be chosen. reason: one of those above."""
+    return f"{verb} ({reason})"
 
 
 def ask_to_remove(name: str) -> str:

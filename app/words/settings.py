@@ -25,8 +25,8 @@ CONFIRM_QUIT_NOTE: Final = (
 ADVANCED: Final = "Advanced"
 MEMORY_LIMIT: Final = "Memory for chats"
 MEMORY_NOTE: Final = (
-    "The most that Rejoinder keeps of your chats in memory, beside the model. It applies when "
-    "Rejoinder is opened again."
+    "The most that Rejoinder keeps of your chats in memory, beside the model. With a smaller limit, "
+    "chats that rested come from disk or are read again."
 )
 
 THEME: Final = "Theme"

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
-PURPOSE: Final = (
-    "A model that is too large for one Mac can be split across several. Each of them needs Rejoinder"
-    " and the model in the same folder, and SSH without a password."
+TITLE: Final = "Several Macs"
+PURPOSE: Final = "A model that is too large for one Mac can run on several together."
+NEEDS: Final = (
+    "Each Mac needs Rejoinder, the model in the same folder, and Remote Login without a password."
 )
-HOSTS_FILE: Final = "Hosts file"
+HOSTS_FILE: Final = "List of Macs"
 NO_FILE: Final = "None chosen"
 CHOOSE: Final = "Choose…"
-HOSTS_FILES: Final = "Hosts files (*.json);;All files (*)"
-FILE_NOTE: Final = "Create this file with mlx.distributed_config. This Mac must be its first host."
+HOSTS_FILES: Final = "Lists of Macs (*.json);;All files (*)"
+FILE_NOTE: Final = (
+    "The list is a hosts file, which the command mlx.distributed_config creates in Terminal. This Mac"
+    " must come first in it."
+)
 MACS: Final = "Macs"
-NO_MACS: Final = "Choose a hosts file first"
+NO_MACS: Final = "Choose a list of Macs first"
 CHECK: Final = "Check"
-CHECK_NAME: Final = "Check the Macs of the hosts file"
+CHECK_NAME: Final = "Check the Macs of the list"
 CHECKING: Final = "Checking…"
 NOT_CHECKED: Final = "Not checked"
-SPLIT: Final = "Layers"
+SPLIT: Final = "Parts"
 START: Final = "Start"
 START_NAME: Final = "Start the model on several Macs"
 STOP: Final = "Stop"
@@ -38,7 +42,8 @@ def loading(*, percent: str, share: str) -> str:
 
 
 def layers(count: int) -> str:
-    return "1 layer" if count == 1 else f"{count} layers"
+    """Return the part of the model that a Mac holds."""
+    return "1 part" if count == 1 else f"{count} parts"
 
 
 def ready(*, layers: str, size: str) -> str:
@@ -55,7 +60,7 @@ def link(*, kind: str, round_trip: str) -> str:
 
 def split_name(parts: str) -> str:
     """Return the spoken text of the bar."""
-    return f"Layers of the model: {parts}"
+    return f"Parts of the model: {parts}"
 
 
 def macs(count: int) -> str:

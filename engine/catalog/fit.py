@@ -72,6 +72,11 @@ class Fit:
     num_chats: int  # chats of CHAT_LEN tokens that can stay cached at the same time
     tokens_per_s: float | None  # an estimate; None if the chip is not known
 
+    def can_hold(self, num_tokens: int) -> bool:
+        """Return True if the machine can hold the model and one conversation of num_tokens."""
+        more = self.memory.chat_bytes(num_tokens) - self.memory.chat_bytes(CHAT_LEN)
+        return self.needed_bytes + more <= self.device_bytes
+
 
 def judge(memory: ModelMemory, device: Device, config: EngineConfig) -> Fit:
     """Return the verdict on a model.

@@ -123,7 +123,7 @@ def _note_of_files(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     if not missing:
         return ""
     have = len(own["sizes"]) - missing
-    return f"It has {have} of {len(own['sizes'])} weight files; those of its own layers are enough."
+    return f"It has {have} of {len(own['sizes'])} weight files; those of its own part are enough."
 
 
 def _note_of_link(link: Link, kind: str) -> str:

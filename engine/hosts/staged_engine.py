@@ -44,6 +44,7 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
     SetDisk,
+    SetMemory,
     SetUnloadAfter,
     Shutdown,
     StagesReported,
@@ -320,7 +321,7 @@ class StagedEngine(EngineCommands):
                 self._pass_on(IdleReached())
             case Verify(request_id):
                 self._pass_on(Verified(request_id, _NOT_VERIFIED))
-            case ReportStatistics() | Evict() | Forget() | SetDisk() | ClearDisk():
+            case ReportStatistics() | Evict() | Forget() | SetMemory() | SetDisk() | ClearDisk():
                 self._pass_on(StatisticsReported(NOTHING_CACHED))
             case _:
                 pass

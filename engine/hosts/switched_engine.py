@@ -14,7 +14,16 @@ from typing_extensions import override
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Command, Event, Pin, SetDisk, SetIdleWork, SetUnloadAfter, Show
+from engine.events import (
+    Command,
+    Event,
+    Pin,
+    SetDisk,
+    SetIdleWork,
+    SetMemory,
+    SetUnloadAfter,
+    Show,
+)
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
 from engine.unanswered import Unanswered
@@ -50,7 +59,7 @@ class SwitchedEngine(EngineCommands):
         with self._lock:
             if isinstance(command, SetDisk):
                 self._disk = command
-            elif isinstance(command, Show | Pin | SetIdleWork | SetUnloadAfter):
+            elif isinstance(command, Show | Pin | SetIdleWork | SetUnloadAfter | SetMemory):
                 self._settings.note_command(command)
             if self._engine is None:
                 self._waiting.append(command)

@@ -190,6 +190,7 @@ def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
 
     assert isinstance(failed, RequestFailed)
     assert failed.problem.title == ContextFullError.title
+    assert failed.problem.num_tokens > 40_000
     assert "new chat" in failed.problem.advice
 
 

@@ -251,12 +251,22 @@ def test_the_folder_keeps_to_its_budget(open_tiny: OpenTiny, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_daily_limit_ends_writing(open_tiny: OpenTiny, tmp_path: Path) -> None:
+def test_the_daily_limit_ends_writing_for_all_models(open_tiny: OpenTiny, tmp_path: Path) -> None:
     client = open_tiny("llama", disk_folder=tmp_path, disk_daily_bytes=150_000)
     for chat in "ABCDEFGH":
         _turns(client, 1, chat)
     _close(client)
-    assert 50_000 < sum(path.stat().st_size for path in _files(tmp_path)) <= 150_000
+    written = _files(tmp_path)
+    assert 50_000 < sum(path.stat().st_size for path in written) <= 150_000
+    other = open_tiny("lfm2", disk_folder=tmp_path, disk_daily_bytes=150_000)
+    _turns(other, 2)
+    assert other.core.disk is not None
+    assert other.core.disk.statistics().written_today_bytes > 100_000
+    other.send(ClearDisk())
+    other.run_until_idle()
+    assert other.core.disk.statistics().written_today_bytes > 100_000, "clearing unwrites nothing"
+    _close(other)
+    assert len(_files(tmp_path)) <= 3, "another model has what is left of the day"
 
 
 def test_forgetting_in_memory_keeps_the_records(open_tiny: OpenTiny, tmp_path: Path) -> None:

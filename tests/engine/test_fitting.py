@@ -106,6 +106,14 @@ def test_verdict_follows_the_memory(gigabytes: int, verdict: FitVerdict, num_cha
     assert (fit.verdict, fit.num_chats) == (verdict, num_chats)
 
 
+def test_fit_counts_the_memory_of_a_longer_chat():
+    fit = judge(MEMORY, Device(memory_bytes=16 * GB, chip=""), EngineConfig())
+
+    # Weights and one pass leave 10.4 GB. A token takes 9/8 x 100 kB.
+    assert fit.can_hold(90_000)
+    assert not fit.can_hold(95_000)
+
+
 def test_speed_is_estimated_for_known_chips_only():
     def rate(chip: str) -> float | None:
         return judge(MEMORY, Device(memory_bytes=16 * GB, chip=chip), EngineConfig()).tokens_per_s

@@ -10,8 +10,10 @@ from engine.catalog.card import ModelSource
 from engine.catalog.starter import starter_folder
 from engine.errors import GgufError, ModelFolderError
 from engine.local_models import LocalModels, OpenedModel
+from tests.architectures.configs.every import CONFIGS
 from tests.fakes.gguf_writer import gguf_bytes, tiny_llama, tiny_metadata
 from tests.fakes.model_folder import make_model
+from tests.fakes.tiny_model import Template, build_tiny
 
 
 def nothing(_: float) -> None:
@@ -83,6 +85,20 @@ def test_opened_folder_with_several_models_gives_a_usable_one(paths: Paths, tmp_
     good = make_model(mine / "Good")
 
     assert LocalModels(paths).open(mine, (), nothing) == OpenedModel(good, mine)
+
+
+@pytest.mark.slow
+def test_reader_of_a_chat_has_the_memory_for_it(paths: Paths, tmp_path: Path) -> None:
+    build_tiny("llama", tmp_path / "Tiny", Template.KEEPING, CONFIGS)
+    build_tiny("llama", tmp_path / "Broken", Template.KEEPING, CONFIGS)
+    models = LocalModels(paths)
+    cards = models.scan((str(tmp_path),))
+    (tmp_path / "Broken" / "config.json").unlink()
+
+    found = models.reader(cards, 100_000)
+    assert found is not None
+    assert found.name == "Tiny"
+    assert models.reader(cards, 10**9) is None
 
 
 def test_opened_gguf_file_is_imported_into_the_data_folder(paths: Paths, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from app.cli.client import load_model
 from engine.cache import kv
 from engine.cache.trees import evaluate
 from engine.config import EngineConfig
-from engine.events import Pin, RequestFailed, RequestFinished, Submit
+from engine.events import Pin, RequestFailed, RequestFinished, StatisticsReported, Submit
 from engine.memory import (
     MACHINE,
     MemoryWatch,
@@ -129,6 +129,45 @@ def test_engine_evicts_state_while_memory_is_short(
     assert (short.total_bytes, short.budget_bytes) == (0, 1)
     assert cache_of(client).statistics().budget_bytes == full.budget_bytes
     assert ask(client, user("one")).content == before.content
+
+
+def test_limit_of_the_memory_holds_at_once_and_can_be_lifted(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psutil.virtual_memory", lambda: FakeComputer(available=8 * GB))
+    client = open_with(
+        tiny_model, EngineConfig(use_openblas=False, idle_work=False, least_budget_bytes=1)
+    )
+    before = ask(client, user("one"))
+    full = cache_of(client).statistics()
+    client.set_memory(1)
+    (reported,) = client.run_until_idle()
+    limited = cache_of(client).statistics()
+    again = ask(client, user("one"))
+    client.set_memory(None)
+    client.run_until_idle()
+
+    assert full.total_bytes > 0
+    assert isinstance(reported, StatisticsReported)
+    assert reported.statistics.budget_bytes == 1
+    assert (limited.total_bytes, limited.budget_bytes) == (0, 1)
+    assert again.content == before.content
+    assert cache_of(client).statistics().budget_bytes == full.budget_bytes
+
+
+def test_limit_of_the_memory_does_not_raise_a_budget_that_scarce_memory_lowered() -> None:
+    machine = FakeComputer(available=8 * GB)
+    config = EngineConfig(memory_check_s=0, least_budget_bytes=1, regrowth=1)
+    watch = MemoryWatch(config, 8 * GB, machine=lambda: machine, clock=lambda: machine.now)
+    machine.available = 0
+    cache = FakeBudgetedCache(3 * GB)
+    watch.adjust_budget(cache)
+    lowered = cache.budget
+    assert lowered is not None
+    watch.set_full(6 * GB, cache, lambda: None)
+    assert cache.budget == lowered
+    watch.set_full(lowered // 2, cache, lambda: None)
+    assert cache.budget == lowered // 2
 
 
 def test_configured_budget_stays_while_memory_is_short(

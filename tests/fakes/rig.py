@@ -96,6 +96,7 @@ class FakeCatalog:
     opens: Open = refuse  # function that open() calls
     copies: Copy = refuse_copy  # function that make_copy() calls
     counted_bytes: int | None = None  # argument of the last count_hosts()
+    too_large: set[Path] = field(default_factory=set[Path])  # models that reader() passes over
     gone: set[str] = field(default_factory=set[str])  # paths of models that were removed
 
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
@@ -108,6 +109,9 @@ class FakeCatalog:
     def best(self, cards: tuple[ModelCard, ...]) -> ModelCard | None:
         usable = (one for one in cards if one.usable)
         return max(usable, key=lambda one: one.num_parameters, default=None)
+
+    def reader(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
+        return self.best(tuple(one for one in cards if one.path not in self.too_large))
 
     def count_hosts(self, memory_bytes: int | None) -> None:
         self.counted_bytes = memory_bytes

@@ -190,6 +190,7 @@ MODELS = (
         num_parameters=7_000_000_000,
         size_bytes=4_100_000_000,
         hybrid=False,
+        context_len=131_072,
     ),
     DEMO,
     card(
@@ -482,9 +483,10 @@ def context_full(stage: Stage) -> None:
     two_versions(stage)
     stage.engine.hold_start = True
     say(stage, FOLLOW_UP)
-    problem = ContextFullError("It has 33,012 tokens and the model takes 32,768.").problem
+    cause = "It needs 33,012 tokens and Qwen3.5-9B reads at most 32,768."
+    problem = ContextFullError(cause, 33_012).problem
     stage.engine.fail(problem)
-    stage.wait(SHORT_MS)
+    stage.wait_until(stage.pane.notice.other_button.isVisible)
 
 
 def crashed(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
     root/              0700, marked as a cache and as not to be backed up
         lock           held by the process that uses the folder
+        written        the bytes written today, for all models (daily.py)
         NAMESPACE/     the records of one model
             index      a copy of all headers (index.py)
             *.safetensors
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 
 _INDEX = "index"
 _LOCK = "lock"  # the file contains the id of the process that holds the lock
+_WRITTEN = "written"
 _PID_LEN = 20
 # Largest saved index that is read. 10,000 records of 1,000 tokens take 45 MB.
 _MAX_INDEX_BYTES = 1 << 29
@@ -94,6 +96,10 @@ class Folder:
         self.extra: dict[str, object] = {}  # further values in the saved index
         _make_private(self.path)
         self._load()
+
+    @property
+    def daily_file(self) -> Path:
+        return self._root / _WRITTEN
 
     def file(self, entry: Entry) -> Path:
         return self.path / (entry.address + SUFFIX)

@@ -358,7 +358,7 @@ class DiskTier:
             num_records=len(self._index.entries),
             num_conversations=len(self._index.users()),
             written_bytes=self._writer.written,
-            written_today_bytes=self._writer.written_today,
+            written_today_bytes=self._writer.daily.nbytes,
             read_bytes=self._read,
             damaged=self._damaged,
             problem=self.problem,

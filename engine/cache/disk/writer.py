@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.cache.disk.codec import TREE_NOTE, UnsupportedStateError, encode
+from engine.cache.disk.daily import DailyBytes
 from engine.cache.disk.folder import Folder
 from engine.cache.disk.index import POINT_NOTE, USER_NOTE, Entry, packed
 from engine.cache.disk.record import RecordKey, RecordKind, Tensor, feed_bytes, write_record
@@ -30,7 +31,6 @@ _WAITING_BYTES = 128 << 20
 _MAX_ERRORS = 3
 # Writes after which the index is saved again. After a crash, the headers of later records are read.
 _SAVE_INDEX_EVERY = 500
-_DAY_S = 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class DiskLimits:
     """Upper limits of the tier."""
 
     budget_bytes: int  # size of all records of all models
-    daily_bytes: int  # bytes written on one day
+    daily_bytes: int  # bytes written on one day, for all models
 
 
 @dataclass(slots=True)
@@ -71,10 +71,7 @@ class RecordWriter:
         self._errors = 0
         self._unsaved = 0  # records written or removed since the index was saved
         self.other_bytes = folder.other_bytes()  # size of the records of all other models
-        # The number of the day since 1970, and the bytes written on it.
-        self._day: int
-        self.written_today: int
-        self._day, self.written_today = self._saved_day()
+        self.daily = DailyBytes(folder.daily_file, clock)
         self.written = 0  # bytes since the writer was created
         self.problem: str | None = None  # one sentence if the writer has switched itself off
 
@@ -127,11 +124,8 @@ class RecordWriter:
         return True
 
     def _may_write(self, nbytes: int) -> bool:
-        today = int(self._clock() // _DAY_S)
-        if today != self._day:
-            self._day, self.written_today = today, 0
         coming = nbytes + sum(write.nbytes for write in self._writes)
-        if self.written_today + coming > self.limits.daily_bytes:
+        if self.daily.nbytes + coming > self.limits.daily_bytes:
             return False
         return self._make_room(nbytes)
 
@@ -184,8 +178,10 @@ class RecordWriter:
             self._errors = 0
             self._index.resize(write.entry, result)
             self.written += result
-            self.written_today += result
+            self.daily.add(result)
             self._unsaved += 1
+        if self.daily.is_old:
+            self._thread.submit(_quietly, self._saving_daily())
 
     def wait(self, seconds: float) -> None:
         """Wait at most this long for the oldest write, and collect."""
@@ -207,6 +203,7 @@ class RecordWriter:
         self.collect()
         if self.problem is None:
             _quietly(partial(self._folder.save_index, self._packed()))
+            _quietly(self._saving_daily())
 
     # Removal
 
@@ -229,16 +226,11 @@ class RecordWriter:
         self._unsaved = 0
         busy = {id(write.entry) for write in self._writes}
         entries = [one for one in self._index.entries.values() if id(one) not in busy]
-        self._folder.extra["day"] = [self._day, self.written_today]
         return packed(entries, self._folder.extra)
 
-    def _saved_day(self) -> tuple[int, int]:
-        today = int(self._clock() // _DAY_S)
-        match self._folder.extra.get("day"):
-            case [int(day), int(written)] if day == today and written >= 0:
-                return day, written
-            case _:
-                return today, 0
+    def _saving_daily(self) -> Callable[[], None]:
+        """Return the call that saves the present count of the day."""
+        return partial(self.daily.save, self.daily.packed())
 
     def _note_error(self, error: OSError) -> None:
         log.warning("cached state could not be written: %s", error)

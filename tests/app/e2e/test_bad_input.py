@@ -13,6 +13,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from app.controllers.desk import KEPT
+from app.settings import ModelDefaults
 from app.widgets.commands import CommandId
 from engine.errors import ContextFullError, TemplateError, TextTooLongError
 from tests.app.conftest import MakeStage
@@ -83,12 +84,13 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
     )
     stage.engine.hold_start = True
     QTest.keyClick(stage.edit, Key.Key_Return)
-    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.").problem)
-    stage.settle()
+    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.", 50_004).problem)
+    stage.wait_until(stage.pane.notice.other_button.isVisible)
     assert stage.edit.toPlainText().startswith("word word")
-    assert stage.pane.notice.button.text() == "Use Longer-4B"
+    assert stage.pane.notice.text.endswith("Longer-4B can read this text (262,144 tokens).")
+    assert stage.pane.notice.other_button.text() == "Use Longer-4B"
     stage.engine.facts = replace(stage.engine.facts, context_len=262_144)
-    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stage.pane.notice.other_button, Qt.MouseButton.LeftButton)
     stage.wait_until(lambda: stage.rig.models.status.path == str(longer.path))
     stage.wait_until(lambda: stage.engine.counts[-1] is not stage.engine.counts[0])
     stage.settle()
@@ -98,10 +100,35 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
 def test_text_that_is_too_long_has_no_offer_without_a_longer_model(stage: Stage) -> None:
     stage.engine.hold_start = True
     stage.send("Hello")
-    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.").problem)
+    stage.engine.fail(TextTooLongError("It needs 50,004 tokens.", 50_004).problem)
     stage.settle()
     assert "Shorten it" in stage.pane.notice.text
     assert not stage.pane.notice.button.isVisible()
+    assert not stage.pane.notice.other_button.isVisible()
+
+
+def test_chat_that_is_too_long_offers_the_model_that_can_read_it(make_stage: MakeStage) -> None:
+    huge = card("Huge-400B", context_len=262_144, num_parameters=400_000_000_000)
+    limited = card("Limited-70B", context_len=262_144, num_parameters=70_000_000_000)
+    alike = card("Alike-30B", context_len=36_000, num_parameters=30_000_000_000)
+    longer = card("Longer-4B", context_len=131_072, num_parameters=4_000_000_000)
+    catalog = FakeCatalog(cards=(card(), huge, limited, alike, longer), too_large={huge.path})
+    stage = make_stage(catalog=catalog)
+    stage.rig.models.choose(card().path)
+    stage.settle()
+    stage.core.preferences.set_defaults(str(limited.path), ModelDefaults(context_len=32_768))
+    stage.chat("Hello", "Hi")
+    stage.engine.hold_start = True
+    stage.send("Too much")
+    stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.", 33_012).problem)
+    notice = stage.pane.notice
+    stage.wait_until(notice.other_button.isVisible)
+    assert notice.button.text() == "Move to a New Chat"
+    assert notice.other_button.text() == "Use Longer-4B"
+    assert notice.text.endswith("Longer-4B can read this chat (131,072 tokens).")
+    QTest.mouseClick(notice.other_button, Qt.MouseButton.LeftButton)
+    assert stage.rig.models.status.path == str(longer.path)
+    assert stage.edit.toPlainText() == "Too much"
 
 
 def test_notice_of_a_refused_message_goes_when_the_composer_is_emptied(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from app.hub.values import Download, DownloadState, FoundModel, RepoDetails, Rep
 from app.viewmodels.download_offers import download_offers, fetching_line
 from app.viewmodels.model_offers import found_offers, local_offers, suggestion_offers
 from app.viewmodels.models import ModelPhase, ModelStatus
-from app.viewmodels.offer import PRIMARY, ModelsState, Offer, OfferAction
+from app.viewmodels.offer import ModelsState, Offer, OfferAction
 from engine.catalog.card import ModelSource
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
@@ -164,22 +164,28 @@ def test_usable_model_stays_in_the_list_while_a_download_of_it_runs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "text", "actions"),
+    ("state", "text", "actions", "keeps"),
     [
-        (in_use(ModelPhase.IMPORTING), "Starting", ()),
-        (in_use(ModelPhase.CONNECTING), "Connecting the Macs", ()),
-        (in_use(ModelPhase.LOADING), "Loading 25%", ()),
-        (in_use(ModelPhase.READY), "Loaded", (OfferAction.UNLOAD,)),
-        (replace(in_use(ModelPhase.READY), is_answering=True), "Loaded", ()),
+        (in_use(ModelPhase.IMPORTING), "Starting", (), "it is being loaded"),
+        (
+            in_use(ModelPhase.CONNECTING),
+            "Connecting the Macs",
+            (),
+            "it is being loaded",
+        ),
+        (in_use(ModelPhase.LOADING), "Loading 25%", (), "it is being loaded"),
+        (in_use(ModelPhase.READY), "Loaded", (OfferAction.UNLOAD,), ""),
+        (replace(in_use(ModelPhase.READY), is_answering=True), "Loaded", (), "it is answering"),
         (
             in_use(ModelPhase.READY, is_unloaded=True),
             "Unloaded until the next message",
             (OfferAction.USE,),
+            "",
         ),
     ],
 )
 def test_model_in_use_has_its_state_in_every_page(
-    state: ModelsState, text: str, actions: tuple[OfferAction, ...]
+    state: ModelsState, text: str, actions: tuple[OfferAction, ...], keeps: str
 ) -> None:
     done = Download(repo_id=REPO, state=DownloadState.DONE, folder=str(CARD.path))
     (suggested,) = suggestion_offers((SUGGESTION,), state)
@@ -190,7 +196,8 @@ def test_model_in_use_has_its_state_in_every_page(
     assert suggested.actions == actions
     assert local.actions == (*actions, OfferAction.DEFAULTS)
     assert download.actions == (*actions, OfferAction.CANCEL)
-    assert OfferAction.REMOVE not in local.more
+    assert OfferAction.REMOVE in local.more
+    assert local.keeps == keeps
 
 
 def test_finished_download_offers_use() -> None:
@@ -199,7 +206,6 @@ def test_finished_download_offers_use() -> None:
     (offer,) = download_offers(state)
 
     assert offer.actions == (OfferAction.USE, OfferAction.CANCEL)
-    assert OfferAction.USE in PRIMARY
 
 
 def test_finished_gguf_file_offers_use_and_then_shows_its_import() -> None:

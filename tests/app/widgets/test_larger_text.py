@@ -6,13 +6,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtWidgets import QCheckBox, QLabel, QLineEdit, QMenu, QPushButton, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QCheckBox,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QWidget,
+)
 
 from app.conversation.attachments import make_attachment
-from app.theme.icons import GRID
+from app.theme.icons import GRID, Icon
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
+from app.widgets.models_window import ModelsWindow
+from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
@@ -138,6 +149,20 @@ def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
     assert button.iconSize().width() == 1.5 * GRID
 
 
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
+    stage.core.preferences.set_zoom(150)
+    stage.run(CommandId.SETTINGS)
+    stage.settle()
+    window = stage.window
+    for button in window.findChildren(QAbstractButton):
+        if not button.icon().isNull() and not button.objectName().startswith("qt_"):
+            drawn = button.icon().actualSize(QSize(99, 99)).width()
+            assert drawn == button.iconSize().width() == 1.5 * GRID, button.accessibleName()
+    assert window.pane.composer.button.width() == 1.5 * Size.CONTROL_LARGE
+    assert window.pane.composer.ring.width() == 1.5 * GRID
+
+
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
     stage.run(CommandId.SETTINGS)
     window = stage.window.findChild(SettingsWindow)
@@ -189,3 +214,29 @@ def test_larger_text_scales_the_menus(stage: Stage) -> None:
     for menu in menus:
         menu.ensurePolished()
     assert [menu.font().pixelSize() for menu in menus] == [2 * size for size in before]
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_windows_of_larger_text_leave_a_part_of_the_screen_free_and_scroll(stage: Stage) -> None:
+    stage.core.preferences.set_zoom(160)
+    stage.run(CommandId.SETTINGS)
+    stage.run(CommandId.GET_MODELS)
+    stage.settle()
+    settings = stage.window.findChild(SettingsWindow)
+    models = stage.window.findChild(ModelsWindow)
+    assert settings is not None
+    assert models is not None
+    room = stage.window.screen().availableSize()
+    for window in (settings, models):
+        assert window.height() <= 0.8 * room.height()
+        assert window.width() <= room.width()
+    settings.tabs[Icon.ADVANCED].click()
+    stage.settle()
+    last = settings.advanced.several.stop
+    scroller = next(
+        one for one in settings.findChildren(VerticalScroller) if one.widget() is settings.advanced
+    )
+    assert scroller.bar.maximum() > 0
+    scroller.bar.setValue(scroller.bar.maximum())
+    place = last.mapTo(settings, last.rect().bottomRight())
+    assert settings.rect().contains(place)

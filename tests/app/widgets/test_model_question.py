@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -161,3 +163,5 @@ def test_buttons_of_the_question_fit_a_narrow_window(make_stage: MakeStage) -> N
         assert button.sizeHint().width() <= button.width()
         assert line.rect().contains(button.geometry())
     assert line.second.toolTip().startswith("Stay with Some-Very-Long-Model-Name-30B-A3B")
+    stage.wait_until(lambda: "(reads 110 tokens)" in line.second.text())
+    assert re.fullmatch(r"Stay with Some.*….*DWQ\s\(reads 110 tokens\)", line.second.text())

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QStyle, QStyleOp
 from typing_extensions import override
 
 from app.hub.values import Download, DownloadState
-from app.viewmodels.offer import PRIMARY, OfferAction
+from app.viewmodels.models import ModelPhase
+from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId
 from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.models_window import ModelsTab, ModelsWindow
@@ -51,6 +52,8 @@ class WithRemoval(FakeCatalog):
     @override
     def delete(self, plan: RemovalPlan) -> None:
         self.deleted = plan.model.name
+        self.cards = tuple(card for card in self.cards if card.path not in plan.paths)
+        self.gone.update(map(str, plan.paths))
 
 
 @pytest.fixture
@@ -175,6 +178,40 @@ def test_model_that_the_trash_refuses_is_deleted_only_after_a_second_question(
     stage.wait_until(lambda: catalog.deleted == OTHER.name)
 
 
+def test_removal_of_the_model_in_use_unloads_it_first(stage: Stage) -> None:
+    stage.chat("About whales", "They are large.")
+    window = opened(stage)
+    stage.send("And dolphins?")
+    entry = row_of(window, card().name).entries[OfferAction.REMOVE]
+    assert (entry.text(), entry.isEnabled()) == ("Remove… (it is answering)", False)
+    stage.answer("Less.")
+    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    box = question(stage, window)
+    assert "It is in use now, and is unloaded first." in box.informativeText()
+    assert "“About whales”" in box.informativeText()
+    button(box, "Move to Trash").click()
+    assert isinstance(stage.engine.commands[-1], UnloadModel)
+    stage.wait_until(
+        lambda: any("Delete it" in one.text() for one in window.findChildren(QMessageBox))
+    )
+    box = next(one for one in window.findChildren(QMessageBox) if "Delete it" in one.text())
+    button(box, "Delete Immediately").click()
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.GONE)
+    assert stage.pane.gone_model.isVisible()
+    stage.wait_until(lambda: [row.title.text() for row in window.local.rows] == [OTHER.name])
+
+
+def test_model_that_begins_to_answer_during_the_question_is_kept(stage: Stage) -> None:
+    window = opened(stage)
+    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    box = question(stage, window)
+    stage.send("Hello")
+    button(box, "Move to Trash").click()
+    stage.settle()
+    assert not any(isinstance(one, UnloadModel) for one in stage.engine.commands)
+    assert stage.window.toast.text.startswith(f"{card().name} could not be removed.")
+
+
 def test_finished_download_offers_use_in_the_main_window(stage: Stage) -> None:
     folder = Path("/hub/models--owner--New-4bit/snapshots/a")
     done = Download(repo_id="owner/New-4bit", state=DownloadState.DONE, folder=str(folder))
@@ -209,15 +246,15 @@ def test_line_about_downloads_opens_their_page(
     assert window.pages.currentWidget() is window.downloads
 
 
-def test_buttons_that_get_or_use_a_model_have_one_look(stage: Stage) -> None:
-    window = opened(stage, ModelsTab.RECOMMENDED)
-    rows = [*window.recommended.rows, *window.local.rows]
-    kinds = {
-        (action in PRIMARY, button.property("kind"))
-        for row in rows
-        for action, button in row.buttons.items()
-    }
-    assert kinds == {(True, "primary"), (False, None)}
+@pytest.mark.parametrize("tab", ModelsTab)
+def test_page_of_the_window_has_at_most_one_primary_button(stage: Stage, tab: ModelsTab) -> None:
+    window = opened(stage, tab)
+    page = window.pages.currentWidget()
+    assert page is not None
+    buttons = page.findChildren(QPushButton)
+    primary = [one.text() for one in buttons if one.property("kind") == "primary"]
+    assert primary == (["Search"] if tab is ModelsTab.SEARCH else [])
+    assert buttons or tab is ModelsTab.DOWNLOADS
 
 
 def test_larger_text_scales_the_window_and_clips_nothing(stage: Stage) -> None:

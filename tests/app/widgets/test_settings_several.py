@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from app.conversation.tree import MessageStatus, shown_path
 from app.theme.icons import Icon
@@ -15,6 +16,7 @@ from app.viewmodels.several import mac_rows, parts
 from app.widgets.commands import CommandId
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_window import SettingsWindow
+from app.words import several as words
 from engine.events import LoadModel, StagesReported
 from engine.hosts.checking import HostCheck, check_hosts
 from engine.hosts.faults import silent
@@ -121,10 +123,10 @@ def test_start_and_stop_switch_the_engine_and_load_the_model_again(
     stage.engine.on_event(StagesReported(STAGES))
     stage.settle()
     assert page.macs.text.splitlines() == [
-        "localhost: Ready · 10 layers · 2 GB",
+        "localhost: Ready · 10 parts · 2 GB",
         "studio: Loading 50% · 3 of 6 GB",
     ]
-    assert page.bar.accessibleName() == "Layers of the model: studio 30 layers, localhost 10 layers"
+    assert page.bar.accessibleName() == "Parts of the model: studio 30 parts, localhost 10 parts"
 
     stage.engine.on_event(StagesReported(()))
     QTest.mouseClick(page.stop, LEFT)
@@ -180,3 +182,10 @@ def test_rows_and_parts_before_a_check_have_names_only() -> None:
     assert [row.text for row in mac_rows(hosts, (), (), is_checking=False)] == ["Not checked"] * 2
     assert mac_rows(None, (), (), is_checking=False) == ()
     assert parts((), ()) == ()
+
+
+def test_rows_have_a_heading_and_one_sentence_about_their_purpose(stage: Stage) -> None:
+    page = opened(stage)
+    stage.settle()
+    places = {label.text(): label.y() for label in page.findChildren(QLabel)}
+    assert places["SEVERAL MACS"] < places[words.PURPOSE] < places["List of Macs"]

@@ -15,8 +15,6 @@ from app.bridge.tasks import TaskLane
 from app.controllers.login import OpenAtLogin
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup
-from app.main import engine_config
-from app.paths import make_paths
 from app.settings import Appearance, Settings, load_settings
 from app.theme.icons import Icon
 from app.theme.palette import Theme
@@ -24,6 +22,7 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
+from engine.events import SetMemory
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -380,16 +379,20 @@ def test_typed_prompt_of_new_chats_is_saved_when_the_app_quits(stage: Stage) -> 
     assert load_settings(stage.rig.settings_path).settings.new_chat_prompt == "Be brief."
 
 
-def test_memory_limit_is_saved_and_limits_the_engine_of_the_next_start(
-    stage: Stage, tmp_path: Path
-) -> None:
+def test_memory_limit_is_saved_and_holds_at_once(stage: Stage) -> None:
     page = opened(stage, Icon.ADVANCED).advanced.engine
     QTest.mouseClick(page.memory.buttons[4], LEFT)
+    QTest.mouseClick(page.memory.buttons[0], LEFT)
+    QTest.mouseClick(page.memory.buttons[8], LEFT)
+    sent = [one.most_bytes for one in stage.engine.commands if isinstance(one, SetMemory)]
+    assert sent == [4 * 10**9, None, 8 * 10**9]
     stage.close()
-    settings = load_settings(stage.rig.settings_path).settings
-    assert settings.memory_gb == 4
-    assert engine_config(settings, make_paths(tmp_path)).most_budget_bytes == 4 * 10**9
-    assert engine_config(Settings(), make_paths(tmp_path)).most_budget_bytes is None
+    assert load_settings(stage.rig.settings_path).settings.memory_gb == 8
+
+
+def test_memory_limit_is_sent_to_the_engine_at_the_start(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(memory_gb=2))
+    assert SetMemory(2 * 10**9) in stage.engine.commands
 
 
 def test_open_at_login_is_absent_where_it_is_impossible(stage: Stage, tmp_path: Path) -> None:
