@@ -164,11 +164,12 @@ class Runner:
             app ends sooner.
 
         Returns:
-            The next prompt as a read-ahead task, if the template will render the reply differently
-            in that prompt. Otherwise None. A side request is not published and returns None.
+            The next prompt as a read-ahead task, if this request has not fed it: the template will
+            render the reply differently in that prompt, or the request was stopped before its
+            first token. Otherwise None. A side request is not published and returns None.
         """
         lease = sequence.lease
-        is_ahead = True
+        is_ahead = is_last
         if lease.side:
             self._cache.abandon(lease)
             return None
@@ -410,7 +411,8 @@ class Runner:
             log.info("the template refuses the next turn: %s", is_ahead.problem)
         else:
             self._cache.cut_back(sequence.lease, fed)
-        return True
+        # A limit of time or memory may have been exceeded. Idle work tries once more.
+        return is_last
 
     def _feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
         """Feed a reply's last token and the template's text between the reply and the next message.

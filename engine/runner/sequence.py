@@ -121,11 +121,17 @@ class Sequence:
 
     @property
     def upcoming(self) -> ReadAhead:
-        """The conversation's next prompt, as far as it is known after this reply."""
+        """The conversation's next prompt, as far as it is known after this reply.
+
+        If the request was stopped before its first token, there is no reply: the app joins the
+        user's next message to the last one.
+        """
         request = self.request
+        has_reply = bool(self.reply.token_ids) or self.ended is FinishReason.STOP
         return ReadAhead(
             conversation_id=request.conversation_id,
-            messages=(*self._asked, self.message),
+            messages=(*self._asked, self.message) if has_reply else self._asked,
+            is_draft=not has_reply,
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
         )
