@@ -467,7 +467,9 @@ class Runner:
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
         if self.disk is not None and not sequence.lease.side:
-            num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
+            # A request may have been stopped while it read.
+            num_read = min(sequence.fed, sequence.plan.prompt_tokens)
+            num_fed = num_read - sequence.plan.restored
             self.disk.rates.note_tokens(num_fed, first - clock.restored)
         is_read = sequence.logits is not None
         return Usage(
