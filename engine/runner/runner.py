@@ -39,6 +39,7 @@ from engine.events import (
 )
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
+from engine.reading_pace import ReadingPace
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, StepResult
 from engine.runner.drafting import Drafter
@@ -74,6 +75,7 @@ class Runner:
         self._config = config
         self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
         self._make_source = make_source
+        self._pace = ReadingPace()
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         # The memory of each stage. On one machine there is one.
         self._memories = [
@@ -345,12 +347,16 @@ class Runner:
         )
 
     def _progress(self, sequence: Sequence) -> PrefillProgress:
-        plan = sequence.plan
-        done = sequence.fed - plan.restored
-        total = plan.prompt_tokens - plan.restored
-        elapsed = time.perf_counter() - sequence.clock.restored
+        plan, fed, now = sequence.plan, sequence.fed, time.perf_counter()
+        before = sequence.num_reported or plan.restored
+        self._pace.note(before, fed, now - (sequence.reported or sequence.clock.restored), now)
+        sequence.num_reported, sequence.reported = fed, now
+        left = self._pace.time(fed, plan.prompt_tokens)
         return PrefillProgress(
-            sequence.request.request_id, done, total, eta_s=elapsed / done * (total - done)
+            sequence.request.request_id,
+            fed - plan.restored,
+            plan.prompt_tokens - plan.restored,
+            eta_s=None if left is None else left.seconds,
         )
 
     # Decode

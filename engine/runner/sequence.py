@@ -65,6 +65,9 @@ class Sequence:
     # ahead. Set by Decoder.
     is_ahead: bool = False
     disk_s: float = 0.0  # seconds for reading cached state from disk
+    # Number of tokens in the caches at the newest progress event, and its time.perf_counter().
+    num_reported: int = 0
+    reported: float = 0.0
     num_passes: int = 0  # number of passes of decode steps
     num_drafted: int = 0  # number of drafts that these passes verified
     num_accepted: int = 0  # number of drafts that the model confirmed
