@@ -1,7 +1,7 @@
 """Titles that the model writes: which conversation needs one, and what makes a usable title.
 
 A conversation begins with an automatic title, the first words of its first message. After its
-first answer the model is asked for a better one (controllers/titles.py). The flag
+first answers the model is asked for a better one (controllers/titles.py), until one is usable. The flag
 Conversation.title_is_manual says that the user has set the title: such a title is never replaced.
 """
 
@@ -11,13 +11,18 @@ import re
 
 from app.conversation.text import clean_text, title_from
 from app.conversation.tree import Conversation, MessageStatus, first_title, shown_path
+from engine.types import Role
 
+# Answers after which the model is asked for a title. A weak model that has written none by then
+# writes none later.
+_MAX_ANSWERS = 3
 # A longer answer is no title: it is a sentence, or an answer to the conversation itself.
 MAX_CHARACTERS = 60
 MAX_WORDS = 10
 # Characters that are searched for a title. The engine writes far fewer.
 _SEARCHED = 2000
 
+_KEPT = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
 _THOUGHTS = re.compile(
     r"<(think|thinking|reasoning)>.*?(</\1>|\Z)|</(think|thinking|reasoning)>", re.DOTALL
 )
@@ -33,13 +38,16 @@ _LONG_WORD = 40
 
 
 def needs_title(conv: Conversation) -> bool:
-    """Return True if a conversation has its first answer and still has its automatic title."""
+    """Return True if a conversation has its first answers and still has its automatic title.
+
+    An answer that the user stopped counts if it has text beyond its reasoning.
+    """
     path = shown_path(conv)
-    if conv.title_is_manual or len(path) != 2:
+    answers = [node for node in path if node.role is Role.ASSISTANT]
+    if conv.title_is_manual or not 0 < len(answers) <= _MAX_ANSWERS:
         return False
-    question, answer = path
-    is_answered = answer.status is MessageStatus.COMPLETE and bool(answer.content.strip())
-    return is_answered and conv.title == first_title(question)
+    has_text = any(one.status in _KEPT and one.content.strip() for one in answers)
+    return has_text and conv.title == first_title(path[0])
 
 
 def usable_title(text: str, question: str = "") -> str:

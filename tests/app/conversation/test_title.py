@@ -73,11 +73,14 @@ def test_huge_text_is_searched_at_its_beginning_only() -> None:
     assert usable_title("Boats\n" + "x" * 5_000_000) == "Boats"
 
 
-def test_chat_needs_a_title_after_its_first_answer_until_it_has_one() -> None:
+def test_chat_needs_a_title_after_its_first_answers_until_it_has_one() -> None:
     writer = ConversationWriter()
     assert not needs_title(writer.conv)
     writer.send("What is a boat?", "A small ship.")
     assert needs_title(writer.conv)
     assert not needs_title(set_title(writer.conv, "Boats"))
+    for _ in range(2):
+        writer.send("And a ship?", "A large boat.")
+        assert needs_title(writer.conv)
     writer.send("And a ship?", "A large boat.")
     assert not needs_title(writer.conv)
