@@ -60,6 +60,8 @@ def usable_title(text: str, question: str = "") -> str:
     # A line that ends with a colon announces the title.
     found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
     title = _after(question, _bare(_LABEL.sub("", title_from(found))))
+    if not _is_title(title):
+        title = _before_colon(title)
     return title if _BROKEN.search(found) is None and _is_title(title) else ""
 
 
@@ -70,6 +72,12 @@ def _after(question: str, title: str) -> str:
         return title
     rest = _bare(" ".join(title.split()[len(asked) :]).lstrip(_BETWEEN))
     return rest if len(rest.split()) > 1 else ""
+
+
+def _before_colon(title: str) -> str:
+    """Return the beginning of a title that is too long, if it has several words."""
+    head, colon, _ = title.partition(":")
+    return _bare(head) if colon and len(head.split()) > 1 else ""
 
 
 def _letters(word: str) -> str:

@@ -24,6 +24,7 @@ from tests.fakes.conversations import ConversationWriter
         ("Why is the sky blue?", "Why is the sky blue?"),
         ("A boat (part 2)", "A boat (part 2)"),
         ("1. Boats", "Boats"),
+        ("Small Boats: " + "A Guide to the Best of All Boats " * 2, "Small Boats"),
     ],
 )
 def test_title_is_cleaned(text: str, title: str) -> None:
@@ -63,6 +64,7 @@ def test_title_that_begins_with_a_question_of_one_word_stays() -> None:
         "Boats \x07",
         "half \ufffd",
         "Title:",
+        "Sure: here is what I think about it, and a little more than that too",
     ],
 )
 def test_text_that_is_no_title_gives_none(text: str) -> None:
