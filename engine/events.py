@@ -376,6 +376,7 @@ class IdleWorking:
     kind: IdleKind
     done: int  # number of tokens fed so far
     total: int  # number of tokens to feed in total
+    num_cached: int = 0  # number of tokens of the prompt that were cached before
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,11 @@ class IdleJob(Protocol):
     def kind(self) -> IdleKind: ...
 
     @property
+    def num_cached(self) -> int:
+        """Number of tokens of the prompt that were cached before the job."""
+        ...
+
+    @property
     def done(self) -> int:
         """Number of tokens that the job has fed so far."""
         ...
@@ -381,7 +386,7 @@ class Idler:
         self._job = self._task = None
 
     def _report_working(self, job: IdleJob) -> None:
-        self._emit(IdleWorking(job.conversation_id, job.kind, job.done, job.total))
+        self._emit(IdleWorking(job.conversation_id, job.kind, job.done, job.total, job.num_cached))
         self._has_reported = True
 
     def _report_stopped(self) -> bool:

@@ -15,7 +15,7 @@ from app.controllers.library import LibraryController
 from app.controllers.preferences import Preferences
 from app.controllers.reading_rate import READING, ReadingRate
 from app.controllers.turns import Turns
-from app.viewmodels.first_return import measured_rate, return_note
+from app.viewmodels.first_return import measured_pace, return_note
 from app.viewmodels.notes import last_generation
 from engine.events import IdleWorking
 from engine.types import ConversationId
@@ -63,8 +63,12 @@ class FirstReturn(QObject):
         generation = last_generation(conversation)
         if self._preferences.value.return_noted or generation is None or generation.usage is None:
             return
-        rate = self._rate.tokens_per_s or measured_rate(conversation, generation.model_path)
-        note = "" if rate is None else return_note(generation.usage, rate, num_ahead)
+        num_restored = generation.usage.plan.restored
+        needed = self._rate.time(0, num_restored)
+        if needed is None:
+            measured = measured_pace(conversation, generation.model_path)
+            needed = measured.time(0, num_restored)
+        note = "" if needed is None else return_note(generation.usage, needed, num_ahead)
         if note:
             self._preferences.change(return_noted=True)
             self.noted.emit(note)

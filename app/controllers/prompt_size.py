@@ -89,10 +89,14 @@ class PromptSizes(QObject):
 
         While the conversation is read ahead, these are the tokens that are left.
         """
-        rate, reading, size = self._rate.tokens_per_s, self._reading, self.size
+        reading, size = self._reading, self.size
         if reading is not None:
-            return ToRead(reading.total - reading.done, rate)
-        return None if size is None else ToRead(size.num_tokens - size.num_cached, rate)
+            cached = reading.num_cached
+            return self._to_read(cached + reading.done, cached + reading.total)
+        return None if size is None else self._to_read(size.num_cached, size.num_tokens)
+
+    def _to_read(self, start: int, end: int) -> ToRead:
+        return ToRead(end - start, self._rate.time(start, end))
 
     def watch_edit(self, edit: EditSource) -> None:
         """Set the function that returns the edited message. Call note_edit() when it changes."""

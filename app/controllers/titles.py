@@ -1,4 +1,4 @@
-"""Titles by the model: asks the engine for a title after the first answer. Main thread.
+"""Titles by the model: asks the engine for a title after each of the first answers. Main thread.
 
 The engine writes the title while it is idle and reports it with TitleMade (engine/runner/title.py).
 It is set only if the conversation still has the automatic title that it had when the title was
@@ -21,7 +21,7 @@ from app.controllers.preferences import Preferences
 from app.controllers.requests import next_turn
 from app.controllers.turns import Turns
 from app.conversation.title import needs_title, usable_title
-from app.conversation.tree import Conversation, ConversationSummary
+from app.conversation.tree import Conversation, ConversationSummary, NodeId, shown_path
 from app.words import titles as words
 from engine.events import TitleMade
 from engine.types import ConversationId, Message, Problem, Role
@@ -48,12 +48,13 @@ class TitlesController(QObject):
         self._preferences = preferences
         # The automatic title of each conversation whose title was asked for and has not come.
         self._asked: dict[ConversationId, str] = {}
+        # The last answer of each conversation whose title was asked for, with that answer or before.
+        self._tried: dict[ConversationId, NodeId] = {}
         # Titles that wait for the end of an answer, with the automatic titles that they replace.
         self._waiting: dict[ConversationId, tuple[str, str]] = {}
         self._is_over = False  # True once the app is closing
         bridge.title_made.connect(self._on_made)
         desk.changed.connect(self._on_changed)
-        turns.answered.connect(self._on_answered)
         turns.activity_changed.connect(self._on_activity_changed)
         library.deleted.connect(self._on_deleted)
         preferences.changed.connect(self._on_preferences_changed)
@@ -62,16 +63,17 @@ class TitlesController(QObject):
         """Send no more commands, because the app is closing. Idempotent."""
         self._is_over = True
 
-    def _on_answered(self, conversation_id: ConversationId) -> None:
-        if self._preferences.value.name_chats and not self._is_over:
-            self._desk.open(conversation_id, self._ask, _ignore)
-
     def _ask(self, conversation: Conversation) -> None:
+        """Ask for a title, unless the conversation needs none or has had no answer since."""
         facts = self._models.status.facts
         conversation_id = conversation.conversation_id
         is_listed = self._library.is_listed(conversation_id)
         if facts is None or not is_listed or not needs_title(conversation):
             return
+        newest = shown_path(conversation)[-1].node_id
+        if self._tried.get(conversation_id) == newest:
+            return
+        self._tried[conversation_id] = newest
         turn = next_turn(replace(conversation, draft="", draft_attachments=()), facts)
         question = Message(role=Role.USER, content=words.QUESTION)
         self._asked[conversation_id] = conversation.title
@@ -90,8 +92,13 @@ class TitlesController(QObject):
             self._on_activity_changed(made.conversation_id)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        if conversation_id in self._waiting and self._turns.live_in(conversation_id) is None:
+        """Set the title that waits for the end of an answer, or ask for one after it."""
+        if self._turns.live_in(conversation_id) is not None:
+            return
+        if conversation_id in self._waiting:
             self._desk.open(conversation_id, self._set_title, _ignore)
+        elif self._preferences.value.name_chats and not self._is_over:
+            self._desk.open(conversation_id, self._ask, _ignore)
 
     def _set_title(self, conversation: Conversation) -> None:
         automatic, title = self._waiting.pop(conversation.conversation_id, ("", ""))

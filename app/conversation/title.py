@@ -1,7 +1,7 @@
 """Titles that the model writes: which conversation needs one, and what makes a usable title.
 
 A conversation begins with an automatic title, the first words of its first message. After its
-first answer the model is asked for a better one (controllers/titles.py). The flag
+first answers the model is asked for a better one (controllers/titles.py), until one is usable. The flag
 Conversation.title_is_manual says that the user has set the title: such a title is never replaced.
 """
 
@@ -11,13 +11,18 @@ import re
 
 from app.conversation.text import clean_text, title_from
 from app.conversation.tree import Conversation, MessageStatus, first_title, shown_path
+from engine.types import Role
 
+# Answers after which the model is asked for a title. A weak model that has written none by then
+# writes none later.
+_MAX_ANSWERS = 3
 # A longer answer is no title: it is a sentence, or an answer to the conversation itself.
 MAX_CHARACTERS = 60
 MAX_WORDS = 10
 # Characters that are searched for a title. The engine writes far fewer.
 _SEARCHED = 2000
 
+_KEPT = (MessageStatus.COMPLETE, MessageStatus.STOPPED)
 _THOUGHTS = re.compile(
     r"<(think|thinking|reasoning)>.*?(</\1>|\Z)|</(think|thinking|reasoning)>", re.DOTALL
 )
@@ -33,13 +38,16 @@ _LONG_WORD = 40
 
 
 def needs_title(conv: Conversation) -> bool:
-    """Return True if a conversation has its first answer and still has its automatic title."""
+    """Return True if a conversation has its first answers and still has its automatic title.
+
+    An answer that the user stopped counts if it has text beyond its reasoning.
+    """
     path = shown_path(conv)
-    if conv.title_is_manual or len(path) != 2:
+    answers = [node for node in path if node.role is Role.ASSISTANT]
+    if conv.title_is_manual or not 0 < len(answers) <= _MAX_ANSWERS:
         return False
-    question, answer = path
-    is_answered = answer.status is MessageStatus.COMPLETE and bool(answer.content.strip())
-    return is_answered and conv.title == first_title(question)
+    has_text = any(one.status in _KEPT and one.content.strip() for one in answers)
+    return has_text and conv.title == first_title(path[0])
 
 
 def usable_title(text: str, question: str = "") -> str:
@@ -52,6 +60,8 @@ def usable_title(text: str, question: str = "") -> str:
     # A line that ends with a colon announces the title.
     found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
     title = _after(question, _bare(_LABEL.sub("", title_from(found))))
+    if not _is_title(title):
+        title = _before_colon(title)
     return title if _BROKEN.search(found) is None and _is_title(title) else ""
 
 
@@ -62,6 +72,12 @@ def _after(question: str, title: str) -> str:
         return title
     rest = _bare(" ".join(title.split()[len(asked) :]).lstrip(_BETWEEN))
     return rest if len(rest.split()) > 1 else ""
+
+
+def _before_colon(title: str) -> str:
+    """Return the beginning of a title that is too long, if it has several words."""
+    head, colon, _ = title.partition(":")
+    return _bare(head) if colon and len(head.split()) > 1 else ""
 
 
 def _letters(word: str) -> str:

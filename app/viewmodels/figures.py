@@ -30,6 +30,15 @@ def seconds(value_s: float) -> str:
     return words.seconds(whole) if whole < 90 else words.minutes(round(value_s / 60))
 
 
+def seconds_between(least_s: float, most_s: float) -> str:
+    """Format a range of durations with one unit if possible: 20 to 50 s, 40 s to 3 min."""
+    least, most = seconds(least_s), seconds(most_s)
+    if least == most:
+        return least
+    number, _, unit = least.partition(" ")
+    return words.between(number if most.endswith(f" {unit}") else least, most)
+
+
 def file_size(num_bytes: int) -> str:
     """Format a file size in decimal units, as Finder and `hf` do: 98 MB, 5.2 GB, 16 GB."""
     if num_bytes < 1_000_000:

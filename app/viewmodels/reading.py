@@ -1,47 +1,56 @@
-"""The time that the model needs to read tokens, from measured rates. No Qt, no I/O."""
+"""The words for the time that the model needs to read tokens. No Qt, no I/O."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from app.viewmodels import figures
+from app.words import units
+from engine.reading_pace import ReadingPace, ReadingTime
 from engine.types import Usage
 
 LONG_S = 10.0  # reading that lasts longer than this is announced before a message is sent
 # Announced if no rate is known yet: 10 s at 400 tokens per second.
 LONG_TOKENS = 4_000
+# A range is shown if its end is so many times its beginning.
+_WIDE = 1.5
 # Shorter prompts are fed in one pass, whose time is not proportional to their length.
 MIN_MEASURED = 256
 
 
 @dataclass(frozen=True, slots=True)
 class ToRead:
-    """The tokens that the next message makes the model read, and the rate measured in this run."""
+    """The tokens that the next message makes the model read, and the time that this takes."""
 
     num_tokens: int
-    tokens_per_s: float | None = None  # None before the first measurement
-
-    @property
-    def seconds(self) -> float | None:
-        return None if self.tokens_per_s is None else self.num_tokens / self.tokens_per_s
+    expected: ReadingTime | None = None  # None before the first measurement
 
     @property
     def is_long(self) -> bool:
-        if self.seconds is None:
+        if self.expected is None:
             return self.num_tokens >= LONG_TOKENS
-        return self.seconds > LONG_S
+        return self.expected.seconds > LONG_S
 
     @property
     def time(self) -> str:
         """The time that reading takes, for example 42 s. Empty if it is unknown or short."""
-        if self.seconds is None or not self.is_long:
+        if self.expected is None or not self.is_long:
             return ""
-        return figures.seconds(self.seconds)
+        return reading_time(self.expected)
 
 
-def prefill_rate(usage: Usage) -> float | None:
-    """Return the tokens per second that a request fed, or None if it fed too few of them."""
-    fed = usage.plan.replayed + usage.plan.read
-    if fed < MIN_MEASURED or usage.prefill_ms <= 0 or not usage.output_tokens:
-        return None
-    return 1000 * fed / usage.prefill_ms
+def reading_time(expected: ReadingTime) -> str:
+    """Format an expected time: 42 s, 2 to 4 min if measured rates vary, or 2 min or more."""
+    if expected.is_open:
+        return units.or_more(figures.seconds(expected.seconds))
+    if expected.most < _WIDE * expected.least:
+        return figures.seconds(expected.seconds)
+    return figures.seconds_between(expected.least, expected.most)
+
+
+def note_usage(pace: ReadingPace, usage: Usage, now: float) -> None:
+    """Add the reading of a whole request to the measurements, unless it was too short."""
+    num_fed = usage.plan.replayed + usage.plan.read
+    if num_fed >= MIN_MEASURED and usage.output_tokens:
+        start = usage.plan.restored
+        pace.note(start, start + num_fed, usage.prefill_ms / 1000, now)

@@ -54,5 +54,5 @@ def remembered(*, num_tokens: int, time: str, spared: str) -> str:
     """Return the note after the first return to a chat that spared much. The times have units."""
     return (
         f"Rejoinder remembered this chat: {units.tokens(num_tokens)} were restored in {time}."
-        f" Reading them again would have taken about {spared}."
+        f" Reading them again would have taken an estimated {spared}."
     )

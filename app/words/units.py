@@ -31,6 +31,14 @@ def minutes(number: int) -> str:
     return f"{number} min"
 
 
+def between(least: str, most: str) -> str:
+    return f"{least} to {most}"
+
+
+def or_more(amount: str) -> str:
+    return f"{amount} or more"
+
+
 def kilobytes(number: int) -> str:
     return f"{number} KB"
 

@@ -42,6 +42,7 @@ class AuditJob:
 
     conversation_id = None
     kind = IdleKind.AUDIT
+    num_cached = 0
 
     def __init__(
         self,

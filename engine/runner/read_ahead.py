@@ -29,6 +29,7 @@ class ReadAheadJob:
         self._publish = publish
         self.conversation_id = task.conversation_id
         self.kind = IdleKind.DRAFT if task.is_draft else IdleKind.READ_AHEAD
+        self.num_cached = prefill.start
         self.total = prefill.end - prefill.start  # number of tokens to feed
 
     @property

@@ -39,6 +39,7 @@ from engine.events import (
 )
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
+from engine.reading_pace import ReadingPace
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, StepResult
 from engine.runner.drafting import Drafter
@@ -74,6 +75,7 @@ class Runner:
         self._config = config
         self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
         self._make_source = make_source
+        self._pace = ReadingPace()
         self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
         # The memory of each stage. On one machine there is one.
         self._memories = [
@@ -166,11 +168,12 @@ class Runner:
             app ends sooner.
 
         Returns:
-            The next prompt as a read-ahead task, if the template will render the reply differently
-            in that prompt. Otherwise None. A side request is not published and returns None.
+            The next prompt as a read-ahead task, if this request has not fed it: the template will
+            render the reply differently in that prompt, or the request was stopped before its
+            first token. Otherwise None. A side request is not published and returns None.
         """
         lease = sequence.lease
-        is_ahead = True
+        is_ahead = is_last
         if lease.side:
             self._cache.abandon(lease)
             return None
@@ -347,12 +350,16 @@ class Runner:
         )
 
     def _progress(self, sequence: Sequence) -> PrefillProgress:
-        plan = sequence.plan
-        done = sequence.fed - plan.restored
-        total = plan.prompt_tokens - plan.restored
-        elapsed = time.perf_counter() - sequence.clock.restored
+        plan, fed, now = sequence.plan, sequence.fed, time.perf_counter()
+        before = sequence.num_reported or plan.restored
+        self._pace.note(before, fed, now - (sequence.reported or sequence.clock.restored), now)
+        sequence.num_reported, sequence.reported = fed, now
+        left = self._pace.time(fed, plan.prompt_tokens)
         return PrefillProgress(
-            sequence.request.request_id, done, total, eta_s=elapsed / done * (total - done)
+            sequence.request.request_id,
+            fed - plan.restored,
+            plan.prompt_tokens - plan.restored,
+            eta_s=None if left is None else left.seconds,
         )
 
     # Decode
@@ -413,7 +420,8 @@ class Runner:
             log.info("the template refuses the next turn: %s", is_ahead.problem)
         else:
             self._cache.cut_back(sequence.lease, fed)
-        return True
+        # A limit of time or memory may have been exceeded. Idle work tries once more.
+        return is_last
 
     def _feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
         """Feed a reply's last token and the template's text between the reply and the next message.
@@ -468,7 +476,9 @@ class Runner:
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
         if self.disk is not None and not sequence.lease.side:
-            num_fed = sequence.plan.prompt_tokens - sequence.plan.restored
+            # A request may have been stopped while it read.
+            num_read = min(sequence.fed, sequence.plan.prompt_tokens)
+            num_fed = num_read - sequence.plan.restored
             self.disk.rates.note_tokens(num_fed, first - clock.restored)
         is_read = sequence.logits is not None
         return Usage(

@@ -65,6 +65,9 @@ class Sequence:
     # ahead. Set by Decoder.
     is_ahead: bool = False
     disk_s: float = 0.0  # seconds for reading cached state from disk
+    # Number of tokens in the caches at the newest progress event, and its time.perf_counter().
+    num_reported: int = 0
+    reported: float = 0.0
     num_passes: int = 0  # number of passes of decode steps
     num_drafted: int = 0  # number of drafts that these passes verified
     num_accepted: int = 0  # number of drafts that the model confirmed
@@ -121,11 +124,17 @@ class Sequence:
 
     @property
     def upcoming(self) -> ReadAhead:
-        """The conversation's next prompt, as far as it is known after this reply."""
+        """The conversation's next prompt, as far as it is known after this reply.
+
+        If the request was stopped before its first token, there is no reply: the app joins the
+        user's next message to the last one.
+        """
         request = self.request
+        has_reply = bool(self.reply.token_ids) or self.ended is FinishReason.STOP
         return ReadAhead(
             conversation_id=request.conversation_id,
-            messages=(*self._asked, self.message),
+            messages=(*self._asked, self.message) if has_reply else self._asked,
+            is_draft=not has_reply,
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
         )

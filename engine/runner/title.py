@@ -117,12 +117,13 @@ class TitleJob:
         self._emit = maker.emit
         self._sequence = sequence
         self.conversation_id = sequence.request.conversation_id
-        num_read = sequence.prefill.end - sequence.prefill.start
+        self.num_cached = sequence.prefill.start
+        num_read = sequence.prefill.end - self.num_cached
         self.total = num_read + MAX_TITLE_TOKENS  # a title may be shorter
 
     @property
     def done(self) -> int:
-        return self._sequence.fed - self._sequence.prefill.start
+        return self._sequence.fed - self.num_cached
 
     def step(self) -> bool:
         """Run one forward pass. At the end of the title, emit TitleMade and return False."""

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
 # IdleReached tells the command line that a model is tested. write_whole and part_of replace files of
-# both packages.
-MAX_NAMES = 72
+# both packages. ReadingPace and ReadingTime announce how long reading takes.
+MAX_NAMES = 74
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

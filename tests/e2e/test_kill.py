@@ -17,11 +17,14 @@ from app.conversation.tree import MessageStatus, NodeId
 from app.paths import make_paths
 from app.store.conversations import open_store
 from engine.types import ConversationId, Role
-from tests.fakes.engine_fixtures import TinyModel
+from tests.e2e.costly_reading import MESSAGE
+from tests.fakes.asking import ask, reply_of, user
+from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.tiny_model import Template
 
 ROOT = Path(__file__).parents[2]
 DRIVER = Path(__file__).with_name("streaming_app.py")
+READER = Path(__file__).with_name("costly_reading.py")
 SAVED_WITHIN_S = 1.0
 SAVED_WITHIN_BUSY_S = 3.0  # beside other work, as in `make test`
 
@@ -92,6 +95,28 @@ def test_two_kills_while_streaming_lose_at_most_the_newest_text(
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
         assert max(one.length for one in shown) > 0
         check_survivors(tmp_path, shown, killed_at, SAVED_WITHIN_BUSY_S)
+
+
+@pytest.mark.slow
+def test_kill_after_costly_reading_loses_nothing_of_it(
+    tiny_model: TinyModel, open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(
+        [sys.executable, READER, tmp_path, tiny_model("mamba2", Template.KEEPING)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as app:
+        assert app.stdout is not None
+        assert app.stdout.readline() == "RESTS\n"
+        app.kill()
+    client = open_tiny("mamba2", disk_folder=tmp_path)
+    answer = reply_of(ask(client, MESSAGE, side=True))
+    plan = ask(client, MESSAGE, answer, user("more")).usage.plan
+    assert plan.restored_disk == plan.restored > 0
+    assert plan.replayed == 0
 
 
 def kill_often(data_dir: Path, model: Path, rounds: int) -> int:

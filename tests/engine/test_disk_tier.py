@@ -434,11 +434,14 @@ def test_states_are_written_once_a_conversation_has_rested(
     assert _points(tmp_path) > written, "nothing waits at closing"
 
 
-def test_a_state_that_saves_more_than_its_size_does_not_wait(
-    open_tiny: OpenTiny, tmp_path: Path
+@pytest.mark.parametrize(("text", "token_s"), [(LONG * 4, 1e-6), ("short", 1.0)])
+def test_a_state_that_saves_much_memory_or_time_does_not_wait(
+    open_tiny: OpenTiny, tmp_path: Path, text: str, token_s: float
 ) -> None:
     client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
-    ask(client, user(LONG * 4))
+    assert client.core.disk is not None
+    client.core.disk.rates.token_s = token_s
+    ask(client, user(text))
     client.run_until_idle()
     assert _points(tmp_path) == 1
     _close(client)

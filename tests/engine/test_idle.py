@@ -44,6 +44,7 @@ class CountingJob:
     kind: IdleKind
     total: int  # number of steps until the job is done
     done: int = 0
+    num_cached: int = 0
     is_stopped: bool = False
     fails: bool = False
 

@@ -30,6 +30,7 @@ from engine.events import (
     IdleWorking,
     LoadModel,
     ModelLoaded,
+    PrefillProgress,
     ReadAhead,
     RequestFinished,
     RequestStarted,
@@ -192,6 +193,29 @@ def test_stopped_reply_is_read_ahead(open_short: OpenShort) -> None:
     again = ask(client, user("one"), reply_of(stopped), user("two"))
 
     assert again.usage.plan.replayed == 0
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_message_of_a_request_stopped_before_its_answer_is_read_ahead(
+    open_short: OpenShort, *, is_read: bool
+) -> None:
+    client = open_short()
+    first = ask(client, user("one"))
+    before = (user("one"), reply_of(first))
+    idle(client)
+    submit(client, *before, user(LONG))
+    step_until(client, PrefillProgress)
+    while is_read and client.step() and client.new_events():
+        pass  # the step of the last chunk has no event
+    client.send(Cancel(RequestId("r")))
+    stopped = step_until(client, RequestFinished)
+    assert isinstance(stopped, RequestFinished)
+    assert stopped.usage.output_tokens == 0
+    assert idle(client)
+
+    # The app joins the next message to the one without an answer.
+    plan = ask(client, *before, user(f"{LONG}\n\nIn other words?")).usage.plan
+    assert plan.read + plan.replayed <= len("In other words?") + TEMPLATE_TOKENS
 
 
 @pytest.mark.slow

@@ -3,7 +3,7 @@
 Each turn leaves new states, and a state of a recurrent model is as large as the K/V of more than a
 thousand tokens. So the points of a conversation wait until it has rested. They are written earlier if
 they are evicted, or at closing. The newest point of a branch does not wait if it saves as many bytes
-of K/V as its state has.
+of K/V as its state has, or if its tokens took COSTLY_S to read.
 
 The queue refers to nodes weakly, so that a node that is evicted or forgotten frees its memory at once.
 """
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from engine.cache.disk.index import Index
+from engine.cache.disk.rates import Rates
 from engine.cache.holdings import Holdings
 from engine.cache.hot import KvNode
 from engine.cache.layout import Layout
@@ -28,6 +29,9 @@ _NUM_POINTS, _NUM_OTHER_POINTS = 4, 1
 # Ends of prompts of one branch that are kept on disk with their logits. A reply that was cut off has
 # such a point at its end too, so that it can be continued.
 _NUM_PROMPTS = 2
+# Seconds of reading after which a state does not wait, so that a crash loses less. The daily limit of
+# 40 GB has room for 260 states of the largest known size, 147 MiB.
+COSTLY_S = 5.0
 
 
 class PointQueue:
@@ -38,6 +42,7 @@ class PointQueue:
         cache: PrefixCache,
         layout: Layout,
         index: Index,
+        rates: Rates,
         rest_s: float,
         clock: Callable[[], float],
     ) -> None:
@@ -47,12 +52,14 @@ class PointQueue:
             cache: the prefix cache with the points.
             layout: the bytes per token and per snapshot of the model.
             index: the records on disk.
+            rates: the learned seconds per token of reading.
             rest_s: seconds since the last turn of a conversation after which its points are written.
             clock: function that returns the Unix time.
         """
         self._cache = cache
         self._layout = layout
         self._index = index
+        self._rates = rates
         self._rest_s = rest_s
         self._clock = clock
         # The last node of each branch, with its newest point if this does not wait.
@@ -129,7 +136,7 @@ class PointQueue:
         self._next_due = min(due.values(), default=math.inf)
 
     def _urgent(self, end: KvNode) -> ReferenceType[KvNode] | None:
-        """Return the newest point of a branch, if it saves as many bytes of K/V as its state has."""
+        """Return the newest point of a branch, if it saves much K/V or much time."""
         points = _last_points(self._cache.holdings(), end, num_points=1)
         newest = next((node for node in points if _kind(node) is not PointKind.PROMPT), None)
         if newest is None:
@@ -137,7 +144,8 @@ class PointQueue:
         place = self._index.covered(path_run(newest))
         num_new = newest.end - (place.num_tokens if place else 0)
         saves = num_new * self._layout.kv_bytes_per_token
-        return ref(newest) if saves >= self._layout.snapshot_bytes else None
+        is_costly = self._rates.seconds(0, num_new) >= COSTLY_S
+        return ref(newest) if is_costly or saves >= self._layout.snapshot_bytes else None
 
 
 def _last_points(holdings: Holdings, end: KvNode, num_points: int) -> Iterator[KvNode]:

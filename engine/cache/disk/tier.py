@@ -107,9 +107,9 @@ class DiskTier:
         ]
         self._reader = RecordReader(folder, layout, attributes)
         self._writer = RecordWriter(folder, limits, time.time)
-        self._queue = PointQueue(cache, layout, self._index, rest_s, time.time)
-        self._read = self._damaged = 0
         self.rates = Rates.saved(folder.extra)
+        self._queue = PointQueue(cache, layout, self._index, self.rates, rest_s, time.time)
+        self._read = self._damaged = 0
         cache.save_evicted(self._save_evicted)
 
     @property

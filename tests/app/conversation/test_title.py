@@ -24,6 +24,7 @@ from tests.fakes.conversations import ConversationWriter
         ("Why is the sky blue?", "Why is the sky blue?"),
         ("A boat (part 2)", "A boat (part 2)"),
         ("1. Boats", "Boats"),
+        ("Small Boats: " + "A Guide to the Best of All Boats " * 2, "Small Boats"),
     ],
 )
 def test_title_is_cleaned(text: str, title: str) -> None:
@@ -63,6 +64,7 @@ def test_title_that_begins_with_a_question_of_one_word_stays() -> None:
         "Boats \x07",
         "half \ufffd",
         "Title:",
+        "Sure: here is what I think about it, and a little more than that too",
     ],
 )
 def test_text_that_is_no_title_gives_none(text: str) -> None:
@@ -73,11 +75,14 @@ def test_huge_text_is_searched_at_its_beginning_only() -> None:
     assert usable_title("Boats\n" + "x" * 5_000_000) == "Boats"
 
 
-def test_chat_needs_a_title_after_its_first_answer_until_it_has_one() -> None:
+def test_chat_needs_a_title_after_its_first_answers_until_it_has_one() -> None:
     writer = ConversationWriter()
     assert not needs_title(writer.conv)
     writer.send("What is a boat?", "A small ship.")
     assert needs_title(writer.conv)
     assert not needs_title(set_title(writer.conv, "Boats"))
+    for _ in range(2):
+        writer.send("And a ship?", "A large boat.")
+        assert needs_title(writer.conv)
     writer.send("And a ship?", "A large boat.")
     assert not needs_title(writer.conv)

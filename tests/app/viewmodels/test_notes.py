@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.notes import context_share, model_note, reading_note, too_long_note
 from app.viewmodels.reading import ToRead
@@ -9,6 +11,7 @@ from app.words import computer
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
 from engine.events import TokensCounted
+from engine.reading_pace import ReadingTime
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.rig import DEMO, card
@@ -72,12 +75,28 @@ def test_reading_note_announces_what_is_read_for_long() -> None:
     assert reading_note(EMPTY, ready, ToRead(62_113)) == (
         "A will read before it answers: about 62,000 tokens."
     )
-    assert reading_note(EMPTY, ready, ToRead(62_113, 1_000.0)) == (
+    assert reading_note(EMPTY, ready, ToRead(62_113, ReadingTime(62, 62, 62))) == (
         "A will read before it answers: about 62,000 tokens, 62 s."
     )
-    assert reading_note(EMPTY, ready, ToRead(9_000, 1_000.0)) == "", "it takes 9 s"
-    assert reading_note(EMPTY, ready, ToRead(900, 50.0)) == (
+    assert reading_note(EMPTY, ready, ToRead(9_000, ReadingTime(9, 9, 9))) == "", "it takes 9 s"
+    assert reading_note(EMPTY, ready, ToRead(900, ReadingTime(18, 17, 19))) == (
         "A will read before it answers: about 900 tokens, 18 s."
+    )
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"),
+    [
+        (ReadingTime(30, 20, 45), "20 to 45 s"),
+        (ReadingTime(150, 100, 225), "2 to 4 min"),
+        (ReadingTime(85, 50, 140), "50 s to 2 min"),
+        (ReadingTime(62, 30, 90, is_open=True), "62 s or more"),
+    ],
+)
+def test_reading_note_has_the_range_of_varying_rates(expected: ReadingTime, words: str) -> None:
+    ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
+    assert reading_note(EMPTY, ready, ToRead(900, expected)) == (
+        f"A will read before it answers: about 900 tokens, {words}."
     )
 
 

@@ -6,6 +6,7 @@ from app.conversation.tree import set_system_prompt
 from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.prompt_cost import prompt_cost
 from app.viewmodels.reading import ToRead
+from engine.reading_pace import ReadingTime
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
 
@@ -31,7 +32,7 @@ def test_changed_system_prompt_has_the_tokens_that_are_left_to_read() -> None:
     assert prompt_cost(changed, READY, 250, ToRead(250)) == (
         "Changed. The model will read the chat with your next message: about 250 tokens."
     )
-    slow = ToRead(14_312, 400.0)
+    slow = ToRead(14_312, ReadingTime(36, 36, 36))
     assert prompt_cost(changed, READY, 14_312, slow).endswith("about 14,000 tokens, 36 s.")
     assert prompt_cost(changed, READY, 250, ToRead(2)) == "", "the chat has been read ahead"
     assert prompt_cost(changed, READY, None, None) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
@@ -16,10 +17,11 @@ from tests.fakes.stage import Key, Stage
 
 # The fake engine needs 100 ms for the tokens that a request reads: 4,000 tokens per second.
 FIRST = PromptPlan(prompt_tokens=400, restored=0, replayed=0, read=400)
+# The prompt is much longer than the measured ones.
 RETURN = PromptPlan(prompt_tokens=20_000, restored=19_990, replayed=0, read=10)
 NOTE = (
     "Rejoinder remembered this chat: 19,990 tokens were restored in 6 ms."
-    " Reading them again would have taken about 5 s."
+    " Reading them again would have taken an estimated 5 s or more."
 )
 
 
@@ -74,16 +76,24 @@ def test_return_that_spared_little_is_not_noted(stage: Stage) -> None:
     assert not stage.core.preferences.value.return_noted
 
 
-def test_tokens_that_were_read_ahead_before_the_return_were_not_spared(stage: Stage) -> None:
+@pytest.mark.parametrize("num_ahead", [600, 19_000])
+def test_return_is_noted_with_the_tokens_of_the_line_unless_they_were_read_ahead(
+    stage: Stage, num_ahead: int
+) -> None:
     first = chat(stage, FIRST)
     stage.run(CommandId.NEW_CHAT)
     chat(stage, FIRST)
     stage.rig.library.select(first)
-    stage.engine.work_idly(0, 19_000, shown=first)
+    stage.engine.work_idly(0, num_ahead, shown=first)
     stage.engine.stop_idle_work()
     stage.settle()
     chat(stage, RETURN)
-    assert not stage.pane.return_note.isVisible()
+    line = stage.items[-1].state_line
+    assert line is not None
+    assert line.text.startswith("Restored 19,990 tokens · ")
+    note = stage.pane.return_note
+    assert note.isVisible() == (num_ahead == 600)
+    assert note.sentence.text() in (NOTE, "")
 
 
 def test_answer_after_a_restart_is_a_return_with_the_rate_of_the_chat(

@@ -153,12 +153,27 @@ def test_deleted_chat_withdraws_its_title(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "Hello"]
 
 
-def test_failed_or_stopped_first_answer_asks_for_no_title(stage: Stage) -> None:
+def test_stopped_answer_asks_for_a_title_once_it_has_text(stage: Stage) -> None:
     stage.send("Hello")
+    stage.engine.think("Hm")
+    stage.run(CommandId.STOP)
+    assert stage.engine.titles == []
+
+    stage.send("Hello?")
     stage.engine.write("Hi")
     stage.run(CommandId.STOP)
+    (asked,) = stage.engine.titles
+    assert asked.messages[-1].content == QUESTION
+    write_title(stage, "A friendly greeting")
+    assert stage.rows == ["TODAY", "A friendly greeting"]
 
-    assert stage.engine.titles == []
+
+def test_title_is_asked_for_again_after_the_next_answers_until_it_is_usable(stage: Stage) -> None:
+    for number in range(1, 5):
+        stage.chat("Hello", "Hi")
+        assert len(stage.engine.titles) == min(number, 3)
+        write_title(stage, "")
+    assert stage.rows == ["TODAY", "Hello"]
 
 
 def test_setting_off_asks_for_no_title_and_is_kept(make_stage: MakeStage) -> None:
