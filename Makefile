@@ -27,7 +27,9 @@ run: setup
 	@bash packaging/check_display.sh
 	@$(PY) -EP -m app $(ARGS)
 
-test: lint contracts types unit
+# The type check uses one processor, and the tests those that it leaves free.
+test: lint contracts
+	@$(MAKE) -j 2 --no-print-directory types unit
 
 # For the time of changing code: types of changed files only, and tests that take less than half a second.
 quick: lint contracts

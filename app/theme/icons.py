@@ -6,6 +6,7 @@ The files are in resources/icons. Their colour is currentColor, which is replace
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cache
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
@@ -113,8 +114,13 @@ class Icons:
     def _renderer(self, icon: Icon, color: str) -> QSvgRenderer:
         renderer = self._renderers.get((icon, color))
         if renderer is None:
-            source = (files("resources") / "icons" / f"{icon}.svg").read_text("utf-8")
-            tinted = source.replace("currentColor", QColor(color).name())
+            tinted = _source(icon).replace("currentColor", QColor(color).name())
             renderer = QSvgRenderer(QByteArray(tinted.encode()))
             self._renderers[icon, color] = renderer
         return renderer
+
+
+@cache
+def _source(icon: Icon) -> str:
+    """Return the text of an icon's file, in which the colour is `currentColor`."""
+    return (files("resources") / "icons" / f"{icon}.svg").read_text("utf-8")

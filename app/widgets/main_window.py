@@ -102,13 +102,14 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
-        self.pane = ChatPane(theme, core, self)
+        self._splitter = self._split()
+        self.pane = ChatPane(theme, core, self._splitter.widget(0))
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
         self._text_commands = TextCommands(self.pane.view, core.undoing)
         self.printing = Printing(self.pane.view.paper_kit, self)
         self._exchange = ExchangeCommands(self, core, origin, self.printing)
-        self.inspector = Inspector(self)
+        self.inspector = Inspector(self._splitter.widget(0))
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
@@ -171,6 +172,19 @@ class MainWindow(QMainWindow):
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)
 
+    def _split(self) -> QSplitter:
+        """Return a splitter in the middle of the window. Its only part is the right one, empty.
+
+        Qt styles a widget again, with all in it, when its parent changes. So the outer widgets are
+        created first.
+        """
+        splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        splitter.addWidget(QWidget(splitter))
+        splitter.setHandleWidth(1)
+        splitter.setChildrenCollapsible(False)
+        self.setCentralWidget(splitter)
+        return splitter
+
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
         UndoName(self.commands[CommandId.UNDO], menus[MenuName.EDIT], self._core.undoing)
@@ -179,13 +193,8 @@ class MainWindow(QMainWindow):
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
         below.addWidget(self.inspector)
-        # Outer widgets first: Qt styles a widget again, with all in it, when its parent changes.
-        splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        self.setCentralWidget(splitter)
-        splitter.setHandleWidth(1)
-        splitter.setChildrenCollapsible(False)
-        splitter.addWidget(self.sidebar)
-        right = QWidget(splitter)
+        splitter, right = self._splitter, self._splitter.widget(0)
+        splitter.insertWidget(0, self.sidebar)
         column = QVBoxLayout(right)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

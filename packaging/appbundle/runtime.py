@@ -96,10 +96,10 @@ def copy_own(layout: BundleLayout) -> None:
 def _copy(library: Path, stdlib: Path, layout: BundleLayout) -> None:
     layout.stdlib.mkdir(parents=True)
     shutil.copy2(library, layout.python_home / "lib" / library.name)
-    copy_kept(files_below(stdlib), layout.stdlib, _is_kept)
+    copy_kept(files_below(stdlib, _DROPPED), layout.stdlib, _is_kept)
 
 
 def _is_kept(path: PurePosixPath) -> bool:
     is_development = path.parts[0].startswith("config-") or path.suffix in {".a", ".o"}
     is_extra = path.parts[0] == "lib-dynload" and path.name.startswith(_DROPPED_EXTENSIONS)
-    return not is_development and not is_extra and _DROPPED.isdisjoint(path.parts[:-1])
+    return not is_development and not is_extra

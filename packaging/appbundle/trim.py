@@ -6,9 +6,10 @@ can't contain symbolic links, but codesign requires them in frameworks.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -36,10 +37,14 @@ def copy_kept(files: Iterable[File], target: Path, is_kept: Rule) -> None:
             shutil.copy2(path, target / relative, follow_symlinks=False)
 
 
-def files_below(folder: Path) -> Iterable[File]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_symlink() or path.is_file():
-            yield File(path, PurePosixPath(path.relative_to(folder).as_posix()))
+def files_below(folder: Path, skipped: Collection[str] = ()) -> Iterable[File]:
+    """Yield the files and symbolic links of a folder, except those in folders named in `skipped`."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in skipped)
+        links = [name for name in folders if Path(parent, name).is_symlink()]
+        at = PurePosixPath(Path(parent).relative_to(folder).as_posix())
+        for name in sorted([*names, *links]):
+            yield File(Path(parent, name), at / name)
 
 
 def wheel_rule(spec: Spec, *, linux: bool = False) -> Rule:

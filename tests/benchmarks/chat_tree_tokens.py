@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Protocol
 
 from app.cli.tree.scenario import ChatMessage
 
@@ -44,7 +44,7 @@ class ModelTokens:
         os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
         from transformers import AutoTokenizer  # noqa: PLC0415
 
-        self._tokenizer = cast("Any", AutoTokenizer).from_pretrained(folder, local_files_only=True)
+        self._tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
 
     def encode(
         self, messages: Sequence[ChatMessage], *, thinking: bool, output: str = ""

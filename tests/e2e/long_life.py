@@ -140,9 +140,9 @@ class _Window(RealWindow):
 
 def _sample(num_answers: int, cached_bytes: int, left: StatisticsReported) -> RoundSample:
     # The names of types are interned, so that the samples themselves add no new strings.
-    objects = Counter(
-        sys.intern(f"{type(one).__module__}.{type(one).__qualname__}") for one in gc.get_objects()
-    )
+    objects = Counter[str]()
+    for kind, number in Counter(map(type, gc.get_objects())).items():
+        objects[sys.intern(f"{kind.__module__}.{kind.__qualname__}")] += number
     return RoundSample(
         num_answers=num_answers,
         cached_bytes=cached_bytes,

@@ -32,6 +32,7 @@ from engine.hosts.hostfile import local_stages
 from tests.fakes.app_process import environment
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.real_window import RealWindow
+from tests.fakes.staged import is_stage
 from tests.fakes.tiny_model import Template, build_tiny
 
 START_S = 180.0  # a start may be slow on a busy machine
@@ -41,7 +42,7 @@ LEFT_S = 3.0  # time in which all processes must have ended
 def stages_below(pid: int) -> list[psutil.Process]:
     """Return the processes of stages that a process has started."""
     found = psutil.Process(pid).children(recursive=True)
-    return [one for one in found if one.cmdline()[-1:] == ["stage"]]
+    return [one for one in found if is_stage(one)]
 
 
 def num_left(processes: list[psutil.Process], within_s: float) -> int:

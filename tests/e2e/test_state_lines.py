@@ -334,7 +334,8 @@ def test_lines_of_an_imported_chat_say_nothing_of_again(model: Path, tmp_path: P
         for node_id, node in writer.conv.nodes.items()
     }
     file = tmp_path / "chats.json"
-    file.write_text(f"[{to_json(filed(replace(writer.conv, nodes=nodes)))}]", encoding="utf-8")
+    imported = replace(writer.conv, nodes=nodes, setup=Setup(max_tokens=4))
+    file.write_text(f"[{to_json(filed(imported))}]", encoding="utf-8")
     with closing(RealWindow(tmp_path / "data")) as real:
         launch(real, model)
         real.core.imports.start([file], now=0.0)

@@ -92,8 +92,17 @@ def test_copy_loads_and_answers(card: ModelCard, models_dir: Path, bits: int) ->
 
 
 @pytest.mark.slow
-def test_copy_equals_the_conversion_of_mlx_lm(card: ModelCard, models_dir: Path) -> None:
+def test_second_copy_gets_a_number_and_equals_the_conversion_of_mlx_lm(
+    card: ModelCard, models_dir: Path
+) -> None:
+    first = make_copy(card, 4, models_dir, no_progress)
     folder = make_copy(card, 4, models_dir, no_progress)
+    with pytest.raises(CopyError) as caught:
+        make_copy(read_card(first, ModelSource.FOLDER), 4, models_dir, no_progress)
+
+    assert [first.name, folder.name] == ["Tiny-4bit", "Tiny-4bit-2"]
+    assert caught.value.problem.cause == "Tiny-4bit is already quantized, to 4 bits."
+    assert sorted(left(models_dir)) == ["Tiny-4bit", "Tiny-4bit-2"]
     model, config = load_with_mlx_lm(card.path)
     expected, _ = quantize_model(model, config, 64, 4)
     copy, _ = load_with_mlx_lm(folder)
@@ -101,23 +110,6 @@ def test_copy_equals_the_conversion_of_mlx_lm(card: ModelCard, models_dir: Path)
 
     assert mine.keys() == theirs.keys()
     assert all((mine[name] == theirs[name]).all().item() for name in mine)
-
-
-@pytest.mark.slow
-def test_model_that_is_quantised_is_refused(card: ModelCard, models_dir: Path) -> None:
-    copy = read_card(make_copy(card, 8, models_dir, no_progress), ModelSource.FOLDER)
-    with pytest.raises(CopyError) as caught:
-        make_copy(copy, 4, models_dir, no_progress)
-
-    assert caught.value.problem.cause == "Tiny-8bit is already quantized, to 8 bits."
-    assert left(models_dir) == ["Tiny-8bit"]
-
-
-@pytest.mark.slow
-def test_second_copy_gets_a_number(card: ModelCard, models_dir: Path) -> None:
-    make_copy(card, 4, models_dir, no_progress)
-
-    assert make_copy(card, 4, models_dir, no_progress).name == "Tiny-4bit-2"
 
 
 @pytest.mark.slow

@@ -60,8 +60,8 @@ def qwen_template(qwen: Qwen) -> str:
     return _data("trl", f"trl/chat_templates/{qwen}.jinja").read_text(encoding="utf-8")
 
 
-def qwen_chat_tokenizer(qwen: Qwen) -> ChatTokenizer:
-    backend = qwen_tokenizer(qwen)
+def qwen_chat_tokenizer(qwen: Qwen, num_tokens: int | None = None) -> ChatTokenizer:
+    backend = qwen_tokenizer(qwen, num_tokens)
 
     def ids(text: str) -> tuple[int, ...]:
         return tuple(backend.encode(text).ids)

@@ -90,12 +90,32 @@ class StagedRig:
 
     @property
     def processes(self) -> list[psutil.Process]:
-        """The processes of the stages, rank 0 first."""
-        children = psutil.Process().children()
-        return sorted((c for c in children if "stage" in c.cmdline()), key=lambda one: one.pid)
+        """The running processes of stages, rank 0 first. Stages of an earlier engine are last."""
+        ranks = self._ranks
+        return sorted(
+            (child for child in psutil.Process().children() if is_stage(child)),
+            key=lambda one: ranks.get(one.pid, len(ranks)),
+        )
+
+    @property
+    def _ranks(self) -> dict[int, int]:
+        """The ranks of the engine's stages by process id. The ids may begin again at a low number."""
+        life = self.engine._life  # pyright: ignore[reportPrivateUsage]
+        if life is None:
+            return {}
+        stages = life.group._stages  # pyright: ignore[reportPrivateUsage]
+        return {stage._process.pid: stage.rank for stage in stages}  # pyright: ignore[reportPrivateUsage]
 
     def close(self) -> None:
         self.engine.close()
+
+
+def is_stage(process: psutil.Process) -> bool:
+    """Return True if the process is a stage that has not ended."""
+    try:
+        return "stage" in process.cmdline()
+    except psutil.NoSuchProcess:  # it has ended since it was found, or is a zombie
+        return False
 
 
 def harm(process: psutil.Process, signal_number: signal.Signals) -> None:

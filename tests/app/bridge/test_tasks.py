@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.bridge.tasks import TaskLane
 from engine.errors import DiskError
 from engine.types import Problem
+from tests.fakes.ask_store import PATIENCE_S
 
 
 @pytest.fixture
@@ -86,13 +87,13 @@ def test_steps_begin_only_when_no_call_waits(lane: TaskLane, qtbot: QtBot) -> No
 
     def step() -> int | None:
         begun.set()
-        assert may_end.wait(5)
+        assert may_end.wait(PATIENCE_S)
         done.append("step")
         return len(done) if len(done) > 6 else None
 
     lane.run_aside(step, results.append)
     lane.run_aside(step, results.append)  # its first step is queued before the calls
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE_S)
     for _ in range(5):
         lane.run(lambda: done.append("call"))
     may_end.set()
@@ -124,7 +125,7 @@ def test_stopped_lane_makes_no_more_steps(qtbot: QtBot) -> None:
         return None
 
     lane.run_aside(step)
-    assert begun.wait(5)
+    assert begun.wait(PATIENCE_S)
     lane.stop()
     num_done = len(done)
     qtbot.wait(5)

@@ -17,6 +17,7 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.send_button import SendButton
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import run_app, wait_for_window
+from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.stage import Stage
 
 
@@ -151,7 +152,7 @@ def test_real_app_starts_and_ends_on_sigterm_with_status_0(tmp_path: Path) -> No
         log = wait_for_window(tmp_path / "data" / "logs", process)
         assert (log.stat().st_mode & 0o077) == 0
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=40) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     finally:
         process.kill()
         process.communicate()
@@ -160,7 +161,7 @@ def test_real_app_starts_and_ends_on_sigterm_with_status_0(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_unknown_qt_platform_prints_reason_and_returns_1(tmp_path: Path) -> None:
     process = run_app(tmp_path, platform="nothing")
-    _out, errors = process.communicate(timeout=30)
+    _out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert errors.startswith("Rejoinder can’t open its window: ")
     assert "Traceback" not in errors

@@ -29,6 +29,7 @@ from tests.fakes.app_process import (
     wait_for_line,
     wait_for_window,
 )
+from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.stage import Stage
 
 # The offscreen platform warns when a window is brought to the front.
@@ -52,7 +53,7 @@ def first(stage: Stage, qapp: Application, tmp_path: Path) -> Iterator[Stage]:
 
 def end_of(process: subprocess.Popen[str], first: Stage) -> tuple[int, str]:
     """Run the first window until `process` ends. Return the exit status and output of `process`."""
-    first.wait_until(lambda: process.poll() is not None, timeout_s=30)
+    first.wait_until(lambda: process.poll() is not None)
     out, errors = process.communicate()
     return process.returncode, out + errors
 
@@ -103,7 +104,7 @@ def test_second_start_reports_a_first_app_that_does_not_answer(tmp_path: Path) -
         listener.settimeout(30)
         process = run_app(tmp_path)
         listener.accept()[0].close()
-        _out, errors = process.communicate(timeout=30)
+        _out, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "already running" in errors
 
@@ -122,11 +123,11 @@ def test_killed_app_does_not_block_the_next_start(tmp_path: Path) -> None:
     try:
         wait_for_window(data_dir / "logs", following)
         third = run_app(tmp_path, tmp_path / "notes.gguf")
-        assert third.wait(timeout=30) == 0
+        assert third.wait(timeout=PATIENCE_S) == 0
         third.communicate()
         wait_for_line(log, "notes.gguf", following)
         following.send_signal(signal.SIGTERM)
-        assert following.wait(timeout=40) == 0
+        assert following.wait(timeout=PATIENCE_S) == 0
     finally:
         following.kill()
         following.communicate()
@@ -205,13 +206,13 @@ def test_start_while_the_app_closes_waits_with_a_note_and_opens_then(tmp_path: P
         cancelled = stack.enter_context(run_program(tmp_path, WAITING, "cancel"))
         stack.callback(cancelled.kill)
         assert first_line(cancelled) == first_line(waiting) == "Rejoinder is still closing.\n"
-        assert cancelled.wait(timeout=30) == 0
+        assert cancelled.wait(timeout=PATIENCE_S) == 0
         assert closing.stdin is not None
         closing.stdin.close()
-        assert closing.wait(timeout=30) == 0
+        assert closing.wait(timeout=PATIENCE_S) == 0
         wait_for_window(tmp_path / "data/logs", waiting)
         waiting.send_signal(signal.SIGTERM)
-        assert waiting.wait(timeout=40) == 0
+        assert waiting.wait(timeout=PATIENCE_S) == 0
 
 
 REFUSED = """
@@ -286,7 +287,7 @@ def test_next_start_reports_a_crash_of_the_last_run_once(tmp_path: Path) -> None
     wait_for_window(logs, crashing)
     assert (logs / "crash.log").stat().st_mode & 0o077 == 0
     crashing.send_signal(signal.SIGSEGV)
-    crashing.communicate(timeout=30)
+    crashing.communicate(timeout=PATIENCE_S)
     assert crashing.returncode == -signal.SIGSEGV
 
     visible, text, details = said_at_the_start(tmp_path)
@@ -332,9 +333,9 @@ def test_start_without_data_folder_uses_the_folders_of_linux(tmp_path: Path) -> 
         wait_for(database.exists, process)
         assert database.exists()
         assert (tmp_path / ".cache/Rejoinder").is_dir()
-        assert hand_over(tmp_path / ".local/share/Rejoinder", (), timeout_s=30)
+        assert hand_over(tmp_path / ".local/share/Rejoinder", (), timeout_s=PATIENCE_S)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(timeout=40) == 0
+        assert process.wait(timeout=PATIENCE_S) == 0
     finally:
         process.kill()
         process.communicate()

@@ -227,11 +227,17 @@ CASES = {
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "others", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["first", "others"]
+)
 @pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
 @pytest.mark.usefixtures("qapp")
-def test_shortcut_has_the_effect_of_its_command(command: MenuCommand, tmp_path: Path) -> None:
+def test_shortcut_has_the_effect_of_its_command(
+    command: MenuCommand, tmp_path: Path, others: bool
+) -> None:
     case = CASES[command.id]
-    for number, keys in enumerate(key_sequences(command)):
+    sequences = key_sequences(command)  # none, if the platform has no keys for it
+    for number, keys in enumerate(sequences[1:] if others else sequences[:1]):
         QGuiApplication.clipboard().clear()
         folder = tmp_path / str(number)
         folder.mkdir()

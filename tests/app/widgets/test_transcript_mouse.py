@@ -200,14 +200,19 @@ def test_tooltip_of_state_line_and_figures_explains_the_restore(
     viewport = transcript.view.viewport()
     line = "Restored 9 tokens · read 24 new tokens · first word after 90 ms"
     said = f"{line}\nRestored in 6 ms, read in 84 ms.\nMessage 3 is new.\n<b> & 'so'"
-    for which in range(3):  # 0: figures of `old`, 1: state line, 2: figures of `new`
-        point = transcript.find(RowAction.EXPLAIN, which)
+
+    def show_tip() -> None:
         QTest.mouseMove(viewport, point)
         help_event = QHelpEvent(QEvent.Type.ToolTip, point, viewport.mapToGlobal(point))
         QApplication.sendEvent(viewport, help_event)
         shown = QTextDocument()
         shown.setHtml(QToolTip.text())
         assert shown.toPlainText().strip() == said
+
+    for which in range(3):  # 0: figures of `old`, 1: state line, 2: figures of `new`
+        point = transcript.find(RowAction.EXPLAIN, which)
+        # The tooltip before may have made the mouse leave the view, and that event may come late.
+        transcript.qtbot.waitUntil(show_tip)
         QTest.mouseClick(viewport, LEFT, pos=point)
     QToolTip.hideText()
     assert transcript.asked == []
