@@ -5,7 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QWidget
 
-_SHARE = 0.8  # of the screen's width and height; the window behind stays visible
+# Shares of the screen's width and height. The window behind stays visible.
+_WIDTH, _HEIGHT = 0.9, 0.8
 
 
 def within_screen(window: QWidget, wanted: QSize) -> QSize:
@@ -14,5 +15,5 @@ def within_screen(window: QWidget, wanted: QSize) -> QSize:
     A window whose content needs more, such as a row of tabs, gets it, up to the whole screen.
     """
     room = window.screen().availableSize()
-    size = wanted.boundedTo(room * _SHARE).expandedTo(window.minimumSizeHint())
-    return size.boundedTo(room)
+    most = QSize(round(room.width() * _WIDTH), round(room.height() * _HEIGHT))
+    return wanted.boundedTo(most).expandedTo(window.minimumSizeHint()).boundedTo(room)
