@@ -60,6 +60,9 @@ def usable_title(text: str, question: str = "") -> str:
     # A line that ends with a colon announces the title.
     found = next((line for line in lines if _bare(line) and not line.rstrip().endswith(":")), "")
     title = _after(question, _bare(_LABEL.sub("", title_from(found))))
+    if title.count('"') % 2:
+        # The other one of the pair was at an end of the line, and is removed.
+        title = title.replace('"', "")
     if not _is_title(title):
         title = _before_colon(title)
     return title if _BROKEN.search(found) is None and _is_title(title) else ""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-# The message for the model. It is never shown.
+# The message for the model. It is never shown. A small model repeats a longer instruction.
 QUESTION: Final = (
-    "Write a title for this conversation: at most six words, in the language of the conversation, "
-    "without quotation marks. Answer with the title only."
+    "Write a short title for this conversation, in its language. Answer with the title only."
 )

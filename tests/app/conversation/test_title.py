@@ -24,6 +24,7 @@ from tests.fakes.conversations import ConversationWriter
         ("Why is the sky blue?", "Why is the sky blue?"),
         ("A boat (part 2)", "A boat (part 2)"),
         ("1. Boats", "Boats"),
+        ('"Boats" and how they float', "Boats and how they float"),
         ("Small Boats: " + "A Guide to the Best of All Boats " * 2, "Small Boats"),
     ],
 )
