@@ -73,8 +73,7 @@ REQUESTS = [request_of(number, max_tokens=20) for number in range(len(SAMPLINGS)
             )
         ],
         ("qwen3_5", None, True),
-        ("qwen3_5", 0.1, False),
-        ("qwen3_5_moe", 0.1, True),
+        ("qwen3_5_moe", 0.1, False),
         ("qwen3_next", 0.0, True),
     ),
 )

@@ -56,6 +56,7 @@ IN_SOAK = frozenset(
         "vocabulary of letters",
         "tokenizer class unknown",
         "length text",
+        "template multiplies",
         "template multiplies a list",
         "template centres",
         "template power",

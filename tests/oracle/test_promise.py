@@ -24,8 +24,10 @@ MAX_TOKENS = 8
 TEMPLATE_TOKENS = 24
 
 
-def play(client: InlineClient, steps: list[dict[str, Any]]) -> list[StepReport]:
-    player = ScriptPlayer(client, Path(), check=True)
+def play(
+    client: InlineClient, steps: list[dict[str, Any]], *, check: bool = True
+) -> list[StepReport]:
+    player = ScriptPlayer(client, Path(), check=check)
     reports: list[StepReport] = []
     for step in steps:
         reports += player.play(parse_step(json.dumps(step)))
@@ -42,7 +44,6 @@ CASES = [
 HERE = [
     ("lfm2", Template.THINKING, False),
     ("gemma3", Template.KEEPING, False),
-    ("lfm2", Template.KEEPING, True),
     ("qwen3_5", Template.THINKING, True),
 ]
 
@@ -61,7 +62,7 @@ def test_script_gives_exact_answers_and_feeds_no_token_twice(
     if speculates:
         drafter = PlantedDrafts(right=0.8)
         plant(monkeypatch, drafter)
-        play(open_tiny(name, template), steps)
+        play(open_tiny(name, template), steps, check=False)
         drafter.is_learning = False
     reports = play(open_tiny(name, template), steps)
 
