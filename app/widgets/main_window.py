@@ -102,14 +102,14 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
-        self._splitter = self._split()
-        self.pane = ChatPane(theme, core, self._splitter.widget(0))
+        self._right = self._split()
+        self.pane = ChatPane(theme, core, self._right)
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
         self._text_commands = TextCommands(self.pane.view, core.undoing)
         self.printing = Printing(self.pane.view.paper_kit, self)
         self._exchange = ExchangeCommands(self, core, origin, self.printing)
-        self.inspector = Inspector(self._splitter.widget(0))
+        self.inspector = Inspector(self._right)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
@@ -172,18 +172,17 @@ class MainWindow(QMainWindow):
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)
 
-    def _split(self) -> QSplitter:
-        """Return a splitter in the middle of the window. Its only part is the right one, empty.
+    def _split(self) -> QWidget:
+        """Make the splitter of the window. Return its right part, which is empty.
 
         Qt styles a widget again, with all in it, when its parent changes. So the outer widgets are
         created first.
         """
         splitter = QSplitter(Qt.Orientation.Horizontal, self)
-        splitter.addWidget(QWidget(splitter))
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)
         self.setCentralWidget(splitter)
-        return splitter
+        return QWidget(splitter)
 
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
@@ -193,15 +192,16 @@ class MainWindow(QMainWindow):
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
         below.addWidget(self.inspector)
-        splitter, right = self._splitter, self._splitter.widget(0)
+        splitter = self.centralWidget()
+        assert isinstance(splitter, QSplitter)
         splitter.insertWidget(0, self.sidebar)
-        column = QVBoxLayout(right)
+        column = QVBoxLayout(self._right)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.toolbar)
         column.addLayout(below, 1)
         if self._core.statistics is not None:
-            column.addWidget(StatisticsBar(self._core.statistics, right))
+            column.addWidget(StatisticsBar(self._core.statistics, self._right))
         splitter.setStretchFactor(1, 1)
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])

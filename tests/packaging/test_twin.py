@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from app.selftest import LIMIT_MS
 from appbundle.spec import ROOT, read_spec
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template, build_tiny
@@ -52,7 +53,7 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
         text=True,
         cwd="/",
         env=environment,
-        timeout=150,
+        timeout=LIMIT_MS / 1000 + 60,  # the app itself then gives the reason
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

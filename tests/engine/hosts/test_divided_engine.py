@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 from pathlib import Path
 
+import psutil
 import pytest
 
 from engine.events import LoadStage, ModelFailed, ModelLoading, RequestFinished, StagesReported
@@ -15,7 +17,7 @@ from engine.types import StagePhase, StageState
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh
-from tests.fakes.staged import StagedRig, sentence_of
+from tests.fakes.staged import StagedRig, is_stage, sentence_of
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
@@ -76,6 +78,13 @@ def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
     assert loading[0] is LoadStage.CONNECTING
     assert loading == sorted(loading, key=list(LoadStage).index)
     assert rig.processes == []
+
+
+def test_process_that_has_ended_is_no_stage() -> None:
+    with subprocess.Popen(["true"]) as process:
+        child = psutil.Process(process.pid)
+
+    assert not is_stage(child)
 
 
 @pytest.mark.parametrize(
