@@ -132,6 +132,8 @@ class Engine(EngineCommands):
         self._closing.set()
         if self._watch is None:
             return
+        with self._lock:
+            self._life.pulse.dismiss_watcher()
         self._watch.join()
         self.send(Shutdown())
         thread = self._life.thread
@@ -181,8 +183,13 @@ class Engine(EngineCommands):
     def _watch_thread(self) -> None:
         """Replace the engine thread if one piece of its work lasts absurdly long."""
         limit_s = self._config.blocked_after_s
-        while not self._closing.wait(min(limit_s / 10, 5.0)):
+        while True:
             life = self._life
+            life.pulse.wait_for_work()
+            # The end of a piece of work that never ends is no event, so it is looked for while any
+            # work lasts.
+            if self._closing.wait(min(limit_s / 10, 5.0)):
+                return
             if life.pulse.busy_s > limit_s:
                 log.critical("the engine thread is blocked for more than %.0f s", limit_s)
                 cause = f"One step of its work has taken more than {limit_s:.0f} seconds."
