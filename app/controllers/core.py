@@ -247,7 +247,6 @@ class Core(QObject):
 
     def close(self) -> None:
         """Stop running answers and imports, save everything, and join every thread."""
-        self.models.stop()
         self.several.close()
         self.opening.close()
         self.copies.close()
