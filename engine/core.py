@@ -163,6 +163,7 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
+        self._write_until: float | None = None  # time of the last write to disk, see Shutdown
         self._unload_after_s = config.unload_after_s
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
         # The command that loaded the model in use.
@@ -321,8 +322,9 @@ class EngineCore:
                 self._idler.obey(command)
             case Pin() | Forget() | Evict() | SetDisk() | ClearDisk() | ReportStatistics():
                 self._obey_cache(command)
-            case Shutdown():
+            case Shutdown(until):
                 self._stopping = True
+                self._write_until = until
             case _:
                 assert_never(command)
 
@@ -597,7 +599,7 @@ class EngineCore:
 
         No request may run: call _unload first. evict_all would spare the state of a running request.
         """
-        self._disk_space.close()
+        self._disk_space.close(until=self._write_until)
         if self.cache is not None:
             self._idler.clear()
             # Tree nodes and their parents reference each other. Without evict_all their arrays
