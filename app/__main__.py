@@ -97,7 +97,8 @@ def _test_itself(arguments: argparse.Namespace) -> int:
     )
     with TemporaryDirectory(prefix="rejoinder-") as folder:
         options = Options(model=arguments.model, selftest=selftest)
-        return launch(arguments.data_dir or Path(folder), options)
+        status = launch(arguments.data_dir or Path(folder), options)
+    return _end_process(status)
 
 
 def _refuse(sentence: str) -> int:

@@ -65,7 +65,7 @@ SWITCH_S = 0.0002
 
 # Seconds after which a quitting process waits no more for the engine. Beside other programs, one pass
 # of a large model takes longer. The text of an answer is stored without it.
-ENGINE_S = 0.6
+ENGINE_S = 0.7
 
 T = TypeVar("T")
 

@@ -77,7 +77,7 @@ _LIBRARY_SETTINGS = {
 
 # Share of the time for the end of the engine thread in which cached state is written. The rest is for
 # the record that is being written then.
-_WRITING_SHARE = 0.6
+_WRITING_SHARE = 0.75
 
 
 def prepare_libraries(config: EngineConfig) -> None:
