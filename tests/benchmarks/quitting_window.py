@@ -64,6 +64,7 @@ class Steps(QObject):
 
     def _send(self) -> None:
         self._continued = None
+        self._num_pieces = 0
         self._core.library.new_chat()
         assert self._core.chat.send(self._core.library.current, self._text)
 
@@ -78,8 +79,8 @@ class Steps(QObject):
                 )
             case TextDelta() if chat is not None:
                 self._core.turns.stop(chat.conversation_id)
-            case RequestFinished() if chat is not None:
-                self._send()
+            case RequestFinished() if chat is not None or self._num_pieces < _LEAST_PIECES:
+                self._send()  # also after an answer that was too short
             case TextDelta():
                 self._num_pieces += 1
                 if self._num_pieces == _LEAST_PIECES:
