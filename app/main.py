@@ -12,6 +12,10 @@ Main thread. The order in time:
     on_end()          report to later starts that this process is about to end
     callers.close()   accept no more hand-overs
     end()             save everything, stop the engine and join every thread
+    os._exit()        in app/__main__.py
+
+end() first hides the window. The process does not wait for an engine that is in a long
+pass: end() waits ENGINE_S for it, and stores the text that has arrived.
 """
 
 from __future__ import annotations
@@ -59,6 +63,10 @@ log = logging.getLogger(__name__)
 # main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
 SWITCH_S = 0.0002
 
+# Seconds after which a quitting process waits no more for the engine. Beside other programs, one pass
+# of a large model takes longer. The text of an answer is stored without it.
+ENGINE_S = 0.7
+
 T = TypeVar("T")
 
 
@@ -88,6 +96,8 @@ def open_window(
     log_qt_messages()
     switch_threads_often()
     app = make_application()
+    # Never closed: close() turns automatic garbage collection on again, and an engine thread that did
+    # not end in time may still run when the process ends.
     garbage = GarbageSearch(app)
     theme = Theme(app, loaded.settings.appearance)
     origin = SystemOrigin()
@@ -117,13 +127,10 @@ def open_window(
     on_end()
     if callers is not None:
         callers.close()
-    end(window, core)
+    end(window, core, ENGINE_S)
     # Close this after end(), because a signal during end() must not end the process before
     # everything is saved.
     signals.close()
-    # Close this last: close() turns automatic garbage collection on again, which is safe only if no
-    # other thread runs.
-    garbage.close()
     return status
 
 
@@ -191,13 +198,16 @@ def switch_threads_often() -> None:
     sys.setswitchinterval(SWITCH_S)
 
 
-def end(window: MainWindow, core: Core) -> None:
-    """Save the window's drafts and settings, then stop the engine and every thread."""
+def end(window: MainWindow, core: Core, engine_s: float = 30.0) -> None:
+    """Hide the window, save its drafts and settings, then stop the engine and every thread.
+
+    engine_s: see Core.close.
+    """
     # The engine is about to stop, so do not let it read ahead the drafts that flush() saves.
     core.read_ahead.stop()
     window.flush()
     window.hide()
-    core.close()
+    core.close(engine_s)
 
 
 def listen_to_others(

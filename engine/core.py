@@ -20,6 +20,7 @@ requests fail too. If a command raises an error, the error is logged and the eng
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -100,6 +101,9 @@ from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
 
+# Shortest sleep of an engine without work. Two clocks that differ can't keep it awake.
+_LEAST_SLEEP_S = 0.02
+
 
 def run_core(
     config: EngineConfig,
@@ -160,6 +164,7 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
+        self._write_until: float | None = None  # time of the last write to disk, see Shutdown
         self._unload_after_s = config.unload_after_s
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
         # The command that loaded the model in use.
@@ -271,21 +276,37 @@ class EngineCore:
         if self._deferred:
             return self._deferred.popleft()
         try:
-            # Wake up even while idle: other programs may need the cache's memory, or the model's, or
-            # a conversation has rested, or freed buffers are to be returned.
-            reasons = (self._watch, self.disk, self._unload_after_s)
-            wakes = any(reason is not None for reason in reasons) or freed_bytes() > 0
-            timeout = self._config.memory_check_s if wakes else None
-            if wait and self._commands.empty():
-                self._pulse.rest()
-                rest_in_s = self._opener.rest()
-                if rest_in_s is not None:
-                    timeout = min(rest_in_s, timeout or rest_in_s)
-            return self._commands.get(block=wait, timeout=timeout)
+            if not wait or not self._commands.empty():
+                return self._commands.get(block=False)
+            timeout = self.work_in_s
+            self._pulse.rest()
+            return self._commands.get(timeout=None if timeout == math.inf else timeout)
         except Empty:
             return None
         finally:
             self._pulse.beat()
+
+    @property
+    def work_in_s(self) -> float:
+        """Seconds until there may be work without a command; infinite if a command must come.
+
+        The system reports no change of memory, battery or heat by an event, so these are looked for
+        every memory_check_s while something depends on them.
+        """
+        config, unused_s = self._config, time.monotonic() - self._requested_at
+        times = [self._idler.work_in_s]
+        if (rest_s := self._opener.rest()) is not None:
+            times.append(rest_s)
+        if self.disk is not None:
+            # State that is due now waits for the end of battery power or of heat.
+            times.append(config.memory_check_s if self.disk.has_work else self.disk.work_in_s)
+        if self.model is not None and self._unload_after_s is not None:
+            times.append(self._unload_after_s - unused_s)
+        if freed_bytes():
+            times.append(config.release_after_s - unused_s)
+        if self.cache is not None and self._watch is not None and self._watch.must_look(self.cache):
+            times.append(config.memory_check_s)
+        return max(_LEAST_SLEEP_S, min(times))
 
     def _obey(self, command: Command) -> None:
         # Log only the name: the fields of a command hold the user's text.
@@ -310,8 +331,9 @@ class EngineCore:
                 | ReportStatistics()
             ):
                 self._obey_cache(command)
-            case Shutdown():
+            case Shutdown(until):
                 self._stopping = True
+                self._write_until = until
             case _:
                 assert_never(command)
 
@@ -597,7 +619,7 @@ class EngineCore:
 
         No request may run: call _unload first. evict_all would spare the state of a running request.
         """
-        self._disk_space.close()
+        self._disk_space.close(until=self._write_until)
         if self.cache is not None:
             self._idler.clear()
             # Tree nodes and their parents reference each other. Without evict_all their arrays

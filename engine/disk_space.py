@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import platform
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -106,10 +107,15 @@ class DiskSpace:
         if self.tier is None:
             self._release()
 
-    def close(self, *, writes: bool = True) -> None:
-        """Close the folder. First write what is not on disk yet, within the configured time."""
+    def close(self, *, writes: bool = True, until: float | None = None) -> None:
+        """Close the folder. First write what is not on disk yet, within the configured time.
+
+        until: time.monotonic() at which the writing ends, if this is sooner.
+        """
         if self.tier is not None:
-            seconds = self._config.disk_close_s if writes else 0
+            seconds = self._config.disk_close_s if writes else 0.0
+            if until is not None:
+                seconds = min(seconds, until - time.monotonic())
             attempt("writing cached state", partial(self.tier.close, seconds))
         self._open = None
         self.tier = None

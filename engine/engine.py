@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -77,6 +78,10 @@ _LIBRARY_SETTINGS = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 
+# Share of the time for the end of the engine thread in which cached state is written. The rest is for
+# the record that is being written then.
+_WRITING_SHARE = 0.75
+
 
 def prepare_libraries(config: EngineConfig) -> None:
     """Set up the libraries that the engine imports. Call this before they are imported."""
@@ -133,18 +138,21 @@ class Engine(EngineCommands):
     def close(self, timeout_s: float = 30.0) -> None:
         """Finish running requests and idle work, then end the engine thread.
 
-        Wait for the thread for at most timeout_s seconds. A second call does nothing.
+        Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
+        is lost. A second call does nothing.
         """
         self._closing.set()
         if self._watch is None:
             return
+        with self._lock:
+            self._life.pulse.dismiss_watcher()
         self._watch.join()
-        self.send(Shutdown())
+        self.send(Shutdown(time.monotonic() + timeout_s * _WRITING_SHARE))
         thread = self._life.thread
         assert thread is not None
         thread.join(timeout_s)
         if thread.is_alive():
-            log.error("the engine thread did not end within %.0f s", timeout_s)
+            log.warning("the engine thread did not end within %.1f s", timeout_s)
 
     def _start_thread(self) -> None:
         # A daemon thread does not keep the process alive, so a blocked thread lets the app quit.
@@ -189,8 +197,13 @@ class Engine(EngineCommands):
     def _watch_thread(self) -> None:
         """Replace the engine thread if one piece of its work lasts absurdly long."""
         limit_s = self._config.blocked_after_s
-        while not self._closing.wait(min(limit_s / 10, 5.0)):
+        while True:
             life = self._life
+            life.pulse.wait_for_work()
+            # The end of a piece of work that never ends is no event, so it is looked for while any
+            # work lasts.
+            if self._closing.wait(min(limit_s / 10, 5.0)):
+                return
             if life.pulse.busy_s > limit_s:
                 log.critical("the engine thread is blocked for more than %.0f s", limit_s)
                 cause = f"One step of its work has taken more than {limit_s:.0f} seconds."

@@ -232,6 +232,9 @@ class ReportStatistics:
 class Shutdown:
     """Finish running requests and idle work, then end the engine thread."""
 
+    # time.monotonic() until which cached state is written. None: EngineConfig.disk_close_s decides.
+    until: float | None = None
+
 
 CacheCommand = Forget | Pin | Evict | SetMemory | SetDisk | ClearDisk | ReportStatistics
 IdleCommand = Show | ReadAhead | MakeTitle | SetIdleWork | AwaitIdle

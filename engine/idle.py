@@ -17,6 +17,7 @@ after a reply of the shown conversation; titles wait until the machine is plugge
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -37,6 +38,7 @@ from engine.events import (
     Show,
 )
 from engine.idle_queue import IdleQueue, IdleTask
+from engine.power import ASK_EVERY_S
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
@@ -170,6 +172,21 @@ class Idler:
     def is_busy(self) -> bool:
         """True if a job is in progress, or a read-ahead or a title may start."""
         return self._job is not None or self._next() is not None
+
+    @property
+    def work_in_s(self) -> float:
+        """Seconds until there may be work without a command; infinite if a command must come.
+
+        Valid while there is no work.
+        """
+        if self.worker is None:
+            return math.inf
+        if self._on_battery():
+            # The end of battery power is no event. Audits wait for the next command, tasks do not.
+            return ASK_EVERY_S if self._queue else math.inf
+        if not (self._enabled and self._has_worked):
+            return math.inf
+        return max(0.0, self._audited_at + self._audit_every_s - self._clock())
 
     def obey(self, command: IdleCommand) -> None:
         match command:

@@ -32,6 +32,9 @@ class IdleQueue:
     def __contains__(self, conversation_id: ConversationId) -> bool:
         return conversation_id in self._tasks
 
+    def __bool__(self) -> bool:
+        return bool(self._tasks or self._titles)
+
     def drop(self, conversation_id: ConversationId) -> None:
         self._tasks.pop(conversation_id, None)
 

@@ -156,6 +156,14 @@ class MemoryWatch:
         # Time of the next check, as a value of `clock`.
         self._next_look = clock() + config.memory_check_s
 
+    def must_look(self, cache: _Budgeted) -> bool:
+        """Return whether a check can change the budget before the next request.
+
+        A cache below the lower limit of the budget has nothing to give back.
+        """
+        is_reduced = self._budget_bytes < self._full_bytes
+        return is_reduced or cache.statistics().total_bytes > self._config.least_budget_bytes
+
     def adjust_budget(
         self, cache: _Budgeted, before_change: Callable[[], object] = lambda: None
     ) -> None:

@@ -13,7 +13,7 @@ log = logging.getLogger(__name__)
 
 # Seconds for which a result is reused. A query costs a system call or a few file reads. This is too
 # slow to repeat before every step of idle work.
-_ASK_EVERY_S = 5.0
+ASK_EVERY_S = 5.0
 
 
 class _Charge(Protocol):
@@ -31,7 +31,7 @@ class Battery:
     def in_use(self) -> bool:
         """Return whether the machine runs on battery power. Return False if this is unknown."""
         now = self._clock()
-        if self._asked_at is None or now - self._asked_at >= _ASK_EVERY_S:
+        if self._asked_at is None or now - self._asked_at >= ASK_EVERY_S:
             self._asked_at = now
             self._in_use = _is_unplugged()
         return self._in_use

@@ -90,13 +90,13 @@ class EngineBridge(QObject):
         """Start the engine thread. Call after the first paint: its imports take seconds."""
         self.engine.start()
 
-    def close(self) -> None:
+    def close(self, timeout_s: float = 30.0) -> None:
         """Cancel running requests, join the engine thread and emit its last events. Idempotent.
 
         Core.close() calls this. It blocks the main thread until the engine thread has ended, or
-        for 30 s, the default of EnginePort.close. Events that come later are never emitted.
+        for timeout_s. Events that come later are never emitted.
         """
-        self.engine.close()
+        self.engine.close(timeout_s)
         self._drain()
 
     def _on_engine_event(self, event: Event) -> None:

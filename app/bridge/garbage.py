@@ -4,15 +4,17 @@ By default Python collects garbage on the thread whose allocation reaches the th
 destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
 deadlock: the destructor waits for a lock that the main thread holds, and the main thread waits for
 Python's interpreter lock. A window once hung this way, when the engine thread collected garbage.
-Automatic collection is therefore off, and a timer on the main thread collects instead.
+Automatic collection is therefore off, and a timer on the main thread collects instead. The timer runs
+only once enough new objects exist, so it never wakes a resting process.
 """
 
 from __future__ import annotations
 
 import gc
 
-from PySide6.QtCore import QObject, QTimer
+from PySide6.QtCore import QAbstractEventDispatcher, QObject, QTimer
 
+# Shortest time between two collections.
 EVERY_MS = 1000
 # Number of new objects after which a collection starts. Python's default of 700 caused fifty
 # useless collections when a long conversation was opened.
@@ -23,7 +25,7 @@ OLDER = 10
 
 
 class GarbageSearch(QObject):
-    """The timer that collects garbage. Turns Python's automatic collection off until closed.
+    """The collector of garbage. Turns Python's automatic collection off until closed.
 
     A process has one GarbageSearch at a time.
     """
@@ -31,19 +33,25 @@ class GarbageSearch(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         gc.disable()
-        self._timer = QTimer(self, interval=EVERY_MS)
-        self._timer.timeout.connect(self._look)
-        self._timer.start()
+        self._timer = QTimer(self, singleShot=True, interval=EVERY_MS)
+        self._timer.timeout.connect(self._collect)
+        self._dispatcher = QAbstractEventDispatcher.instance()
+        self._dispatcher.awake.connect(self._look)
 
     def spare_all(self) -> None:
         """Exclude all existing objects from collections, because they live until the app ends."""
         gc.freeze()
 
     def close(self) -> None:
+        self._dispatcher.awake.disconnect(self._look)
         self._timer.stop()
         gc.enable()
 
     def _look(self) -> None:
-        young, middle, old = gc.get_count()
-        if young > YOUNG:
-            gc.collect(2 if old > OLDER else 1 if middle > OLDER else 0)
+        """Start the timer if there are enough new objects. Called whenever the event loop wakes."""
+        if gc.get_count()[0] > YOUNG and not self._timer.isActive():
+            self._timer.start()
+
+    def _collect(self) -> None:
+        _young, middle, old = gc.get_count()
+        gc.collect(2 if old > OLDER else 1 if middle > OLDER else 0)

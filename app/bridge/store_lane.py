@@ -42,6 +42,7 @@ class StoreLane(QObject):
     became_read_only = Signal(object)
     became_writable = Signal()  # the disk has room again
     failed = Signal(object)  # argument: the Problem of a failed call that has no on_error callback
+    used = Signal()  # a call was queued, so the database may change
 
     _reopened = Signal(object)  # argument: the OpenedStore; emitted by the store thread
 
@@ -131,6 +132,7 @@ class StoreLane(QObject):
         on_error: Callable[[Problem], None] | None,
     ) -> None:
         self._lane.run(call, on_result, self._unless_lost(on_error))
+        self.used.emit()
 
     def _unless_lost(self, on_error: Callable[[Problem], None] | None) -> Callable[[Problem], None]:
         report = on_error or self.failed.emit

@@ -2,12 +2,14 @@
 
 A thread of its own copies the database with a connection of its own, so neither the main thread nor
 the store's thread waits for it. The copy is not begun while an answer or an import runs, and it is
-stopped when one begins: the next look begins again.
+stopped when one begins: the next look begins again. A look follows a minute after the first use of the
+database, and after midnight. A resting app looks no more.
 """
 
 from __future__ import annotations
 
 import logging
+from datetime import datetime, time, timedelta
 from pathlib import Path
 from threading import Event
 
@@ -25,7 +27,7 @@ from engine.types import Problem
 
 log = logging.getLogger(__name__)
 
-LOOK_MS = 60_000  # time between two looks
+LOOK_MS = 60_000  # time from a use of the database, or from midnight, until the next look
 
 
 class Backups(QObject):
@@ -50,17 +52,19 @@ class Backups(QObject):
         self._is_held = False
         self._has_failed = False  # True after a failure was shown, until a backup is made
         store.unchecked.connect(self._check)
-        self._timer = QTimer(self, interval=LOOK_MS)
+        self._timer = QTimer(self, singleShot=True)
         self._damage_found.connect(self._note_damage)
         self._timer.timeout.connect(self.look)
+        store.used.connect(self._look_soon)
         turns.activity_changed.connect(self._stop_if_busy)
         imports.progressed.connect(self._stop_if_busy)
 
     def start(self) -> None:
-        self._timer.start()
+        self._timer.start(LOOK_MS)
 
     def look(self) -> None:
         """Make a backup if one is due and the app is idle."""
+        self._timer.start(LOOK_MS)  # a copy that is stopped or fails is begun again
         if self.is_running or self._is_held or self._is_busy:
             return
         self.is_running = True
@@ -122,8 +126,15 @@ class Backups(QObject):
     def _note_damage(self) -> None:
         self._store.run(lambda store: store.note_damage())
 
+    def _look_soon(self) -> None:
+        """Look a minute from now, unless a look comes before or start() was not called."""
+        if self._timer.remainingTime() > LOOK_MS:
+            self._timer.start(LOOK_MS)
+
     def _on_made(self, path: Path | None) -> None:
         self.is_running = False
+        if not self._stop.is_set():
+            self._timer.start(_until_midnight_ms(self._origin.now()) + LOOK_MS)
         if path is not None:
             log.info("made the backup %s", path.name)
             self._has_failed = False
@@ -138,3 +149,10 @@ class Backups(QObject):
     def _stop_if_busy(self) -> None:
         if self._is_busy:
             self._stop.set()
+
+
+def _until_midnight_ms(now: float) -> int:
+    """Return the milliseconds from a Unix time until the next day begins."""
+    today = datetime.fromtimestamp(now).astimezone()
+    midnight = datetime.combine(today.date() + timedelta(days=1), time()).astimezone()
+    return round((midnight - today).total_seconds() * 1000)

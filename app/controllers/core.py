@@ -8,6 +8,7 @@ and connect to their signals. Tests create a Core from fakes. `open` loads the c
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -247,9 +248,13 @@ class Core(QObject):
             self.library.keeps_current = True
             self.attachments.attach(self.library.current, files)
 
-    def close(self) -> None:
-        """Stop running answers and imports, save everything, and join every thread."""
-        self.models.stop()
+    def close(self, engine_s: float = 30.0) -> None:
+        """Stop running answers and imports, save everything, and join every thread.
+
+        engine_s: seconds from now until which to wait for the engine. Cached state that it has not
+            written by then is lost; answers keep the text that has arrived.
+        """
+        until = time.monotonic() + engine_s
         self.several.close()
         self.opening.close()
         self.copies.close()
@@ -263,7 +268,7 @@ class Core(QObject):
         self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
-        self.bridge.close()
+        self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()
         self.turns.close()
         self.desk.close()

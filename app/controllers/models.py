@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, assert_never
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane
@@ -41,8 +41,6 @@ from engine.local_models import OpenedModel
 from engine.types import Problem
 
 log = logging.getLogger(__name__)
-
-WATCH_MS = 5000  # interval at which the model folders are checked for changes
 
 
 class Catalog(Protocol):
@@ -165,8 +163,6 @@ class ModelsController(QObject):
         self._has_libraries = False  # True once the engine has imported its libraries
         # Number of Macs that hold the next model together. 0: the engine runs in this process.
         self.num_machines = 0
-        self._watch = QTimer(self, interval=WATCH_MS)
-        self._watch.timeout.connect(self.refresh)
         self._starter_progressed.connect(
             self._on_starter_progressed, Qt.ConnectionType.QueuedConnection
         )
@@ -174,13 +170,9 @@ class ModelsController(QObject):
         preferences.changed.connect(self._on_preferences_changed)
 
     def start(self) -> None:
-        """Search for models, load one, and keep watching the model folders."""
+        """Search for models, and load one."""
         self.refresh()
-        self._watch.start()
         self._on_preferences_changed()
-
-    def stop(self) -> None:
-        self._watch.stop()
 
     def refresh(self) -> None:
         """Scan the model folders on the worker thread if they have changed since the last scan."""

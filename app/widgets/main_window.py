@@ -52,6 +52,7 @@ from app.widgets.drop_outline import DropOutline
 from app.widgets.editing import TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
+from app.widgets.folder_watch import FolderWatch
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.key_choices import apply_choices
@@ -112,6 +113,7 @@ class MainWindow(QMainWindow):
         self.inspector = Inspector(self._right)
         self._inspecting = InspectorBinding(self.inspector, core)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
+        self._folder_watch = FolderWatch(core.models, self, self.picker)
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
@@ -370,6 +372,7 @@ class MainWindow(QMainWindow):
     def _open_models(self, tab: ModelsTab | None) -> None:
         if self._models is None:
             self._models = ModelsWindow(self._core, self)
+            self._folder_watch.add_list(self._models)
         self._models.open(tab)
 
     def _add_folder(self) -> None:

@@ -164,8 +164,7 @@ class Runner:
         This happens while the user reads the answer. In the next turn, only the new text is left to
         feed.
 
-        is_last: True if the model is dropped now. The template's text is then not fed, so that the
-            app ends sooner.
+        is_last: True if the model is dropped now. Nothing is then fed, so that the app ends sooner.
 
         Returns:
             The next prompt as a read-ahead task, if this request has not fed it: the template will
@@ -435,10 +434,13 @@ class Runner:
             text is not fed now.
         """
         held = sequence.prompt.followed_by(sequence.output_ids)
+        if is_last:
+            # A pass can take seconds beside other programs. A reply that is continued feeds its
+            # newest token then: no pass has fed it before.
+            self._keep_end(sequence.lease)
+            return True
         if sequence.ended is not FinishReason.STOP:
             self._feed_all(held, sequence.lease)
-        if is_last:
-            return True
         upcoming = self._build_read_ahead(sequence.upcoming)
         num_held = len(held.token_ids)
         if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:

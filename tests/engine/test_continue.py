@@ -6,11 +6,20 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from pathlib import Path
 
 import mlx.core as mx
 import pytest
 
-from engine.events import Evict, EvictWhat, RequestFailed, RequestFinished, Submit, TextDelta
+from engine.events import (
+    Evict,
+    EvictWhat,
+    RequestFailed,
+    RequestFinished,
+    Shutdown,
+    Submit,
+    TextDelta,
+)
 from engine.models.adapter import ModelAdapter
 from engine.types import (
     ConversationId,
@@ -60,7 +69,7 @@ def rest_of(request: Request, finished: RequestFinished) -> Request:
     )
 
 
-def test_answer_cut_off_when_the_model_is_dropped_takes_one_pass(
+def test_answer_cut_off_when_the_model_is_dropped_takes_no_pass(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")
@@ -77,7 +86,34 @@ def test_answer_cut_off_when_the_model_is_dropped_takes_one_pass(
     monkeypatch.setattr(ModelAdapter, "run", counting)
     client.unload_model()
     client.run_until_idle()
-    assert sum(passes) <= 1
+    assert passes == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", rest_in_soak(["lfm2", "qwen3_5", "llama"], "lfm2", "llama"))
+def test_answer_cut_off_by_a_quit_is_continued_after_the_next_start(
+    open_tiny: OpenTiny, tmp_path: Path, name: str
+) -> None:
+    whole = answer(open_tiny(name), QUESTION)
+    for until, is_kept in ((0.0, False), (None, True)):
+        folder = tmp_path / str(until)
+        first = open_tiny(name, disk_folder=folder)
+        first.send(Submit(QUESTION, time.perf_counter()))
+        while not isinstance(first.next_event(), TextDelta):
+            pass
+        first.send(Shutdown(until))
+        first.core.run()
+        stopped = first.new_events()[-1]
+        assert isinstance(stopped, RequestFinished)
+        second = open_tiny(name, disk_folder=folder)
+        finished = answer(second, rest_of(QUESTION, stopped))
+        second.send(Shutdown())
+        second.core.run()
+
+        assert finished.reply == whole.reply
+        # No pass has read the newest token of the answer.
+        plan = finished.usage.plan
+        assert plan.restored_disk == (plan.prompt_tokens - 1 if is_kept else 0)
 
 
 @pytest.mark.slow

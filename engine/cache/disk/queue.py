@@ -75,6 +75,11 @@ class PointQueue:
         """True if a point may be written, as far as is known without a new choice."""
         return self._is_old or self._next_due <= self._clock()
 
+    @property
+    def due_in_s(self) -> float:
+        """Seconds until a point may be written, as far as is known; infinite if none waits."""
+        return 0.0 if self._is_old else max(0.0, self._next_due - self._clock())
+
     def due(self) -> list[KvNode]:
         """Return the points that may be written now, the most valuable one first."""
         self._refresh()

@@ -15,6 +15,7 @@ more, the tier switches itself off, and `problem` says why. No method raises an 
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -236,6 +237,13 @@ class DiskTier:
         if self.problem is not None:
             return False
         return self._queue.has_due or self._writer.is_busy
+
+    @property
+    def work_in_s(self) -> float:
+        """Seconds until a step has something to do; infinite if only a turn can bring work."""
+        if self.problem is not None:
+            return math.inf
+        return 0.0 if self._writer.is_busy else self._queue.due_in_s
 
     def step(self) -> bool:
         """Hand at most one record to the writing thread. Return False if there was nothing to do."""

@@ -146,10 +146,10 @@ from app.options import Options
 
 close = Core.close
 
-def close_later(core):
+def close_later(core, engine_s):
     print("closing", flush=True)
     sys.stdin.read()
-    close(core)
+    close(core, engine_s)
 
 Core.start = lambda core: QApplication.quit()
 Core.close = close_later
@@ -157,6 +157,7 @@ sys.exit(launch(Path(sys.argv[1]), Options()))
 """
 
 WAITING = """
+import os
 import sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication, QMessageBox
@@ -174,7 +175,7 @@ def open_note(box):
         box.button(QMessageBox.StandardButton.Cancel).click()
 
 QMessageBox.open = open_note
-sys.exit(launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none")))
+os._exit(launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none")))
 """
 
 
