@@ -261,6 +261,7 @@ class Core(QObject):
         self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
+        self.library.note_cut_off()
         self.bridge.close()
         self.idle.stop()
         self.turns.close()

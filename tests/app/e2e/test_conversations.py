@@ -456,6 +456,16 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     assert stage.texts == ["Slow", "The answer is 42."]
 
 
+def test_answer_that_ends_while_the_window_is_closed_is_unseen_until_it_opens(stage: Stage) -> None:
+    stage.send("Slow")
+    stage.window.hide()
+    stage.answer("Done")
+    assert stage.row("Slow").unseen
+    stage.window.show()
+    stage.settle()
+    assert not stage.row("Slow").unseen
+
+
 def test_message_in_a_second_chat_waits_for_the_running_answer(stage: Stage) -> None:
     stage.send("First")
     stage.run(CommandId.NEW_CHAT)
