@@ -254,15 +254,15 @@ class LibraryController(QObject):
         def change(conversation: Conversation) -> Conversation:
             renamed = set_title(conversation, title)
             if renamed.title != conversation.title and self.is_listed(conversation_id):
-                back = partial(
-                    replace,
-                    title=conversation.title,
-                    title_is_manual=conversation.title_is_manual,
+                back, again = (
+                    partial(replace, title=one.title, title_is_manual=one.title_is_manual)
+                    for one in (conversation, renamed)
                 )
                 self._undo.add(
                     undo_words.RENAME,
                     lambda: self._change_listed(conversation_id, back),
                     conversation_id,
+                    redo=lambda: self._change_listed(conversation_id, again),
                 )
             return renamed
 
@@ -287,7 +287,7 @@ class LibraryController(QObject):
         """
         summaries = self._delete(conversation_ids, following)
         if summaries:
-            undo = self._add_undo(tuple(one.conversation_id for one in summaries))
+            undo = self._add_undo(tuple(one.conversation_id for one in summaries), following)
             self.deleted.emit(summaries, undo)
 
     def discard_all(
@@ -375,9 +375,20 @@ class LibraryController(QObject):
         self.recently_deleted_changed.emit()
         return summaries
 
-    def _add_undo(self, conversation_ids: tuple[ConversationId, ...]) -> Callable[[], object]:
+    def _add_undo(
+        self,
+        conversation_ids: tuple[ConversationId, ...],
+        following: ConversationId | None = None,
+    ) -> Callable[[], object]:
+        def delete_again() -> None:
+            if summaries := self._delete(conversation_ids, following):
+                self._undos.update(dict.fromkeys(conversation_ids, undo))
+                self.deleted.emit(summaries, undo)
+
         undo = self._undo.add(
-            undo_words.delete(len(conversation_ids)), partial(self.restore_all, conversation_ids)
+            undo_words.delete(len(conversation_ids)),
+            partial(self.restore_all, conversation_ids),
+            redo=delete_again,
         )
         self._undos.update(dict.fromkeys(conversation_ids, undo))
         return undo

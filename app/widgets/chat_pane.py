@@ -141,6 +141,7 @@ class ChatPane(QWidget):
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
+        core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
         core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
@@ -287,6 +288,11 @@ class ChatPane(QWidget):
         """Put the text of a refused message back into the composer, before the text typed since."""
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
+
+    def _on_draft_replaced(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self.composer.set_text(self._core.desk.get(conversation_id).draft)
+            self._draft_timer.stop()
 
     def _end_refusal(self) -> None:
         """Hide the notice about a message that was too long: the composer is empty now."""

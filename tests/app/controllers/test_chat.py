@@ -217,8 +217,8 @@ def restart(rig: Rig, tmp_path: Path, qtbot: QtBot) -> Rig:
     again = Rig(tmp_path, settings=rig.core.preferences.value)
     again.start()
     qtbot.waitUntil(lambda: again.models.status.phase is ModelPhase.READY)
-    again.stored(lambda store: store.summaries())
-    qtbot.waitUntil(lambda: again.library.num_listed > 0)
+    last = rig.core.preferences.value.selected_conversation
+    qtbot.waitUntil(lambda: again.library.current == last)
     return again
 
 

@@ -246,6 +246,8 @@ def test_undo_shows_the_chat_of_the_restored_message(stage: Stage) -> None:
     for number in reversed(range(6)):
         stage.run(CommandId.UNDO)
         assert stage.texts == [f"Chat {number}", "Yes"]
+        stage.run(CommandId.UNDO)
+        assert stage.texts == []
 
 
 def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) -> None:
@@ -258,10 +260,13 @@ def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) ->
     assert stage.texts == ["One", "1"]
     stage.send("Two")
     assert not any(item.can_delete for item in stage.items)
-    stage.run(CommandId.UNDO)
+    deletion = next(one for one in stage.core.undo.entries if one.name == "Delete Message")
+    assert not deletion.undo()
+    stage.settle()
     assert stage.window.toast.text.startswith("An answer is being written in that chat.")
     stage.answer("2")
-    stage.run(CommandId.UNDO)
+    assert deletion.undo()
+    stage.settle()
     assert stage.texts == ["One", "1b"]
 
 
