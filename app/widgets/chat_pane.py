@@ -28,7 +28,7 @@ from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
-from app.widgets.composer_caption import caption
+from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
@@ -384,8 +384,11 @@ class ChatPane(QWidget):
     def _refresh_caption(self) -> None:
         conversation = self._core.desk.get(self._shown)
         has_note = not self.model_note.isHidden()
-        text = caption(self._core, conversation, has_model_note=has_note)
+        edits = self.view.edit is not None
+        text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
+        if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
+            self.view.set_edit_note(note_on_reading(self._core, conversation))
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""
