@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QApplication, QDialog, QScrollBar, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.widgets.done_row import done_row
 from app.widgets.scroller import VerticalScroller
+
+_SCROLLING = (
+    Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown, Qt.Key.Key_Home,
+    Qt.Key.Key_End,
+)  # fmt: skip
 
 
 class HelpSheet(QDialog):
@@ -14,6 +21,7 @@ class HelpSheet(QDialog):
 
     def __init__(self, name: str, title: str, parent: QWidget) -> None:
         super().__init__(parent)
+        self._bar: QScrollBar | None = None
         self.setObjectName(name)
         self.setWindowTitle(title)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -21,15 +29,20 @@ class HelpSheet(QDialog):
     def open_page(self, page: QWidget, size: QSize) -> None:
         """Show a page. The sheet is never narrower than its page."""
         scroller = VerticalScroller(page, self)
-        scroller.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._bar = scroller.verticalScrollBar()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(scroller)
         layout.addLayout(done_row(self))
         self.resize(size)
-        scroller.setFocus()
         self.open()
         # The style sheet has set the fonts now.
-        bar = scroller.verticalScrollBar().sizeHint().width()
-        scroller.setMinimumWidth(page.minimumSizeHint().width() + bar)
+        scroller.setMinimumWidth(page.minimumSizeHint().width() + self._bar.sizeHint().width())
+
+    @override
+    def keyPressEvent(self, arg__1: QKeyEvent) -> None:
+        if self._bar is not None and arg__1.key() in _SCROLLING:
+            QApplication.sendEvent(self._bar, arg__1)
+        else:
+            super().keyPressEvent(arg__1)

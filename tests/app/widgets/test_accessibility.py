@@ -346,6 +346,7 @@ def test_tab_reaches_every_control_part_by_part(stage: Stage, state: State) -> N
         and widget.isEnabled()
         and widget.focusPolicy() & takes
         and widget.focusProxy() is None
+        and not (widget is stage.list and not stage.rows)  # Tab passes an empty list
     }
     first = stage.window.sidebar.search.edit
     around = list(tabbed(first))
