@@ -11,7 +11,7 @@ model and recent chats take its place. Main thread.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
@@ -26,6 +26,7 @@ from app.viewmodels.notes import context_share, gone_note, last_generation, mode
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
+from app.widgets.card_stack import CardStack, centred
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
@@ -88,6 +89,8 @@ class ChatPane(QWidget):
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.queued,
         )  # fmt: skip
+        self.cards = CardStack(self._lines, self)
+        self.cards.stackUnder(self.composer)  # Tab visits the children in this order
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         # problem of a message that was too long and given back to the composer
@@ -126,11 +129,11 @@ class ChatPane(QWidget):
         layout.addWidget(self.view, 1)
         # In a low window the transcript makes room, so that the texts of a notice are whole.
         self.view.setMinimumHeight(Size.CONTROL)
-        for line in self._lines:
-            layout.addLayout(_centred(line))
+        layout.addWidget(self.cards)
+        self.cards.changed.connect(self._fit_cards)
         layout.addWidget(self.composer)
-        layout.addLayout(_centred(self.promise, below=Space.L))
-        layout.addLayout(_centred(self.model_note))
+        layout.addLayout(centred(self.promise, below=Space.L))
+        layout.addLayout(centred(self.model_note))
         layout.addWidget(self.recent, 1)
 
     def _connect(self) -> None:
@@ -400,16 +403,19 @@ class ChatPane(QWidget):
         self._above.setFixedHeight(max(0, self._above.height() + wanted - is_at))
         self._layout.activate()
 
+    def _fit_cards(self) -> None:
+        """Let the cards scroll rather than squeeze the composer in a low window."""
+        layout = self._layout
+        others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
+        if not self._above.isHidden():  # this space gives way first
+            others -= self._above.minimumHeight()
+        if self.cards.fit(self.height() - others):
+            layout.activate()
+
     @override
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit_cards()
             self._place_composer()
         return done
-
-
-def _centred(card: QWidget, *, below: int = 0) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setContentsMargins(Space.XL, 0, Space.XL, below)
-    row.addWidget(card)
-    return row

@@ -384,6 +384,7 @@ def picture(window: QWidget) -> QImage:
 )
 def test_focus_of_every_control_is_visible(stage: Stage, state: State) -> None:
     state(stage)
+    stage.settle()  # lay out a card that has appeared
     QApplication.setCursorFlashTime(0)  # stops the blinking of the text cursor
     for widget in tabbed(stage.list):
         with_focus = picture(stage.window)
