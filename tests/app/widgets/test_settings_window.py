@@ -222,6 +222,15 @@ def test_tab_order_of_a_settings_page_is_top_down(stage: Stage, tab: Icon) -> No
     assert unreached == []
 
 
+def test_tab_reaches_the_buttons_before_a_field_that_passes_its_focus_on(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(settings=Settings(model_folders=("/models",)))
+    window = opened(stage, Icon.MODEL)
+    stops = tabbed(window.tabs[Icon.MODEL])
+    assert {window.models.add, window.models.get} <= set(stops)
+
+
 def test_control_below_the_visible_part_of_a_page_is_scrolled_to_when_tab_reaches_it(
     stage: Stage,
 ) -> None:
