@@ -15,7 +15,8 @@ from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.bridge.tasks import TaskLane
-from app.controllers.chat import ChatController, Files, Revert
+from app.controllers.chat import ChatController
+from app.controllers.chat_steps import Files, Revert
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
@@ -56,11 +57,20 @@ _MIN_PART = 64  # tokens; a shorter first part is of no use
 
 
 @dataclass(slots=True, eq=False)
+class _Batch:
+    """Files that the user has attached at once. One undo removes them."""
+
+    num_files: int
+    added: list[Attachment]
+
+
+@dataclass(slots=True, eq=False)
 class _Opening:
     """A file whose text is being extracted."""
 
     conversation_id: ConversationId
     path: Path
+    batch: _Batch
     share: float | None = None
     is_cancelled: bool = False
 
@@ -131,8 +141,9 @@ class AttachmentsController(QObject):
         if present + waiting + len(paths) > MAX_ATTACHMENTS:
             self.said.emit(words.too_many(present + waiting + len(paths), MAX_ATTACHMENTS))
             return
+        batch = _Batch(len(paths), [])
         for path in paths:
-            opening = _Opening(conversation_id, path)
+            opening = _Opening(conversation_id, path, batch)
             self._opening.append(opening)
             self._lane.run(
                 partial(self._extract, opening),
@@ -281,7 +292,7 @@ class AttachmentsController(QObject):
         if isinstance(result, str):
             self._refused.append(result)
         else:
-            self._add(conversation_id, result)
+            self._add(conversation_id, result, opening.batch)
         if not self._opening:
             self._tell()
         self.changed.emit(conversation_id)
@@ -289,7 +300,7 @@ class AttachmentsController(QObject):
     def _on_failed(self, opening: _Opening, problem: Problem) -> None:
         self._on_extracted(opening, f"{words.NO_ATTACHMENT} {problem.cause}")
 
-    def _add(self, conversation_id: ConversationId, result: Extracted) -> None:
+    def _add(self, conversation_id: ConversationId, result: Extracted, batch: _Batch) -> None:
         file = result.attachment
         if result.is_cut:
             self._refused.append(words.cut_at(file.name, MAX_CHARS))
@@ -299,9 +310,23 @@ class AttachmentsController(QObject):
             if any((one.name, one.digest) == (file.name, file.digest) for one in files):
                 self._refused.append(words.already(file.name))
             else:
-                self._set(conversation_id, (*files, file))
+                is_first = not batch.added
+                batch.added.append(file)
+                self._set(
+                    conversation_id,
+                    (*files, file),
+                    partial(self._detach, batch) if is_first else None,
+                    undo_words.attach(batch.num_files),
+                )
 
         self._desk.open(conversation_id, add, self._on_gone)
+
+    def _detach(self, batch: _Batch, files: Files) -> Files:
+        """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
+        for opening in [one for one in self._opening if one.batch is batch]:
+            opening.is_cancelled = True
+            self._opening.remove(opening)
+        return tuple(one for one in files if one not in batch.added)
 
     def _on_gone(self, problem: Problem) -> None:
         self.said.emit(str(problem))

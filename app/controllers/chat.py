@@ -25,6 +25,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
+from app.controllers.chat_steps import ChatSteps, Files, Revert
 from app.controllers.desk import Desk, Unsent, with_unsent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
@@ -39,15 +40,16 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
-from app.conversation.attachments import Attachment
 from app.conversation.branching import can_rewrite, rewrite_reply
-from app.conversation.deletion import can_delete, delete_message, num_shown_from, restore_message
+from app.conversation.deletion import can_delete, delete_message, num_shown_from
 from app.conversation.preset import Preset, apply_preset
 from app.conversation.tree import (
     Conversation,
+    MessageNode,
     MessageStatus,
     NodeId,
     Setup,
+    path_to,
     set_draft_attachments,
     set_system_prompt,
     show_branch,
@@ -55,20 +57,11 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
-from app.words import problems as words, undo as undo_words
-from engine.errors import EngineError, UserFixableError
+from app.words import undo as undo_words
+from engine.errors import EngineError
 from engine.types import ConversationId
 
 Plan = Callable[[Conversation], Turn]
-Files = tuple[Attachment, ...]
-Revert = Callable[[Files], Files]
-
-
-class AnswerRunningError(UserFixableError):
-    """The user tried to restore a deleted message while the conversation has a running answer."""
-
-    title = words.ANSWER_RUNNING
-    advice = words.ANSWER_RUNNING_ADVICE
 
 
 class ChatController(QObject):
@@ -90,6 +83,8 @@ class ChatController(QObject):
     draft_saved = Signal(object)  # argument: the ConversationId
     # argument: ConversationId of a conversation whose queued message has changed or is gone
     queue_changed = Signal(object)
+    # arguments: ConversationId, NodeId of a message of the composer that became part of it
+    sent = Signal(object, object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
     # argument: ConversationId of a conversation in which a deleted message was restored
@@ -103,14 +98,12 @@ class ChatController(QObject):
         self._desk = desk
         self._turns = turns
         self._models = models
-        self._undo = undo
         self._origin = origin
+        self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
         # Key: a conversation with a queued message. Value: the reply that the message waits for.
         # send() adds a key for each message that it queues. A key may stay after its message is
         # gone; such a key has no effect.
         self._awaited: dict[ConversationId, NodeId] = {}
-        # The version that the last turn of a conversation added, and the function that undoes it.
-        self._new_versions: dict[ConversationId, tuple[NodeId, Callable[[], object]]] = {}
         turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._on_activity_changed)
 
@@ -154,16 +147,8 @@ class ChatController(QObject):
             without this change. None if the user cannot undo it.
         """
         if revert is not None:
-            self._undo.add(name, lambda: self._revert(conversation_id, revert), conversation_id)
-        self._put(set_draft_attachments(self._desk.get(conversation_id), files))
-
-    def _revert(self, conversation_id: ConversationId, revert: Revert) -> None:
-        """Take a change of files back. Load the conversation if necessary."""
-
-        def put_back(conversation: Conversation) -> None:
-            self.set_attachments(conversation_id, revert(conversation.draft_attachments))
-
-        self._desk.open(conversation_id, put_back, self.failed.emit)
+            self._steps.note_files(name, conversation_id, revert)
+        self.apply(set_draft_attachments(self._desk.get(conversation_id), files))
 
     def _send(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
         """Start a turn with a new message. `draft` becomes the conversation's draft."""
@@ -177,10 +162,27 @@ class ChatController(QObject):
             )
             return replace(turn, conversation=conversation)
 
-        return self._begin(conversation_id, message.text, plan, message.files)
+        has_begun = self._begin(conversation_id, message.text, plan, message.files)
+        if has_begun and ids.user in self._desk.get(conversation_id).nodes:
+            self.sent.emit(conversation_id, ids.user)
+        return has_begun
+
+    def send_again(self, conversation_id: ConversationId, message: Unsent, draft: Unsent) -> bool:
+        """Send a message like send(). `draft` is the rest of the composer, which stays there."""
+        before = self._desk.get(conversation_id)
+        self._desk.save(replace(before, draft_attachments=message.files))
+        if not self.send(conversation_id, message.text):
+            self._desk.save(before)
+            return False
+        self.apply(
+            replace(
+                self._desk.get(conversation_id), draft=draft.text, draft_attachments=draft.files
+            )
+        )
+        return True
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the queued message if the awaited answer is complete and is the last one on show.
+        """Send the queued message if it may follow the awaited answer (_may_follow).
 
         Return the queued message to the composer if that answer was stopped or failed, or if the
         user has switched to another version. A refused turn has returned it already.
@@ -190,8 +192,7 @@ class ChatController(QObject):
             return
         conversation = self._desk.get(conversation_id)
         awaited = conversation.nodes.get(self._awaited.pop(conversation_id))
-        is_last = awaited in shown_path(conversation)[-1:]
-        if awaited is None or not is_last or awaited.status is not MessageStatus.COMPLETE:
+        if awaited is None or not _may_follow(conversation, awaited):
             self.withdraw(conversation_id)
             return
         self._desk.take_queued(conversation_id)
@@ -204,7 +205,7 @@ class ChatController(QObject):
 
     def _on_turn_refused(self, refusal: Refusal) -> None:
         """Report the refusal. The queued message, if there was one, is a part of it."""
-        self._forget_version(refusal.conversation_id)
+        self._steps.forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
         self.queue_changed.emit(refusal.conversation_id)
 
@@ -222,8 +223,8 @@ class ChatController(QObject):
             lambda current: plan_edit(current, node_id, text, ids, now=now),
         )
         if has_begun:
-            undo = self._note_version(undo_words.EDIT_MESSAGE, conversation_id, node_id)
-            self._new_versions[conversation_id] = ids.user, undo
+            name = undo_words.EDIT_MESSAGE
+            self._steps.note_turn(name, conversation_id, before=node_id, after=ids.user)
         return has_begun
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
@@ -235,8 +236,8 @@ class ChatController(QObject):
             lambda current: plan_regenerate(current, reply_id, new_id, now=now),
         )
         if has_begun:
-            undo = self._note_version(undo_words.REGENERATE, conversation_id, reply_id)
-            self._new_versions[conversation_id] = new_id, undo
+            name = undo_words.REGENERATE
+            self._steps.note_turn(name, conversation_id, before=reply_id, after=new_id)
         return has_begun
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
@@ -260,8 +261,9 @@ class ChatController(QObject):
         if is_running or not text.strip() or not can_rewrite(conversation, reply_id):
             return False
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
-        self._put(rewrite_reply(conversation, reply_id, text, new_id, now=now))
-        self._note_version(undo_words.EDIT_ANSWER, conversation_id, reply_id)
+        self.apply(rewrite_reply(conversation, reply_id, text, new_id, now=now))
+        name = undo_words.EDIT_ANSWER
+        self._steps.note_version(name, conversation_id, before=reply_id, after=new_id)
         return True
 
     def delete(self, conversation_id: ConversationId, node_id: NodeId) -> None:
@@ -272,9 +274,10 @@ class ChatController(QObject):
         """
         conversation = self._desk.get(conversation_id)
         if self._turns.live_in(conversation_id) is None and can_delete(conversation, node_id):
-            self._put(delete_message(conversation, node_id, now=self._origin.now()))
+            self.apply(delete_message(conversation, node_id, now=self._origin.now()))
             self.deleted.emit(
-                num_shown_from(conversation, node_id), self._note_deletion(conversation_id, node_id)
+                num_shown_from(conversation, node_id),
+                self._steps.note_deletion(conversation_id, node_id, self._origin.now),
             )
 
     def stop(self, conversation_id: ConversationId) -> None:
@@ -290,7 +293,9 @@ class ChatController(QObject):
         siblings = versions(conversation, node_id)
         index = siblings.index(node_id) + step
         if 0 <= index < len(siblings):
-            self._put(show_version(conversation, siblings[index]))
+            self.apply(show_version(conversation, siblings[index]))
+            name = undo_words.show_version(index + 1)
+            self._steps.note_version(name, conversation_id, before=node_id, after=siblings[index])
 
     def show_branch(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Show the branch of a message. Do nothing if the message is on show or was deleted."""
@@ -298,18 +303,18 @@ class ChatController(QObject):
         node = conversation.nodes.get(node_id)
         if node is None or node.deleted_at is not None or node in shown_path(conversation):
             return
-        self._put(show_branch(conversation, node_id))
+        self.apply(show_branch(conversation, node_id))
 
     def set_system_prompt(self, conversation_id: ConversationId, text: str) -> None:
-        self._put(set_system_prompt(self._desk.get(conversation_id), text))
+        self.apply(set_system_prompt(self._desk.get(conversation_id), text))
 
     def apply_preset(self, conversation_id: ConversationId, preset: Preset) -> None:
         """Copy the preset's system prompt and setup into a conversation."""
-        self._put(apply_preset(self._desk.get(conversation_id), preset))
+        self.apply(apply_preset(self._desk.get(conversation_id), preset))
 
     def set_setup(self, conversation_id: ConversationId, setup: Setup) -> None:
         """Replace the generation options, such as the temperature, of later answers."""
-        self._put(replace(self._desk.get(conversation_id), setup=setup))
+        self.apply(replace(self._desk.get(conversation_id), setup=setup))
 
     def save_draft(self, conversation_id: ConversationId, draft: str) -> None:
         """Save the text of the composer.
@@ -320,55 +325,7 @@ class ChatController(QObject):
         self._desk.save_draft(conversation_id, draft)
         self.draft_saved.emit(conversation_id)
 
-    def _note_deletion(
-        self, conversation_id: ConversationId, node_id: NodeId
-    ) -> Callable[[], object]:
-        return self._undo.add(
-            undo_words.DELETE_MESSAGE,
-            lambda: self._bring_back(conversation_id, node_id),
-            conversation_id,
-        )
-
-    def _note_version(
-        self, name: str, conversation_id: ConversationId, before: NodeId
-    ) -> Callable[[], object]:
-        """Note an action that added a version of a message. Undo shows the version before again."""
-
-        def show_again() -> None:
-            self._desk.open(
-                conversation_id,
-                lambda _conversation: self.show_branch(conversation_id, before),
-                self.failed.emit,
-            )
-
-        return self._undo.add(name, show_again, conversation_id)
-
-    def _forget_version(self, conversation_id: ConversationId) -> None:
-        """Remove the undo of a version that is gone, because its turn was refused."""
-        new_id, undo = self._new_versions.pop(conversation_id, (None, None))
-        is_gone = conversation_id in self._desk and (
-            new_id not in self._desk.get(conversation_id).nodes
-        )
-        if undo is not None and is_gone:
-            self._undo.drop(undo)
-
-    def _bring_back(self, conversation_id: ConversationId, node_id: NodeId) -> bool:
-        """Restore a deleted message. Return False if an answer is running."""
-        if self._turns.live_in(conversation_id) is not None:
-            self.failed.emit(AnswerRunningError(words.DELETED_COMES_BACK).problem)
-            return False
-        self._desk.open(
-            conversation_id,
-            lambda conversation: self._on_reopened(conversation, node_id),
-            self.failed.emit,
-        )
-        return True
-
-    def _on_reopened(self, conversation: Conversation, node_id: NodeId) -> None:
-        self._put(restore_message(conversation, node_id))
-        self.restored.emit(conversation.conversation_id)
-
-    def _put(self, conversation: Conversation) -> None:
+    def apply(self, conversation: Conversation) -> None:
         """Save a change that needs no answer, and let read_ahead.py read the new prompt ahead."""
         self._desk.save(conversation)
         self.next_turn_changed.emit(conversation.conversation_id)
@@ -402,3 +359,14 @@ class ChatController(QObject):
 
     def _new_ids(self) -> TurnIds:
         return TurnIds(user=NodeId(self._origin.new_id()), reply=NodeId(self._origin.new_id()))
+
+
+def _may_follow(conversation: Conversation, awaited: MessageNode) -> bool:
+    """Return True if a queued message may be sent now, which has waited for a reply.
+
+    The reply is complete and the last one on show, or its message was taken back.
+    """
+    if any(node.deleted_at is not None for node in path_to(conversation, awaited.node_id)):
+        return True
+    is_last = awaited in shown_path(conversation)[-1:]
+    return is_last and awaited.status is MessageStatus.COMPLETE

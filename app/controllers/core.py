@@ -47,6 +47,7 @@ from app.controllers.read_ahead import ReadAheadController
 from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
+from app.controllers.sending import UndoSend
 from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
@@ -134,7 +135,12 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
-        self.undoing = Undoing(self.undo, self.library)
+        self.undoing = Undoing(
+            self.undo,
+            self.library,
+            self.desk,
+            UndoSend(self.desk, self.turns, self.chat, self.undo, seams.origin),
+        )
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
         self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
@@ -268,6 +274,7 @@ class Core(QObject):
         self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
+        self.library.note_cut_off()
         self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()
         self.turns.close()

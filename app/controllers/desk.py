@@ -170,7 +170,7 @@ class Desk(QObject):
         """
         value, queued = self._stored(conversation_id), self.take_queued(conversation_id)
         del self._held[conversation_id]
-        self.save(value)
+        self.save(set_draft(value, value.draft))  # a new conversation gets its title from the draft
         return queued
 
     def queue(self, conversation_id: ConversationId, text: str) -> None:

@@ -73,7 +73,11 @@ class FoldersController(QObject):
             folder, folder_id=FolderId(self._origin.new_id()), created_at=self._origin.now()
         )
         made = self._put(clean_folder(made))
-        self._undo.add(words.NEW_FOLDER, lambda: self._mark(made.folder_id, self._origin.now()))
+        self._undo.add(
+            words.NEW_FOLDER,
+            lambda: self._mark(made.folder_id, self._origin.now()),
+            redo=lambda: self._mark(made.folder_id, None),
+        )
         return made
 
     def change(self, folder: Folder) -> None:
@@ -81,7 +85,11 @@ class FoldersController(QObject):
         before, folder = self.get(folder.folder_id), clean_folder(folder)
         if before is not None and folder != before:
             self._put(folder)
-            self._undo.add(words.CHANGE_FOLDER, lambda: self._put_back(before))
+            self._undo.add(
+                words.CHANGE_FOLDER,
+                lambda: self._put_back(before),
+                redo=lambda: self._put_back(folder),
+            )
 
     def rename(self, folder_id: FolderId, name: str) -> None:
         """Rename a folder. An empty name changes nothing."""
@@ -123,7 +131,11 @@ class FoldersController(QObject):
         return begin_in_folder(begun, folder, self._presets.value.by_name.get(folder.preset))
 
     def _add_undo(self, folder_id: FolderId) -> Callable[[], object]:
-        undo = self._undo.add(words.DELETE_FOLDER, lambda: self._mark(folder_id, None))
+        undo = self._undo.add(
+            words.DELETE_FOLDER,
+            lambda: self._mark(folder_id, None),
+            redo=lambda: self._mark(folder_id, self._origin.now()),
+        )
         self._undos[folder_id] = undo
         return undo
 
@@ -137,10 +149,10 @@ class FoldersController(QObject):
         if folder_id in self._all:
             self._put(replace(self._all[folder_id], deleted_at=deleted_at))
 
-    def _put_back(self, before: Folder) -> None:
-        """Bring back the values of a folder before a change, unless it was removed for good."""
-        if before.folder_id in self._all:
-            self._put(before)
+    def _put_back(self, folder: Folder) -> None:
+        """Bring back earlier values of a folder, unless it was removed for good."""
+        if folder.folder_id in self._all:
+            self._put(folder)
 
     def _put(self, folder: Folder) -> Folder:
         self._all[folder.folder_id] = folder

@@ -23,6 +23,7 @@ from app.controllers.folders import FoldersController
 from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.controllers.unseen import UnseenAnswers
 from app.conversation.branching import fork
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import (
@@ -79,7 +80,8 @@ class LibraryController(QObject):
         self._summaries: dict[ConversationId, ConversationSummary] = {}
         # All summaries, newest first; None after a change.
         self._sorted: list[ConversationSummary] | None = None
-        self._unseen: set[ConversationId] = set()
+        self._unseen = UnseenAnswers(store, self.failed.emit)
+        self._is_window_open = True
         # Places of new conversations that are not listed yet.
         self._new_places: dict[ConversationId, Placement] = {}
         # The deleted conversations that can be restored.
@@ -123,8 +125,8 @@ class LibraryController(QObject):
 
     @property
     def unseen(self) -> frozenset[ConversationId]:
-        """The conversations whose last answer ended while another conversation was on show."""
-        return frozenset(self._unseen)
+        """The listed conversations whose last answer ended while they were not on show."""
+        return self._unseen.among(self._summaries)
 
     @property
     def kept_ready(self) -> frozenset[ConversationId]:
@@ -147,6 +149,7 @@ class LibraryController(QObject):
             if last is not None and last in self._summaries and is_untouched:
                 self.select(last)
 
+        self._unseen.load()
         self._store.run(lambda store: store.summaries(), on_summaries, self.failed.emit)
         self._store.run(lambda store: store.deleted(), self._on_deleted_loaded, self.failed.emit)
 
@@ -251,15 +254,15 @@ class LibraryController(QObject):
         def change(conversation: Conversation) -> Conversation:
             renamed = set_title(conversation, title)
             if renamed.title != conversation.title and self.is_listed(conversation_id):
-                back = partial(
-                    replace,
-                    title=conversation.title,
-                    title_is_manual=conversation.title_is_manual,
+                back, again = (
+                    partial(replace, title=one.title, title_is_manual=one.title_is_manual)
+                    for one in (conversation, renamed)
                 )
                 self._undo.add(
                     undo_words.RENAME,
                     lambda: self._change_listed(conversation_id, back),
                     conversation_id,
+                    redo=lambda: self._change_listed(conversation_id, again),
                 )
             return renamed
 
@@ -284,7 +287,7 @@ class LibraryController(QObject):
         """
         summaries = self._delete(conversation_ids, following)
         if summaries:
-            undo = self._add_undo(tuple(one.conversation_id for one in summaries))
+            undo = self._add_undo(tuple(one.conversation_id for one in summaries), following)
             self.deleted.emit(summaries, undo)
 
     def discard_all(
@@ -328,6 +331,17 @@ class LibraryController(QObject):
             self._store.run_aside(_Removal(gone).step, None, self.failed.emit)
             self.recently_deleted_changed.emit()
 
+    def set_window_open(self, is_open: bool) -> None:  # noqa: FBT001 (setter)
+        """Note that the window was opened or closed. No conversation is on show without it."""
+        self._is_window_open = is_open
+        if is_open and self.current in self.unseen:
+            self._unseen.discard(self.current)
+            self.list_changed.emit()
+
+    def note_cut_off(self) -> None:
+        """Mark the running answers that are not on show as unseen, because the app ends."""
+        self._unseen.add(one for one in self._turns.writing if not self._is_on_show(one))
+
     def leave(self, following: ConversationId | None) -> None:
         """Show another conversation: `following`, or a new one. Show a new one while it loads."""
         if following is None or following not in self._desk:
@@ -352,7 +366,6 @@ class LibraryController(QObject):
             self._deleted[summary.conversation_id] = deleted
         for conversation_id in listed:
             self._turns.stop(conversation_id)
-            self._unseen.discard(conversation_id)
         self._store.run(lambda store: store.delete_all(listed, now=now), None, self.failed.emit)
         if self.current in listed:
             self.leave(following if following in self._summaries else None)
@@ -362,9 +375,20 @@ class LibraryController(QObject):
         self.recently_deleted_changed.emit()
         return summaries
 
-    def _add_undo(self, conversation_ids: tuple[ConversationId, ...]) -> Callable[[], object]:
+    def _add_undo(
+        self,
+        conversation_ids: tuple[ConversationId, ...],
+        following: ConversationId | None = None,
+    ) -> Callable[[], object]:
+        def delete_again() -> None:
+            if summaries := self._delete(conversation_ids, following):
+                self._undos.update(dict.fromkeys(conversation_ids, undo))
+                self.deleted.emit(summaries, undo)
+
         undo = self._undo.add(
-            undo_words.delete(len(conversation_ids)), partial(self.restore_all, conversation_ids)
+            undo_words.delete(len(conversation_ids)),
+            partial(self.restore_all, conversation_ids),
+            redo=delete_again,
         )
         self._undos.update(dict.fromkeys(conversation_ids, undo))
         return undo
@@ -541,10 +565,13 @@ class LibraryController(QObject):
             self._store.run(lambda store: store.folders.place(places), None, self.failed.emit)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
-        if conversation_id != self.current and conversation_id in self._summaries:
-            self._unseen.add(conversation_id)
+        if not self._is_on_show(conversation_id) and conversation_id in self._summaries:
+            self._unseen.add((conversation_id,))
             self.list_changed.emit()
             self.finished_unseen.emit(self._summaries[conversation_id])
+
+    def _is_on_show(self, conversation_id: ConversationId) -> bool:
+        return conversation_id == self.current and self._is_window_open
 
 
 class _Removal:

@@ -110,6 +110,7 @@ class Organiser(QObject):
             lambda place: replace(place, archived=archived),
             partial(undo_words.archive, archived=archived),
             shown=current if leaves else None,
+            following=following if leaves else None,
         )
         if undo is None:
             return
@@ -182,7 +183,9 @@ class Organiser(QObject):
     def _on_duplicated(self, made: Sequence[Conversation], original: ConversationId) -> None:
         ids = [one.conversation_id for one in made]
         undo = self._undo.add(
-            undo_words.duplicate(len(ids)), partial(self._library.discard_all, ids, original)
+            undo_words.duplicate(len(ids)),
+            partial(self._library.discard_all, ids, original),
+            redo=partial(self._library.restore_all, ids),
         )
         if len(ids) == 1:
             self._library.select(ids[0])
@@ -225,11 +228,12 @@ class Organiser(QObject):
         name: Callable[[int], str],
         *,
         shown: ConversationId | None = None,
+        following: ConversationId | None = None,
     ) -> Callable[[], object] | None:
         """Change the places of conversations. Return a function that undoes it, or None.
 
         `name` returns the name of the action for a number of conversations. `shown` is the
-        conversation that the undo shows.
+        conversation that the undo shows, and `following` the one that a redo shows in its place.
         """
         listed = [one for one in conversation_ids if self._library.is_listed(one)]
         before = {one: self._library.summary(one).placement for one in listed}
@@ -237,8 +241,13 @@ class Organiser(QObject):
         before = {one: place for one, place in before.items() if after[one] != place}
         if not before:
             return None
-        self._library.place({one: after[one] for one in before})
-        return self._undo.add(name(len(before)), partial(self._put_back, before, shown))
+        changed = {one: after[one] for one in before}
+        self._library.place(changed)
+        return self._undo.add(
+            name(len(before)),
+            partial(self._put_back, before, shown),
+            redo=lambda: self._put_again(changed, following, leaves=shown is not None),
+        )
 
     def _put_back(
         self, places: Mapping[ConversationId, Placement], shown: ConversationId | None
@@ -246,6 +255,17 @@ class Organiser(QObject):
         self._library.place(places)
         if shown is not None:
             self._library.select(shown)
+
+    def _put_again(
+        self,
+        places: Mapping[ConversationId, Placement],
+        following: ConversationId | None,
+        *,
+        leaves: bool,
+    ) -> None:
+        self._library.place(places)
+        if leaves and self._library.current in places:
+            self._library.leave(following)
 
     def _on_preferences_changed(self) -> None:
         value = self._preferences.value

@@ -82,7 +82,12 @@ class PresetsController(QObject):
         self._put(preset)
         if earlier != preset:
             self.replaced.emit(
-                preset.name, self._undo.add(words.REPLACE_PRESET, lambda: self._put(earlier))
+                preset.name,
+                self._undo.add(
+                    words.REPLACE_PRESET,
+                    lambda: self._put(earlier),
+                    redo=lambda: self._put(preset),
+                ),
             )
 
     def _put(self, preset: Preset) -> None:

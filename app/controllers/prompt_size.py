@@ -67,6 +67,7 @@ class PromptSizes(QObject):
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
+        self.is_counted = False  # False after a change, until the engine has counted or need not
         self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
         self._delay.timeout.connect(self._count)
         bridge.tokens_counted.connect(self._on_counted)
@@ -87,10 +88,11 @@ class PromptSizes(QObject):
     def to_read(self) -> ToRead | None:
         """The tokens that the model reads if the message is sent now. None if they are not known.
 
-        While the conversation is read ahead, these are the tokens that are left.
+        While the conversation is read ahead, these are the tokens that are left. While a message is
+        edited, they are those of its prompt, which is counted after the read-ahead.
         """
         reading, size = self._reading, self.size
-        if reading is not None:
+        if reading is not None and self._edit() is None:
             cached = reading.num_cached
             return self._to_read(cached + reading.done, cached + reading.total)
         return None if size is None else self._to_read(size.num_cached, size.num_tokens)
@@ -116,6 +118,7 @@ class PromptSizes(QObject):
 
     def _on_changed(self) -> None:
         """Drop the size, which may be wrong now, and count again after the delay."""
+        self.is_counted = False
         self._set(None)
         self._wait()
 
@@ -151,10 +154,14 @@ class PromptSizes(QObject):
                 thinking=turn.thinking,
                 keep_thinking=turn.keep_thinking,
             )
+        else:
+            self.is_counted = True
+            self.changed.emit()
 
     def _on_counted(self, counted: TokensCounted) -> None:
         # A running delay means that something has changed since the command was sent.
         if counted.conversation_id == self._library.current and not self._delay.isActive():
+            self.is_counted = True
             self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:

@@ -109,7 +109,7 @@ def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
 def edited_turn(
     conversation: Conversation, node_id: NodeId, text: str, facts: ModelFacts
 ) -> NextTurn:
-    """Return the prompt of a user message with another text, which need not be complete.
+    """Return the prompt of a message or an answer with another text, which need not be complete.
 
     The result has no messages if the message is gone, or if the text is blank.
     """

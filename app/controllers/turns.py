@@ -182,9 +182,14 @@ class Turns(QObject):
         return {running.conversation_id for running in self._running.values()}
 
     @property
+    def writing(self) -> list[ConversationId]:
+        """The conversations that are being answered. If the app quits, their replies are cut off."""
+        running = self._running.values()
+        return [one.conversation_id for one in running if one.has_started]
+
+    @property
     def num_writing(self) -> int:
-        """Number of turns that are being answered. If the app quits, their replies are cut off."""
-        return sum(running.has_started for running in self._running.values())
+        return len(self.writing)
 
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
         """Return the streamed text of the conversation's running turn, or None if it has none."""

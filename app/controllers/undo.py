@@ -1,4 +1,4 @@
-"""The list of actions that the user can undo, newest first. Main thread."""
+"""The lists of actions that the user can undo and redo. Main thread."""
 
 from __future__ import annotations
 
@@ -12,58 +12,93 @@ from engine.types import ConversationId
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UndoEntry:
-    """An action that the user can undo."""
+    """An action that the user can undo, or redo."""
 
     name: str  # for the menu, for example "Rename Chat"
     # undoes the action, once; returns False if the action could not be undone now
     undo: Callable[[], bool]
+    # does the undone action again, once; returns False if it could not be done now
+    redo: Callable[[], bool]
     # the conversation in which the action was done; None: it was done in the list of conversations
     chat: ConversationId | None
 
 
 class UndoList(QObject):
-    """A stack of functions, each of which undoes one action. A function runs at most once."""
+    """Two stacks of actions: those to undo, and those that were undone and can be done again."""
 
     changed = Signal()
+    starting = Signal()  # emitted before an action is undone or redone
     # argument: the function that add() returned for an action that is undone, or cannot be undone
     undone = Signal(object)
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._entries: list[UndoEntry] = []
+        self._undone: list[UndoEntry] = []
 
     @property
     def entries(self) -> Sequence[UndoEntry]:
-        """The actions, oldest first."""
+        """The actions that can be undone, oldest first."""
         return self._entries
 
+    @property
+    def undone_entries(self) -> Sequence[UndoEntry]:
+        """The actions that can be redone; the one that was undone last is the last one."""
+        return self._undone
+
     def add(
-        self, name: str, undo: Callable[[], object], chat: ConversationId | None = None
+        self,
+        name: str,
+        undo: Callable[[], object],
+        chat: ConversationId | None = None,
+        *,
+        redo: Callable[[], object] | None = None,
     ) -> Callable[[], object]:
         """Add the newest action. See UndoEntry for its fields.
 
         `undo` returns False if the action cannot be undone now. The action then stays in the list.
+        The same holds for `redo`; None if the action cannot be redone. A new action ends the redo of
+        earlier ones in its conversation and in the list of conversations.
 
         Returns:
             A function that undoes this action, also after later actions.
         """
 
         def undo_this() -> bool:
-            if entry not in self._entries:
+            if not self._run(entry, undo, self._entries):
                 return False
-            place = self._entries.index(entry)
-            self._entries.remove(entry)
-            if undo() is False:
-                self._entries.insert(place, entry)
-                return False
+            if redo is not None:
+                self._undone.append(entry)
             self.undone.emit(undo_this)
             self.changed.emit()
             return True
 
-        entry = UndoEntry(name, undo_this, chat)
+        def redo_this() -> bool:
+            if redo is None or not self._run(entry, redo, self._undone):
+                return False
+            self._entries.append(entry)
+            self.changed.emit()
+            return True
+
+        entry = UndoEntry(name, undo_this, redo_this, chat)
         self._entries.append(entry)
+        over = (chat, None)
+        kept = () if chat is None else (one for one in self._undone if one.chat not in over)
+        self._undone = list(kept)
         self.changed.emit()
         return undo_this
+
+    def _run(self, entry: UndoEntry, step: Callable[[], object], entries: list[UndoEntry]) -> bool:
+        """Remove an entry from its list and call its function, unless it is not there."""
+        if entry not in entries:
+            return False
+        self.starting.emit()
+        place = entries.index(entry)
+        entries.remove(entry)
+        if step() is False:
+            entries.insert(place, entry)
+            return False
+        return True
 
     def drop(self, undo: Callable[[], object]) -> None:
         """Remove a function that add() returned, because its action cannot be undone any more."""

@@ -187,11 +187,14 @@ def messages_ahead(conv: Conversation, draft: str = "") -> tuple[Message, ...]:
 
 
 def messages_edited(conv: Conversation, node_id: NodeId, text: str) -> tuple[Message, ...]:
-    """Return the messages of a turn that plan_edit() would plan. The text must not be blank."""
-    edited = conv.nodes[node_id]
-    user = replace(edited, content=message_text(text))
-    above = () if edited.parent is None else path_to(conv, edited.parent)
-    return tuple(one.message for one in _without_readers(conv, (*above, user)))
+    """Return the messages up to an edited one, as plan_edit() or rewrite_reply() would make them.
+
+    The text must not be blank.
+    """
+    before = conv.nodes[node_id]
+    edited = replace(before, content=message_text(text), reply=None)
+    above = () if before.parent is None else path_to(conv, before.parent)
+    return tuple(one.message for one in _without_readers(conv, (*above, edited)))
 
 
 def _user_node(

@@ -54,6 +54,7 @@ from app.store.rescue import Rescued
 from app.store.schema import Value
 from app.store.search import SLICE_MESSAGES, MessageSearch
 from app.store.tables import ConversationTables
+from app.store.unseen import UnseenStore
 from app.words import problems as words
 from engine.types import ConversationId, Problem, Role
 
@@ -168,6 +169,7 @@ class ConversationStore:
         self.presets = PresetStore(database)
         self.search = MessageSearch(database)
         self.folders = FolderStore(database)
+        self.unseen = UnseenStore(database)
 
     def close(self) -> None:
         self._database.close()
@@ -300,11 +302,13 @@ class ConversationStore:
             return tuple(ConversationId(str(row[0])) for row in rows)
 
     def stop_interrupted(self) -> int:
-        """Mark as stopped all replies that a crash interrupted, and return their number.
+        """Mark as stopped and unseen all replies that a crash interrupted. Return their number.
 
         Call this method when no reply is streaming. The saved part of the text stays.
         """
-        return self._database.run(statements.STOP_INTERRUPTED)
+        with self._database.transaction():
+            self.unseen.mark_interrupted()
+            return self._database.run(statements.STOP_INTERRUPTED)
 
     def summaries(self) -> tuple[ConversationSummary, ...]:
         """Return the summaries of all conversations that are not deleted, newest first."""

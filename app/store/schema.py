@@ -274,6 +274,9 @@ _M009: Migration = (
     """,
 )
 
+# 1: the last answer of the conversation ended out of sight (unseen.py).
+_M010: Migration = ("ALTER TABLE conversations ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0",)
+
 MIGRATIONS: tuple[Migration, ...] = (
-    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009,
+    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010,
 )  # fmt: skip

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
+from typing_extensions import override
 
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
@@ -37,6 +38,14 @@ class Attention(QObject):
         turns.answered.connect(self._on_answered)
         library.finished_unseen.connect(self._on_finished_unseen)
         library.list_changed.connect(self._count)
+        window.installEventFilter(self)
+
+    @override
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Note that the window was closed or opened. Minimising sends a spontaneous event."""
+        if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and not event.spontaneous():
+            self._library.set_window_open(event.type() is QEvent.Type.Show)
+        return super().eventFilter(watched, event)
 
     def _on_answered(self) -> None:
         if not self._window.isActiveWindow():

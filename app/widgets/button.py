@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QPushButton, QWidget
+from typing_extensions import override
+
+_ARROWS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right)
 
 
 class Button(QPushButton):
@@ -12,6 +16,14 @@ class Button(QPushButton):
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    @override
+    def keyPressEvent(self, arg__1: QKeyEvent) -> None:
+        """Leave the arrow keys to the parent, unless they choose another button of a group."""
+        if arg__1.key() in _ARROWS and not self.isCheckable():
+            arg__1.ignore()
+        else:
+            super().keyPressEvent(arg__1)
 
 
 def focus_checked(group: QButtonGroup) -> None:

@@ -11,7 +11,7 @@ model and recent chats take its place. Main thread.
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
@@ -26,9 +26,10 @@ from app.viewmodels.notes import context_share, gone_note, last_generation, mode
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
+from app.widgets.card_stack import CardStack, centred
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
-from app.widgets.composer_caption import caption
+from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
@@ -88,6 +89,8 @@ class ChatPane(QWidget):
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.queued,
         )  # fmt: skip
+        self.cards = CardStack(self._lines, self)
+        self.cards.stackUnder(self.composer)  # Tab visits the children in this order
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         # problem of a message that was too long and given back to the composer
@@ -125,12 +128,12 @@ class ChatPane(QWidget):
         layout.addWidget(self.find_bar)
         layout.addWidget(self.view, 1)
         # In a low window the transcript makes room, so that the texts of a notice are whole.
-        self.view.setMinimumHeight(1)
-        for line in self._lines:
-            layout.addLayout(_centred(line))
+        self.view.setMinimumHeight(Size.CONTROL)
+        layout.addWidget(self.cards)
+        self.cards.changed.connect(self._fit_cards)
         layout.addWidget(self.composer)
-        layout.addLayout(_centred(self.promise, below=Space.L))
-        layout.addLayout(_centred(self.model_note))
+        layout.addLayout(centred(self.promise, below=Space.L))
+        layout.addLayout(centred(self.model_note))
         layout.addWidget(self.recent, 1)
 
     def _connect(self) -> None:
@@ -141,6 +144,7 @@ class ChatPane(QWidget):
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
+        core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
         core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
@@ -288,6 +292,11 @@ class ChatPane(QWidget):
         if text:
             self.composer.set_text(join_texts(text, self.composer.text))
 
+    def _on_draft_replaced(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._shown:
+            self.composer.set_text(self._core.desk.get(conversation_id).draft)
+            self._draft_timer.stop()
+
     def _end_refusal(self) -> None:
         """Hide the notice about a message that was too long: the composer is empty now."""
         if self._too_long is not None and self.notice.problem is self._too_long:
@@ -373,8 +382,11 @@ class ChatPane(QWidget):
     def _refresh_caption(self) -> None:
         conversation = self._core.desk.get(self._shown)
         has_note = not self.model_note.isHidden()
-        text = caption(self._core, conversation, has_model_note=has_note)
+        edits = self.view.edit is not None
+        text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
+        if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
+            self.view.set_edit_note(note_on_reading(self._core, conversation))
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""
@@ -386,16 +398,19 @@ class ChatPane(QWidget):
         self._above.setFixedHeight(max(0, self._above.height() + wanted - is_at))
         self._layout.activate()
 
+    def _fit_cards(self) -> None:
+        """Let the cards scroll rather than squeeze the composer in a low window."""
+        layout = self._layout
+        others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
+        if not self._above.isHidden():  # this space gives way first
+            others -= self._above.minimumHeight()
+        if self.cards.fit(self.height() - others):
+            layout.activate()
+
     @override
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
+            self._fit_cards()
             self._place_composer()
         return done
-
-
-def _centred(card: QWidget, *, below: int = 0) -> QHBoxLayout:
-    row = QHBoxLayout()
-    row.setContentsMargins(Space.XL, 0, Space.XL, below)
-    row.addWidget(card)
-    return row

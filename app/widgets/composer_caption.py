@@ -1,4 +1,4 @@
-"""The line below the composer: the most important of several notes. Main thread."""
+"""The line below the composer, and the note in the editor of a message. Main thread."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ from app.words import composer as words
 PRIVACY_CHATS = 10  # the note on privacy is not shown if there are more chats than this
 
 
-def caption(core: Core, conversation: Conversation, *, has_model_note: bool) -> str:
+def caption(
+    core: Core, conversation: Conversation, *, has_model_note: bool, is_editing: bool
+) -> str:
     """Return the caption for the conversation on show.
 
     The progress of reading attached files comes first, then what the next message makes the model
-    read, then the note on privacy, unless a note about the model is shown beside it.
+    read, then the note on privacy, unless a note about the model is shown beside it. While a message
+    is edited, its editor has the note on what the model will read.
     """
     files = core.attachments
-    on_reading = "" if files.excess_note else _on_reading(core, conversation)
+    has_none = is_editing or files.excess_note
+    on_reading = "" if has_none else note_on_reading(core, conversation)
     return files.reading_note or on_reading or ("" if has_model_note else _privacy(core))
 
 
-def _on_reading(core: Core, conversation: Conversation) -> str:
+def note_on_reading(core: Core, conversation: Conversation) -> str:
+    """Return a note if the next message, or the edited one, makes the model read for long."""
     models, sizes = core.models, core.prompt_sizes
     too_long = too_long_note(models.status, sizes.size)
     if too_long or core.chat_models.must_ask(conversation.conversation_id):

@@ -57,6 +57,11 @@ from engine.types import ConversationId
 REST_MS = 30
 _BATCH_ROWS = 1000
 
+# Keys that open the first row, which has the focus while no row is selected.
+_OPENING = (
+    Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space,
+)  # fmt: skip
+
 Event = QDragMoveEvent | QDropEvent
 
 
@@ -237,6 +242,8 @@ class ConversationList(QListView):
             self.folder_toggled.emit(row.folder_id)
         elif event.key() == Qt.Key.Key_Escape and len(self.selected) > 1 and self._current:
             self._select_only(self._rows.index_of(self._current))
+        elif isinstance(row, ConversationRow) and not self.selected and event.key() in _OPENING:
+            self._select_only(self.currentIndex())
         elif is_typing(event):
             self.typed.emit(event.text())
         else:
@@ -279,8 +286,14 @@ class ConversationList(QListView):
 
     @override
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self._delegate.shows_focus = event.reason() in BY_KEYS
+        """Begin at the first row, if the conversation on show is not listed. Skip an empty list."""
+        by_keys = self._delegate.shows_focus = event.reason() in BY_KEYS
         super().focusInEvent(event)
+        if by_keys and not self._rows.rowCount():
+            self.focusNextPrevChild(event.reason() is Qt.FocusReason.TabFocusReason)
+        elif by_keys and not self.currentIndex().isValid():
+            first = self.moveCursor(self.CursorAction.MoveHome, Qt.KeyboardModifier.NoModifier)
+            self.selectionModel().setCurrentIndex(first, QItemSelectionModel.SelectionFlag.NoUpdate)
 
     @override
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

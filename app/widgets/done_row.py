@@ -17,6 +17,7 @@ def done_row(sheet: QDialog) -> QHBoxLayout:
     button = Button(words.DONE, sheet)
     button.setProperty("kind", "primary")
     button.clicked.connect(sheet.accept)
+    button.setFocus()
     row = QHBoxLayout()
     row.setContentsMargins(Space.XL, Space.M, Space.XL, Space.L)
     row.addStretch()

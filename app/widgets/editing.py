@@ -13,7 +13,7 @@ class TextCommands:
 
     The commands act on the focused text field. Without a focused text field, Copy and Select All
     act on the transcript. If no focused field has anything to undo, Undo reverts an action of the
-    app, such as the deletion of a chat.
+    app, such as the deletion of a chat. Redo does the same.
     """
 
     def __init__(self, view: TranscriptView, undoing: Undoing) -> None:
@@ -28,8 +28,11 @@ class TextCommands:
             self._undoing.undo()
 
     def redo(self) -> None:
-        if (field := _focused()) is not None:
+        field = _focused()
+        if field is not None and _can_redo(field):
             field.redo()
+        else:
+            self._undoing.redo()
 
     def cut(self) -> None:
         if (field := _focused()) is not None:
@@ -58,6 +61,12 @@ def can_undo_typing() -> bool:
     return field is not None and _can_undo(field)
 
 
+def can_redo_typing() -> bool:
+    """Return True if the focused text field has something to redo."""
+    field = _focused()
+    return field is not None and _can_redo(field)
+
+
 def _focused() -> QLineEdit | QPlainTextEdit | QTextEdit | None:
     widget = QApplication.focusWidget()
     return widget if isinstance(widget, (QLineEdit, QPlainTextEdit, QTextEdit)) else None
@@ -67,3 +76,9 @@ def _can_undo(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
     if isinstance(field, QLineEdit):
         return field.isUndoAvailable()
     return field.document().isUndoAvailable()
+
+
+def _can_redo(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
+    if isinstance(field, QLineEdit):
+        return field.isRedoAvailable()
+    return field.document().isRedoAvailable()

@@ -22,7 +22,7 @@ MAX_RECENT = 4
 
 
 class Question(QWidget):
-    """The heading of an empty chat. If it does not fit on one line, its font is smaller."""
+    """The heading of an empty chat. If it does not fit on one line, its font is smaller and it wraps."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
@@ -32,6 +32,7 @@ class Question(QWidget):
         self.title.setAlignment(Qt.AlignmentFlag.AlignHCenter)
         self.title.setMinimumWidth(1)
         self.title.setTextFormat(Qt.TextFormat.PlainText)
+        self.title.setWordWrap(True)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.L, 0, Space.L, Space.L)
         layout.addWidget(self.title)

@@ -2,7 +2,7 @@
 
 While an input method composes text, only the input method gets Return and Esc. If a field has
 nothing to undo, it ignores the Undo key. The window's Undo command then reverts the newest entry of
-the app's undo list.
+the app's undo list. The same holds for Redo.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class LineField(QLineEdit):
         hide_tip_at_key(arg__1)
         if self.is_input_methods(arg__1):
             return True
-        if _asks_to_undo(arg__1) and not self.isUndoAvailable():
+        has_step = (self.isUndoAvailable(), self.isRedoAvailable())
+        if _is_key_without_step(arg__1, has_step):
             arg__1.ignore()
             return False
         return super().event(arg__1)
@@ -94,7 +95,8 @@ class TextField(QPlainTextEdit):
         hide_tip_at_key(e)
         if self.is_composing and _ends_composing(e):
             return True
-        if _asks_to_undo(e) and not self.document().isUndoAvailable():
+        has_step = (self.document().isUndoAvailable(), self.document().isRedoAvailable())
+        if _is_key_without_step(e, has_step):
             e.ignore()
             return False
         return super().event(e)
@@ -122,13 +124,14 @@ def _ends_composing(event: QEvent) -> bool:
     )
 
 
-def _asks_to_undo(event: QEvent) -> bool:
-    """Return True for Qt's ShortcutOverride event of the Undo key.
+def _is_key_without_step(event: QEvent, has_step: tuple[bool, bool]) -> bool:
+    """Return True for the Undo or Redo key of a field that has nothing to undo or redo.
 
-    Qt sends this event to the focused field before it looks for a menu shortcut.
+    Qt sends a ShortcutOverride event to the focused field before it looks for a menu shortcut.
     """
-    return (
-        event.type() is QEvent.Type.ShortcutOverride
-        and isinstance(event, QKeyEvent)
-        and event.matches(QKeySequence.StandardKey.Undo)
+    if event.type() is not QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
+        return False
+    keys = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
+    return any(
+        event.matches(key) and not is_there for key, is_there in zip(keys, has_step, strict=True)
     )

@@ -20,6 +20,9 @@ def set_tab_order(*parts: QWidget) -> None:
 
 
 def _is_stop(widget: QWidget) -> bool:
+    proxy = widget.focusProxy()
+    if proxy is not None and widget.isAncestorOf(proxy):
+        return True  # Tab passes the focus on to a part of the widget
     # an unchecked button of a group, which Tab does not reach now
     may_be_checked = isinstance(widget, QAbstractButton) and widget.isCheckable()
     return may_be_checked or widget.focusPolicy() is not Qt.FocusPolicy.NoFocus

@@ -72,7 +72,7 @@ from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
-from app.widgets.undo_name import UndoName
+from app.widgets.undo_names import UndoNames
 from app.widgets.window_frame import frame_text, restore_frame
 from app.words import commands, diagnostics, window as words
 from engine.types import ConversationId, Problem
@@ -188,7 +188,8 @@ class MainWindow(QMainWindow):
 
     def _build(self) -> None:
         menus = fill_menu_bar(self.menuBar(), self.commands)
-        UndoName(self.commands[CommandId.UNDO], menus[MenuName.EDIT], self._core.undoing)
+        undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
+        UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
         below = QHBoxLayout()
         below.setSpacing(0)
@@ -246,6 +247,7 @@ class MainWindow(QMainWindow):
         self.picker.get_models_requested.connect(self._get_models)
         self.sidebar.downloads.clicked.connect(lambda: self._open_models(ModelsTab.DOWNLOADS))
         self.pane.sending.connect(self.inspector.flush)
+        core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
         self._theme.changed.connect(self._dress)

@@ -84,7 +84,8 @@ class ModelPicker(QFrame):
         self.move(max(inside.left(), corner.x() - self.width()), corner.y())
         self.show()
         self._mark_current()
-        self.list.setFocus(Qt.FocusReason.PopupFocusReason)
+        first = self.list if self._rows.rowCount() else self.get_models
+        first.setFocus(Qt.FocusReason.PopupFocusReason)
         self._models.refresh()
 
     def _build(self) -> None:

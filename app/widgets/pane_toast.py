@@ -36,6 +36,7 @@ class PaneToast(Toast):
         core.attachments.refused.connect(self._on_files_refused)
         core.undo.undone.connect(self.withdraw)
         core.undoing.undone.connect(self._on_undone)
+        core.undoing.redone.connect(self._on_redone)
         core.exports.saved.connect(self._on_saved)
         core.exports.exported.connect(self._on_exported)
         self._imports = core.imports
@@ -72,6 +73,9 @@ class PaneToast(Toast):
 
     def _on_undone(self, name: str) -> None:
         self.say(undo_words.undone(name))
+
+    def _on_redone(self, name: str) -> None:
+        self.say(undo_words.redone(name))
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))

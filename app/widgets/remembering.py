@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialog, QFrame, QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, StateInk, Type
-from app.widgets.done_row import done_row
+from app.widgets.help_sheet import HelpSheet
 from app.widgets.line_height import Sentences
 from app.words import commands, promise as words
 
@@ -87,22 +87,8 @@ class MemoryPicture(QWidget):
 
 def show_remembering(theme: Theme, parent: QWidget) -> None:
     """Open the page over a window."""
-    dialog = QDialog(parent)
-    dialog.setObjectName("remembering")
-    dialog.setWindowTitle(commands.REMEMBERING)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    scroller = QScrollArea(dialog)
-    scroller.setWidgetResizable(True)
-    scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroller.setFrameShape(QFrame.Shape.NoFrame)
-    scroller.setWidget(_page(theme, dialog))
-    layout = QVBoxLayout(dialog)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
-    layout.addWidget(scroller)
-    layout.addLayout(done_row(dialog))
-    dialog.resize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT)
-    dialog.open()
+    sheet = HelpSheet("remembering", commands.REMEMBERING, parent)
+    sheet.open_page(_page(theme, sheet), QSize(Size.SETTINGS_WIDTH, Size.PAGE_HEIGHT))
 
 
 def _page(theme: Theme, parent: QWidget) -> QWidget:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QScrollArea, QWidget
 
 from app.widgets.hiding_bar import HidingBar
 
@@ -19,4 +19,16 @@ class VerticalScroller(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self._content = content
         self.setWidget(content)
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._reveal)
+
+    def _reveal(self, _before: QWidget | None, now: QWidget | None) -> None:
+        """Scroll to a widget that got the focus out of view.
+
+        Qt does this only if Tab moves the focus from another widget of the content.
+        """
+        if now is not None and self._content.isAncestorOf(now) and now.visibleRegion().isEmpty():
+            self.ensureWidgetVisible(now)

@@ -5,21 +5,13 @@ from __future__ import annotations
 from itertools import groupby
 from operator import attrgetter
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import (
-    QDialog,
-    QFrame,
-    QGridLayout,
-    QLabel,
-    QScrollArea,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.theme.tokens import Size, Space
 from app.widgets.commands import COMMANDS
-from app.widgets.done_row import done_row
+from app.widgets.help_sheet import HelpSheet
 from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
@@ -52,11 +44,8 @@ def shortcuts(choices: Choices, *, return_sends: bool) -> dict[str, list[tuple[s
 
 
 def show_shortcuts(parent: QWidget, choices: Choices, *, return_sends: bool) -> None:
-    dialog = QDialog(parent)
-    dialog.setObjectName("shortcuts")
-    dialog.setWindowTitle(commands.KEYBOARD_SHORTCUTS)
-    dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    content = QWidget(dialog)
+    sheet = HelpSheet("shortcuts", commands.KEYBOARD_SHORTCUTS, parent)
+    content = QWidget(sheet)
     grid = QGridLayout(content)
     grid.setContentsMargins(Space.XL, Space.L, Space.XL, Space.L)
     grid.setHorizontalSpacing(Space.XXL)
@@ -71,18 +60,4 @@ def show_shortcuts(parent: QWidget, choices: Choices, *, return_sends: bool) -> 
             row = grid.rowCount()
             grid.addWidget(QLabel(text, content), row, 0)
             grid.addWidget(QLabel(key, content), row, 1, Qt.AlignmentFlag.AlignRight)
-    scroller = QScrollArea(dialog)
-    scroller.setWidgetResizable(True)
-    scroller.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroller.setFrameShape(QFrame.Shape.NoFrame)
-    scroller.setWidget(content)
-    layout = QVBoxLayout(dialog)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
-    layout.addWidget(scroller)
-    layout.addLayout(done_row(dialog))
-    dialog.resize(Size.PICKER_WIDTH, Size.PICKER_HEIGHT)
-    dialog.open()
-    scroller.setMinimumWidth(
-        content.minimumSizeHint().width() + scroller.verticalScrollBar().sizeHint().width()
-    )
+    sheet.open_page(content, QSize(Size.PICKER_WIDTH, Size.PICKER_HEIGHT))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QWidget
 
 from app.theme.tokens import Millis, Size, Space
 from app.widgets.announcer import announce
@@ -45,6 +45,10 @@ class Toast(QFrame):
         self._label = Sentences(self)
         self.button = Button("", self)
         self.button.clicked.connect(self._on_clicked)
+        self._left: QWidget | None = None  # widget that had the focus before the button
+        app = QApplication.instance()
+        if isinstance(app, QApplication):
+            app.focusChanged.connect(self._on_focus_changed)
         self._timer = QTimer(self, singleShot=True)
         self._timer.timeout.connect(self._on_timeout)
         layout = QHBoxLayout(self)
@@ -109,6 +113,7 @@ class Toast(QFrame):
         self._messages = messages
         if not messages:
             self._timer.stop()
+            self._hand_focus_back()
             self.hide()
         elif messages[-1:] != shown:
             self._present()
@@ -128,11 +133,25 @@ class Toast(QFrame):
         announce(self, message.text)
 
     def _on_timeout(self) -> None:
-        """Remove the message on show. A problem stays while another window is active."""
-        if self._messages[-1].is_problem and not self.window().isActiveWindow():
+        """Remove the message on show.
+
+        It stays while its button has the focus. A problem stays while another window is active.
+        """
+        is_unseen = self._messages[-1].is_problem and not self.window().isActiveWindow()
+        if is_unseen or self.button.hasFocus():
             self._timer.start()
-            return
-        self.dismiss()
+        else:
+            self.dismiss()
+
+    def _on_focus_changed(self, before: QWidget | None, now: QWidget | None) -> None:
+        if now is self.button:
+            self._left = before
+
+    def _hand_focus_back(self) -> None:
+        """Focus the widget that had the focus before the button."""
+        left, self._left = self._left, None
+        if self.button.hasFocus() and left is not None and left.isVisible():
+            left.setFocus()
 
     def _on_clicked(self) -> None:
         if self._messages:

@@ -1,4 +1,4 @@
-"""Names of the actions that the command Undo undoes, as they stand in the menu after “Undo”."""
+"""Names of the actions that can be undone, as they stand in the menu after “Undo” and “Redo”."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ DELETE_MESSAGE: Final = "Delete Message"
 EDIT_MESSAGE: Final = "Edit Message"
 EDIT_ANSWER: Final = "Edit Answer"
 REGENERATE: Final = "Regenerate"
+SEND: Final = "Send"
 REMOVE_FILE: Final = "Remove File"
 SHORTEN_FILE: Final = "Shorten File"
 NEW_FOLDER: Final = "New Folder"
@@ -17,6 +18,14 @@ CHANGE_FOLDER: Final = "Change Folder"
 DELETE_FOLDER: Final = "Delete Folder"
 REPLACE_PRESET: Final = "Replace Preset"
 DELETE_PRESET: Final = "Delete Preset"
+
+
+def show_version(number: int) -> str:
+    return f"Show Version {number:,}"
+
+
+def attach(count: int) -> str:
+    return "Attach File" if count == 1 else f"Attach {count:,} Files"
 
 
 def delete(count: int) -> str:
@@ -44,8 +53,17 @@ def undo(name: str) -> str:
     return f"Undo {name}".strip()
 
 
+def redo(name: str) -> str:
+    """Return the text of the command. `name` is empty if no action can be redone."""
+    return f"Redo {name}".strip()
+
+
 def undone(name: str) -> str:
     return f"Undone: {name}"
+
+
+def redone(name: str) -> str:
+    return f"Redone: {name}"
 
 
 def _chats(verb: str, count: int) -> str:

@@ -238,8 +238,12 @@ class TranscriptView(QAbstractScrollArea):
 
     @property
     def edit(self) -> tuple[str, str] | None:
-        """Key and typed text of the user's message that is open in an editor, or None."""
+        """Key and typed text of the message that is open in an editor, or None."""
         return self._editor_host.edit
+
+    def set_edit_note(self, text: str) -> None:
+        """Show a note in the open editor. Do nothing if none is open."""
+        self._editor_host.set_note(text)
 
     @property
     def has_edits(self) -> bool:

@@ -15,7 +15,7 @@ from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import Cancel, LoadModel
-from engine.types import Channel, FinishReason, PromptPlan, Role
+from engine.types import Channel, ConversationId, FinishReason, PromptPlan, Role
 from tests.fakes.rig import Rig, card
 
 FULL = ContextFullError("33,012 tokens; the model takes 32,768.").problem
@@ -198,6 +198,54 @@ def test_a_deleted_conversation_is_no_longer_unseen(rig: Rig, qtbot: QtBot) -> N
     assert rig.library.unseen == {slow}
     rig.library.delete(slow)
     assert rig.library.unseen == frozenset()
+
+
+def answer_out_of_sight(rig: Rig, qtbot: QtBot, text: str) -> ConversationId:
+    """Answer a message while a new conversation is on show."""
+    rig.library.new_chat()
+    send(rig, qtbot, text)
+    asked = rig.library.current
+    rig.library.new_chat()
+    rig.engine.write("The answer")
+    rig.engine.finish()
+    settle(rig, qtbot)
+    return asked
+
+
+def restart(rig: Rig, tmp_path: Path, qtbot: QtBot) -> Rig:
+    rig.close()
+    again = Rig(tmp_path, settings=rig.core.preferences.value)
+    again.start()
+    qtbot.waitUntil(lambda: again.models.status.phase is ModelPhase.READY)
+    last = rig.core.preferences.value.selected_conversation
+    qtbot.waitUntil(lambda: again.library.current == last)
+    return again
+
+
+def test_unseen_answers_are_unseen_after_a_restart_until_opened(
+    rig: Rig, tmp_path: Path, qtbot: QtBot
+) -> None:
+    opened, deleted, left = (answer_out_of_sight(rig, qtbot, text) for text in "ABC")
+    rig.library.select(opened)
+    rig.library.delete_all((left, deleted))
+    send(rig, qtbot, "Cut off")
+    cut = opened
+    rig.library.new_chat()
+    rig.engine.write("The an")
+    qtbot.waitUntil(lambda: rig.turns.writing == [cut])
+    rig.chat.save_draft(rig.library.current, "On show")
+    shown = rig.library.current
+    again = restart(rig, tmp_path, qtbot)
+    assert again.library.current == shown
+    assert again.library.unseen == {cut}
+    again.library.restore_all((left, deleted))
+    qtbot.waitUntil(lambda: again.library.current == left)
+    assert again.library.unseen == {cut, deleted}
+    again.library.select(cut)
+    qtbot.waitUntil(lambda: again.library.current == cut)
+    last = restart(again, tmp_path, qtbot)
+    assert last.library.unseen == {deleted}
+    last.close()
 
 
 def test_requests_of_several_conversations_are_queued(rig: Rig, qtbot: QtBot) -> None:

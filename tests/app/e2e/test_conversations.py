@@ -246,6 +246,8 @@ def test_undo_shows_the_chat_of_the_restored_message(stage: Stage) -> None:
     for number in reversed(range(6)):
         stage.run(CommandId.UNDO)
         assert stage.texts == [f"Chat {number}", "Yes"]
+        stage.run(CommandId.UNDO)
+        assert stage.texts == []
 
 
 def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) -> None:
@@ -258,10 +260,13 @@ def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) ->
     assert stage.texts == ["One", "1"]
     stage.send("Two")
     assert not any(item.can_delete for item in stage.items)
-    stage.run(CommandId.UNDO)
+    deletion = next(one for one in stage.core.undo.entries if one.name == "Delete Message")
+    assert not deletion.undo()
+    stage.settle()
     assert stage.window.toast.text.startswith("An answer is being written in that chat.")
     stage.answer("2")
-    stage.run(CommandId.UNDO)
+    assert deletion.undo()
+    stage.settle()
     assert stage.texts == ["One", "1b"]
 
 
@@ -454,6 +459,16 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.click_row("Slow")
     assert not stage.row("Slow").unseen
     assert stage.texts == ["Slow", "The answer is 42."]
+
+
+def test_answer_that_ends_while_the_window_is_closed_is_unseen_until_it_opens(stage: Stage) -> None:
+    stage.send("Slow")
+    stage.window.hide()
+    stage.answer("Done")
+    assert stage.row("Slow").unseen
+    stage.window.show()
+    stage.settle()
+    assert not stage.row("Slow").unseen
 
 
 def test_message_in_a_second_chat_waits_for_the_running_answer(stage: Stage) -> None:

@@ -41,6 +41,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
         presets = store.presets.load()
         (summary,) = store.summaries()
         folders = store.folders.load()
+        unseen = store.unseen.load()
 
     conv.check_invariants()
     path_shown = shown_path(conv)
@@ -94,6 +95,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     assert drafts_of == ([("draft.pdf", 3, "Page 2")] if number >= 8 else [])
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
+    assert unseen == {"A"}, "the last reply was cut off"
 
 
 def test_migration_accepts_an_unreadable_generation(tmp_path: Path) -> None:

@@ -346,6 +346,7 @@ def test_tab_reaches_every_control_part_by_part(stage: Stage, state: State) -> N
         and widget.isEnabled()
         and widget.focusPolicy() & takes
         and widget.focusProxy() is None
+        and not (widget is stage.list and not stage.rows)  # Tab passes an empty list
     }
     first = stage.window.sidebar.search.edit
     around = list(tabbed(first))
@@ -383,6 +384,7 @@ def picture(window: QWidget) -> QImage:
 )
 def test_focus_of_every_control_is_visible(stage: Stage, state: State) -> None:
     state(stage)
+    stage.settle()  # lay out a card that has appeared
     QApplication.setCursorFlashTime(0)  # stops the blinking of the text cursor
     for widget in tabbed(stage.list):
         with_focus = picture(stage.window)

@@ -122,7 +122,7 @@ def test_removed_file_comes_back_with_undo(stage: Stage, notes: Path) -> None:
     assert names(stage) == ["notes.txt"]
 
 
-def test_undo_of_a_removal_keeps_the_files_that_were_attached_since(
+def test_removal_and_later_attaching_are_undone_one_at_a_time(
     stage: Stage, notes: Path, tmp_path: Path
 ) -> None:
     later = tmp_path / "later.txt"
@@ -132,11 +132,12 @@ def test_undo_of_a_removal_keeps_the_files_that_were_attached_since(
     attach(stage, later)
 
     stage.run(CommandId.UNDO)
+    assert names(stage) == []
+    stage.run(CommandId.UNDO)
+    assert names(stage) == ["notes.txt"]
 
-    assert names(stage) == ["notes.txt", "later.txt"]
 
-
-def test_undo_of_a_removal_does_not_bring_back_a_file_that_was_sent(
+def test_undo_after_sending_returns_the_sent_file_then_the_removed_one(
     stage: Stage, notes: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.md"
@@ -146,11 +147,12 @@ def test_undo_of_a_removal_does_not_bring_back_a_file_that_was_sent(
     stage.chat("What is it?", "A heading.")
 
     stage.run(CommandId.UNDO)
+    assert names(stage) == ["other.md"]
+    stage.run(CommandId.UNDO)
+    assert names(stage) == ["notes.txt", "other.md"]
 
-    assert names(stage) == ["notes.txt"]
 
-
-def test_undo_of_chosen_pages_keeps_the_files_that_were_attached_since(
+def test_chosen_pages_and_later_attaching_are_undone_one_at_a_time(
     stage: Stage, notes: Path
 ) -> None:
     text = "\n\n".join(marked_page(number, "Text.") for number in (1, 2))
@@ -160,8 +162,8 @@ def test_undo_of_chosen_pages_keeps_the_files_that_were_attached_since(
     attach(stage, notes)
 
     stage.run(CommandId.UNDO)
-
-    assert names(stage) == ["book.pdf", "notes.txt"]
+    assert names(stage) == ["book.pdf"]
+    stage.run(CommandId.UNDO)
     assert stage.rig.current.draft_attachments[0] == book
 
 

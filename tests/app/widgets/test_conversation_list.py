@@ -263,3 +263,24 @@ def test_chat_on_show_below_the_first_batch_of_rows_is_scrolled_into_view(stage:
     stage.wait_until(lambda: stage.list.visualRect(stage.list.currentIndex()).isValid())
     shown = stage.list.visualRect(stage.list.currentIndex())
     assert stage.list.viewport().rect().contains(shown)
+
+
+def test_focus_of_a_list_without_the_shown_chat_is_visible_and_an_empty_list_is_skipped(
+    stage: Stage,
+) -> None:
+    before = stage.window.sidebar.search.edit
+    before.setFocus()
+    QTest.keyClick(before, Key.Key_Tab)
+    assert not stage.list.hasFocus(), "it is empty"
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    stage.list.setFocus(Qt.FocusReason.TabFocusReason)
+    assert stage.list.currentIndex().data() == "One"
+    assert stage.pane.question.isVisible(), "the focus opens no chat"
+    with_focus = stage.list.grab().toImage()
+    stage.list.clearFocus()
+    assert stage.list.grab().toImage() != with_focus
+    stage.list.setFocus(Qt.FocusReason.TabFocusReason)
+    QTest.keyClick(stage.list, Key.Key_Down)
+    stage.settle()
+    assert stage.texts == ["One", "1"]

@@ -324,11 +324,11 @@ def can_undo(field: Field) -> bool:
 
 
 def opened(stage: Stage, open_field: OpenField) -> Field:
-    """Delete a chat, so that Undo could restore it. Begin another chat, and focus a field."""
+    """Delete a chat, so that Undo could restore it. Focus a field of the chat that is left."""
+    stage.chat("Keep me", "Yes")
+    stage.run(CommandId.NEW_CHAT)
     stage.chat("Drop me", "No")
     stage.run(CommandId.DELETE)
-    stage.run(CommandId.NEW_CHAT)
-    stage.chat("Keep me", "Yes")
     field = open_field(stage)
     assert field.hasFocus()
     return field

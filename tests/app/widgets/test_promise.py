@@ -8,8 +8,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from app.settings import Settings
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.remembering import MemoryPicture
+from app.widgets.scroller import VerticalScroller
 from app.words import promise as words
 from engine.types import ConversationId, PromptPlan
 from tests.app.conftest import MakeStage
@@ -131,6 +133,13 @@ def test_page_opens_from_the_help_menu_and_from_the_note(stage: Stage) -> None:
     picture = page.findChild(MemoryPicture)
     assert picture is not None
     assert picture.accessibleName() == words.PICTURE
+    (scroller,) = page.findChildren(VerticalScroller)
+    done = page.focusWidget()
+    assert isinstance(done, Button)
+    page.resize(page.width(), 200)
+    QTest.keyClick(done, Key.Key_PageDown)
+    QTest.keyClick(done, Key.Key_Down)
+    assert scroller.bar.value() > 100
     QTest.keyClick(page, Key.Key_Escape)
     stage.settle()
     go_back(stage)

@@ -8,6 +8,7 @@ from PySide6.QtTest import QTest
 from app.controllers import prompt_size
 from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.rows.row import RowAction
 from engine.events import IdleKind
 from tests.fakes.stage import Key, Stage
 
@@ -81,16 +82,43 @@ def test_another_model_has_no_rate_yet(stage: Stage) -> None:
     assert rate.time(0, 1) is None
 
 
-def test_long_edit_of_an_early_message_is_announced(stage: Stage) -> None:
-    stage.chat("Hello", "Hi")
-    stage.engine.commands.clear()
-    stage.run(CommandId.EDIT_LAST)
+def editor_of(stage: Stage) -> MessageEditor:
     editor = stage.pane.view.findChild(MessageEditor)
     assert editor is not None
-    editor.set_typed(LONG)
+    return editor
+
+
+def type_in_editor(stage: Stage, text: str) -> None:
+    """Replace the text in the editor of a message, and wait until its prompt is counted."""
+    stage.engine.commands.clear()
+    editor_of(stage).set_typed(text)
     stage.wait_until(lambda: bool(stage.engine.counts))
     stage.settle()
+
+
+def test_long_edit_is_announced_in_the_editor_before_it_is_sent(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    low = editor_of(stage).height()
+    type_in_editor(stage, LONG)
     assert [one.content for one in stage.engine.counts[-1].turn.messages] == [LONG]
-    assert stage.composer.caption == (f"{NAME} will read before it answers: about 4,400 tokens.")
-    stage.pane.transcript.end_editing()
-    stage.wait_until(lambda: "will read" not in stage.composer.caption)
+    note = f"{NAME} will read before it answers: about 4,400 tokens."
+    assert editor_of(stage).cost == note
+    assert "will read" not in stage.composer.caption
+    field = editor_of(stage).focusProxy()
+    assert field is not None
+    QTest.keyClicks(field, "!")
+    assert editor_of(stage).cost == note, "it stays until the prompt is counted again"
+    editor_of(stage).set_typed("Hello.")
+    stage.wait_until(lambda: not editor_of(stage).cost)
+    assert editor_of(stage).height() == low
+
+
+def test_edit_of_an_answer_announces_what_the_next_message_makes_the_model_read(
+    stage: Stage,
+) -> None:
+    stage.chat("Hello", "Hi")
+    stage.click(RowAction.EDIT_ANSWER)
+    type_in_editor(stage, LONG)
+    assert [one.content for one in stage.engine.counts[-1].turn.messages] == ["Hello", LONG]
+    assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."

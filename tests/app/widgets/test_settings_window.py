@@ -20,6 +20,7 @@ from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
+from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
 from engine.events import SetMemory
@@ -211,6 +212,36 @@ def test_tab_order_of_a_settings_page_is_top_down(stage: Stage, tab: Icon) -> No
     stops = tabbed(window.tabs[tab])
     assert len(stops) >= 4
     assert stops == sorted(stops, key=place)
+    unreached = [
+        one
+        for one in window.findChildren(QWidget)
+        if one.isVisible() and one.isEnabled() and one.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if one not in stops
+    ]
+    assert unreached == []
+
+
+def test_tab_reaches_the_buttons_before_a_field_that_passes_its_focus_on(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(settings=Settings(model_folders=("/models",)))
+    window = opened(stage, Icon.MODEL)
+    stops = tabbed(window.tabs[Icon.MODEL])
+    assert {window.models.add, window.models.get} <= set(stops)
+
+
+def test_control_below_the_visible_part_of_a_page_is_scrolled_to_when_tab_reaches_it(
+    stage: Stage,
+) -> None:
+    window = opened(stage, Icon.NEW_CHAT)
+    window.setFixedHeight(240)
+    stage.wait(1)
+    for scroller in window.findChildren(VerticalScroller):
+        scroller.bar.setValue(scroller.bar.maximum())
+    window.setFocus()
+    QTest.keyClick(window, Key.Key_Tab)
+    assert window.new_chats.isAncestorOf(window.focusWidget())
+    assert not window.focusWidget().visibleRegion().isEmpty()
 
 
 def test_controls_of_all_settings_pages_are_aligned_left(stage: Stage) -> None:

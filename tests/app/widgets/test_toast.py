@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
 
 from app.theme.tokens import Millis
@@ -17,6 +18,7 @@ from app.widgets.toast import Toast
 def toast(qtbot: QtBot) -> Iterator[Toast]:
     window = QWidget()
     qtbot.addWidget(window)
+    QLineEdit(window).setFocus()
     window.show()
     yield Toast(window)
     window.close()
@@ -110,3 +112,19 @@ def test_same_problem_is_shown_once(toast: Toast) -> None:
         toast.warn("It failed.")
     toast.button.click()
     assert shown(toast) == ""
+
+
+def test_button_with_the_focus_keeps_the_message_and_hands_the_focus_back(
+    toast: Toast, qtbot: QtBot
+) -> None:
+    (field,) = toast.window().findChildren(QLineEdit)
+    toast.window().activateWindow()
+    qtbot.waitUntil(field.hasFocus)
+    toast.offer_undo("Deleted.", lambda: None)
+    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(toast.button.hasFocus)
+    end(toast)
+    assert shown(toast) == "Deleted."
+    QTest.keyClick(toast.button, Qt.Key.Key_Space)
+    assert shown(toast) == ""
+    assert field.hasFocus()

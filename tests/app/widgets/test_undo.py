@@ -1,15 +1,19 @@
-"""The command Undo: its name, and the order in which it undoes the user's actions."""
+"""The commands Undo and Redo: their names, and the order of the user's actions."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.conversation.tree import NodeId
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
+from app.widgets.send_button import SendState
 from engine.errors import OutOfMemoryError
-from tests.fakes.stage import Stage
+from tests.fakes.stage import CTRL, Stage
 
 
 def name(stage: Stage) -> str:
@@ -19,6 +23,16 @@ def name(stage: Stage) -> str:
 def undo(stage: Stage) -> str:
     """Undo one action. Return what the toast says about it."""
     stage.run(CommandId.UNDO)
+    return stage.window.toast.text
+
+
+def redo_name(stage: Stage) -> str:
+    return stage.window.commands[CommandId.REDO].text()
+
+
+def redo(stage: Stage) -> str:
+    """Redo one action. Return what the toast says about it."""
+    stage.run(CommandId.REDO)
     return stage.window.toast.text
 
 
@@ -48,7 +62,12 @@ def test_undo_names_the_action_and_goes_back_one_step_at_a_time(stage: Stage) ->
     assert title(stage) == "Renamed"
     assert undo(stage) == "Undone: Rename Chat"
     assert title(stage) == "One"
-    assert name(stage) == "Undo"
+    assert name(stage) == "Undo Send"
+    assert redo(stage) == "Redone: Rename Chat"
+    assert redo(stage) == "Redone: Edit Answer"
+    assert stage.texts == ["One", "2"]
+    assert title(stage) == "Renamed"
+    assert redo_name(stage) == "Redo"
 
 
 @pytest.mark.parametrize(
@@ -77,7 +96,7 @@ def test_refused_edit_leaves_nothing_to_undo(stage: Stage) -> None:
     assert name(stage) == "Undo Edit Message"
     stage.engine.fail(OutOfMemoryError("Too long.").problem)
     stage.settle()
-    assert name(stage) == "Undo"
+    assert name(stage) == "Undo Send"
 
 
 def test_actions_in_the_chat_on_show_are_undone_first(stage: Stage) -> None:
@@ -91,6 +110,7 @@ def test_actions_in_the_chat_on_show_are_undone_first(stage: Stage) -> None:
     stage.click_row("Second")
     assert undo(stage) == "Undone: Rename Chat"
     assert title(stage) == "Two"
+    assert undo(stage) == "Undone: Send"
     undo(stage)
     assert stage.current == one
     assert title(stage) == "One"
@@ -118,3 +138,139 @@ def test_typing_is_named_in_the_menu(stage: Stage) -> None:
     stage.run(CommandId.UNDO)
     menu.aboutToShow.emit()
     assert name(stage) == "Undo"
+
+
+def test_message_is_sent_undone_and_redone_with_its_answer(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.send("Two")
+    stage.engine.write("The an")
+    stage.settle()
+    QTest.keyClick(stage.edit, Qt.Key.Key_Z, CTRL)
+    stage.settle()
+    assert stage.texts == ["One", "1"]
+    assert stage.edit.toPlainText() == "Two"
+    assert stage.composer.button.state is SendState.SEND, "the answer was stopped"
+    assert stage.rig.stored_path(stage.current)[-1].content == "1"
+    assert redo_name(stage) == "Redo Send"
+    stage.edit.insertPlainText(" thirds")
+    stage.pane.flush()
+    assert redo(stage) == "Redone: Send"
+    assert stage.texts == ["One", "1", "Two", "The an"]
+    assert stage.edit.toPlainText() == "Two thirds", "the user has changed the text"
+    assert undo(stage) == "Undone: Send"
+    assert stage.edit.toPlainText() == "Two\n\nTwo thirds"
+    assert redo(stage) == "Redone: Send"
+    assert stage.edit.toPlainText() == "Two thirds"
+    stage.composer.set_text("")
+    stage.pane.flush()
+    stage.run(CommandId.CONTINUE)
+    stage.answer("swer")
+    assert stage.texts[-1] == "The answer"
+
+
+def test_first_message_that_is_taken_back_leaves_an_empty_chat(stage: Stage) -> None:
+    stage.chat("One", "1")
+    undo(stage)
+    assert stage.pane.question.isVisible()
+    assert stage.edit.toPlainText() == "One"
+    redo(stage)
+    assert stage.texts == ["One", "1"]
+    assert stage.edit.toPlainText() == ""
+
+
+def test_waiting_and_queued_messages_are_taken_back_and_sent_again(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("One")
+    stage.send("Two")
+    assert undo(stage) == "Undone: Send"
+    assert stage.edit.toPlainText() == "Two"
+    assert stage.texts[0] == "One"
+    undo(stage)
+    assert stage.pane.question.isVisible()
+    assert stage.edit.toPlainText() == "One\n\nTwo"
+    assert name(stage) == "Undo"
+    redo(stage)
+    assert stage.texts[0] == "One"
+    assert stage.edit.toPlainText() == "Two"
+    redo(stage)
+    assert stage.rig.chat.queued(stage.current).text == "Two"
+    assert stage.edit.toPlainText() == ""
+    stage.engine.begin()
+    stage.answer("1")
+    stage.engine.begin()
+    stage.answer("2")
+    assert stage.texts == ["One", "1", "Two", "2"]
+    assert undo(stage) == "Undone: Send"
+    assert stage.texts == ["One", "1"]
+    assert stage.edit.toPlainText() == "Two"
+
+
+def test_new_action_ends_the_redo_of_a_message(stage: Stage) -> None:
+    stage.chat("One", "1")
+    undo(stage)
+    stage.send("!")
+    assert redo_name(stage) == "Redo"
+    assert stage.texts[0] == "One!"
+    undo(stage)
+    assert stage.edit.toPlainText() == "One!"
+
+
+def test_version_switch_is_undone_and_redone_by_its_number(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    stage.answer("2")
+    stage.run(CommandId.PREVIOUS_VERSION)
+    assert stage.texts == ["One", "1"]
+    assert name(stage) == "Undo Show Version 1"
+    undo(stage)
+    assert stage.texts == ["One", "2"]
+    assert name(stage) == "Undo Regenerate"
+    assert redo(stage) == "Redone: Show Version 1"
+    assert stage.texts == ["One", "1"]
+
+
+def test_attached_and_removed_files_are_undone_and_sent_files_return(
+    stage: Stage, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path in paths:
+        path.write_text(f"This is {path.name}.")
+
+    def files() -> list[str]:
+        conversation = stage.rig.desk.get(stage.current)
+        return [file.name for file in conversation.draft_attachments]
+
+    stage.rig.core.attachments.attach(stage.current, paths)
+    stage.wait_until(lambda: files() == ["a.txt", "b.txt"])
+    assert name(stage) == "Undo Attach 2 Files"
+    stage.rig.core.attachments.remove(stage.current, 0)
+    undo(stage)
+    assert files() == ["a.txt", "b.txt"]
+    redo(stage)
+    assert files() == ["b.txt"]
+    stage.chat("Read", "Done")
+    assert files() == []
+    undo(stage)
+    assert (files(), stage.edit.toPlainText()) == (["b.txt"], "Read")
+    undo(stage)
+    undo(stage)
+    assert files() == []
+    redo(stage)
+    assert files() == ["a.txt", "b.txt"]
+
+
+def test_deleted_and_moved_chats_are_redone(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Two", "2")
+    stage.run(CommandId.ARCHIVE)
+    undo(stage)
+    redo(stage)
+    assert stage.rows == ["TODAY", "One"]
+    undo(stage)
+    stage.run(CommandId.DELETE)
+    undo(stage)
+    redo(stage)
+    assert stage.rows == ["TODAY", "One"]
+    undo(stage)
+    assert stage.texts == ["Two", "2"]

@@ -14,6 +14,7 @@ from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, LEFT, Person
 
 ALT_CTRL = Qt.KeyboardModifier.AltModifier | CTRL
+SHIFT_CTRL = Qt.KeyboardModifier.ShiftModifier | CTRL
 
 
 def open_editor(person: Person) -> MessageEditor | None:
@@ -144,6 +145,23 @@ def undo_action(person: Person) -> bool:
     assert was_refused or undone == ([name] if name else [])
     assert len(person.core.undo.entries) == num_actions - len(undone)
     return bool(undone)
+
+
+@kind("redo with the key")
+def redo_action(person: Person) -> bool:
+    """Redo the action that the menu names, unless an answer in its chat is being written."""
+    person.window.sidebar.list.setFocus()
+    if open_editor(person) is not None or not person.window.sidebar.list.hasFocus():
+        return False
+    undo, redone = person.core.undoing, list[str]()
+    name = undo.redo_name
+    assert person.window.commands[CommandId.REDO].text() == f"Redo {name}".strip()
+    undo.redone.connect(redone.append)
+    person.press(Qt.Key.Key_Z, SHIFT_CTRL)
+    person.settle()
+    undo.redone.disconnect(redone.append)
+    assert redone == ([name] if name else []) or (person.answers and not redone)
+    return bool(redone)
 
 
 @kind("edit an answer and undo it")

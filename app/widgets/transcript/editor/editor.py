@@ -27,6 +27,7 @@ from typing_extensions import override
 from app.theme.tokens import Radius, Space, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.button import Button
+from app.widgets.line_height import Sentences
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.file_row import FileRow
 from app.widgets.transcript.rows.look import Look
@@ -71,6 +72,7 @@ class MessageEditor(QWidget):
         self._is_answer = role is Role.ASSISTANT
         name = words.EDIT_ANSWER_FIELD if self._is_answer else words.EDIT_FIELD
         self._text = EditorText(name, Type.BODY.line, self)
+        self._cost = Sentences(self, "small")
         self._buttons = QWidget(self)
         note = words.SAVE_NOTE if self._is_answer else words.SEND_NOTE
         self._note = QLabel(note, self._buttons)
@@ -98,6 +100,19 @@ class MessageEditor(QWidget):
         """Show text that the user typed before, as a change of the message."""
         self._text.selectAll()
         self._text.insertPlainText(text)
+
+    @property
+    def cost(self) -> str:
+        """The note on what the model will read."""
+        return self._cost.text()
+
+    def set_cost(self, text: str) -> None:
+        """Show a note on what the model will read, above the buttons; empty: show none."""
+        if text != self.cost:
+            self._cost.setText(text)
+            self._cost.setVisible(bool(text))
+            self._place()
+            self.size_changed.emit()
 
     def place_cursor(self) -> None:
         """Put the cursor at the end of the text, or at the start of a text that has to scroll."""
@@ -140,14 +155,19 @@ class MessageEditor(QWidget):
         look = self._look
         buttons = self._buttons.sizeHint()
         longest = max(self._longest, *(int(row.natural_width) for row in self._file_rows), 0)
+        cost = self._cost.fontMetrics().horizontalAdvance(self.cost)
+        longest = max(longest, cost + Space.XS)  # QLabel needs more than the width of its text
         width = max(longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
-        text = self._num_lines * self._text.lines.line_height
+        width = min(width, self._column)
+        text = self._num_lines * self._text.lines.line_height + self._cost_height(width)
         height = self._text_top() + text + Space.S + buttons.height() + Space.M
-        return QSize(min(width, self._column), height)
+        return QSize(width, height)
 
     def _build(self) -> None:
         self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self._save.setProperty("kind", "primary")
+        self._cost.setProperty("tone", "secondary")
+        self._cost.hide()
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(Space.S)
         self._note.setProperty("tone", "secondary")
@@ -226,7 +246,16 @@ class MessageEditor(QWidget):
         buttons = self._buttons.sizeHint()
         left = self.width() - Space.M - buttons.width()
         top = self._text_top() + height + Space.S
+        cost = self._cost_height(self.width())
+        self._cost.setGeometry(pad, top, self.width() - 2 * pad, max(0, cost - Space.S))
+        top += cost
         self._buttons.setGeometry(QRect(QPoint(left, top), buttons))
+
+    def _cost_height(self, width: int) -> int:
+        """Return the height of the note on the cost, and of the gap below it."""
+        if not self.cost:
+            return 0
+        return self._cost.heightForWidth(width - 2 * self._look.px(Space.L)) + Space.S
 
     def _text_top(self) -> int:
         """Return the y coordinate of the text, below the files of the message."""

@@ -9,7 +9,6 @@ from app.widgets.transcript.editor.editor import MessageEditor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.rows.look import Look
-from engine.types import Role
 
 
 class EditorHost(QObject):
@@ -41,11 +40,13 @@ class EditorHost(QObject):
 
     @property
     def edit(self) -> tuple[str, str] | None:
-        """Key and typed text of the user's message that is open in the editor, or None."""
-        layout = self._stack.find(self._key)
-        if self._editor is None or layout is None or layout.item.role is not Role.USER:
-            return None
-        return self._key, self._editor.text
+        """Key and typed text of the message that is open in the editor, or None."""
+        return None if self._editor is None else (self._key, self._editor.text)
+
+    def set_note(self, text: str) -> None:
+        """Show a note in the editor, if one is open."""
+        if self._editor is not None:
+            self._editor.set_cost(text)
 
     @property
     def has_changes(self) -> bool:

@@ -1,0 +1,147 @@
+"""The changes of messages and files that the user can undo and redo. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.controllers.desk import Desk
+from app.controllers.turns import Turns
+from app.controllers.undo import UndoList
+from app.conversation.attachments import Attachment
+from app.conversation.deletion import can_delete, delete_message, restore_message
+from app.conversation.tree import (
+    Conversation,
+    NodeId,
+    set_draft_attachments,
+    show_branch,
+    shown_path,
+)
+from app.words import problems as words, undo as undo_words
+from engine.errors import UserFixableError
+from engine.types import ConversationId, Problem
+
+Files = tuple[Attachment, ...]
+Revert = Callable[[Files], Files]
+
+
+class AnswerRunningError(UserFixableError):
+    """The user tried to restore or delete a message while the conversation has a running answer."""
+
+    title = words.ANSWER_RUNNING
+    advice = words.ANSWER_RUNNING_ADVICE
+
+
+class ChatSteps:
+    """Adds changes to the undo list. ChatController makes a change first, then notes it here."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        turns: Turns,
+        undo: UndoList,
+        apply: Callable[[Conversation], None],
+        on_restored: Callable[[ConversationId], object],
+        on_error: Callable[[Problem], None],
+    ) -> None:
+        self._desk = desk
+        self._turns = turns
+        self._undo = undo
+        self._apply = apply
+        self._on_restored = on_restored
+        self._on_error = on_error
+        # The version that the last turn of a conversation added, and the function that undoes it.
+        self._new_versions: dict[ConversationId, tuple[NodeId, Callable[[], object]]] = {}
+
+    def note_version(
+        self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
+    ) -> Callable[[], object]:
+        """Note that another version of a message is on show. Undo shows the version before again."""
+
+        def show(node_id: NodeId) -> None:
+            self._open(conversation_id, lambda conversation: self._show(conversation, node_id))
+
+        return self._undo.add(name, lambda: show(before), conversation_id, redo=lambda: show(after))
+
+    def note_turn(
+        self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
+    ) -> None:
+        """Note a turn that added a version of a message. See forget_version()."""
+        undo = self.note_version(name, conversation_id, before=before, after=after)
+        self._new_versions[conversation_id] = after, undo
+
+    def forget_version(self, conversation_id: ConversationId) -> None:
+        """Remove the undo of a version that is gone, because its turn was refused."""
+        new_id, undo = self._new_versions.pop(conversation_id, (None, None))
+        is_gone = conversation_id in self._desk and (
+            new_id not in self._desk.get(conversation_id).nodes
+        )
+        if undo is not None and is_gone:
+            self._undo.drop(undo)
+
+    def note_deletion(
+        self, conversation_id: ConversationId, node_id: NodeId, now: Callable[[], float]
+    ) -> Callable[[], object]:
+        """Note that a message was deleted. Undo restores it, unless an answer is running."""
+
+        def restore(conversation: Conversation) -> None:
+            self._apply(restore_message(conversation, node_id))
+            self._on_restored(conversation_id)
+
+        def delete(conversation: Conversation) -> None:
+            if conversation.nodes[node_id].deleted_at is None and can_delete(conversation, node_id):
+                self._apply(delete_message(conversation, node_id, now=now()))
+
+        return self._undo.add(
+            undo_words.DELETE_MESSAGE,
+            lambda: self._open_unless_running(conversation_id, restore, words.DELETED_COMES_BACK),
+            conversation_id,
+            redo=lambda: self._open_unless_running(conversation_id, delete, words.DELETED_LATER),
+        )
+
+    def note_files(self, name: str, conversation_id: ConversationId, revert: Revert) -> None:
+        """Note a change of the draft's files.
+
+        revert: function that gets the files of the draft at the time of the undo, and returns them
+            without this change.
+        """
+        before: Files = ()
+        reverted: Files = ()
+
+        def put_back(conversation: Conversation) -> None:
+            nonlocal before, reverted
+            before = conversation.draft_attachments
+            reverted = revert(before)
+            self._apply(set_draft_attachments(conversation, reverted))
+
+        def put_again(conversation: Conversation) -> None:
+            known = (*before, *reverted)
+            newer = (one for one in conversation.draft_attachments if one not in known)
+            self._apply(set_draft_attachments(conversation, (*before, *newer)))
+
+        self._undo.add(
+            name,
+            lambda: self._open(conversation_id, put_back),
+            conversation_id,
+            redo=lambda: self._open(conversation_id, put_again),
+        )
+
+    def _show(self, conversation: Conversation, node_id: NodeId) -> None:
+        """Show a version, unless it is on show or was deleted."""
+        node = conversation.nodes.get(node_id)
+        is_gone = node is None or node.deleted_at is not None
+        if not is_gone and node not in shown_path(conversation):
+            self._apply(show_branch(conversation, node_id))
+
+    def _open_unless_running(
+        self, conversation_id: ConversationId, act: Callable[[Conversation], None], cause: str
+    ) -> bool:
+        """Act on a conversation. Report `cause` and return False if it has a running answer."""
+        if self._turns.live_in(conversation_id) is not None:
+            self._on_error(AnswerRunningError(cause).problem)
+            return False
+        self._open(conversation_id, act)
+        return True
+
+    def _open(self, conversation_id: ConversationId, act: Callable[[Conversation], None]) -> None:
+        """Act on a conversation. Load it if necessary."""
+        self._desk.open(conversation_id, act, self._on_error)

@@ -1,0 +1,73 @@
+"""The cards and lines above the composer, which scroll in a window that is too low for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+from typing_extensions import override
+
+from app.theme.tokens import Size, Space
+from app.widgets.scroller import VerticalScroller
+
+
+class CardStack(VerticalScroller):
+    """A view of the cards. It is as high as they are, if there is room."""
+
+    changed = Signal()  # emitted when the height of the cards may have changed
+
+    def __init__(self, cards: Iterable[QWidget], parent: QWidget) -> None:
+        content = QWidget()
+        self._column = QVBoxLayout(content)
+        self._column.setContentsMargins(0, 0, 0, 0)
+        self._column.setSpacing(0)
+        self._rows = [centred(card) for card in cards]
+        for row in self._rows:
+            self._column.addLayout(row)
+        super().__init__(content, parent)
+        self.setObjectName("cards")
+        self.viewport().setAutoFillBackground(False)
+
+    @override
+    def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:
+        """Note changes of the cards. QScrollArea has installed the filter."""
+        done = super().eventFilter(arg__1, arg__2)
+        if arg__2.type() is QEvent.Type.LayoutRequest:
+            self.updateGeometry()
+            self.changed.emit()
+        return done
+
+    @override
+    def minimumSizeHint(self) -> QSize:
+        """The least width of the cards: their buttons are never cut."""
+        return QSize(self._content.minimumSizeHint().width(), 0)
+
+    def fit(self, room: int) -> bool:
+        """Take the height of the cards, but no more than `room`, and keep one line of text.
+
+        Return True if the height has changed.
+        """
+        self._column.activate()
+        column = self._column
+        # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
+        depends = column.hasHeightForWidth()
+        wanted = column.totalSizeHint().height()
+        wanted = column.totalHeightForWidth(self.width()) if depends else wanted
+        height = min(wanted, max(room, Size.CONTROL))
+        # The scroll bar stands in the margin, so it takes no width from the cards.
+        beside = self.bar.sizeHint().width() if height < wanted else 0
+        for row in self._rows:
+            row.setContentsMargins(Space.XL, 0, Space.XL - beside, 0)
+        if height == self.maximumHeight():
+            return False
+        self.setFixedHeight(height)
+        return True
+
+
+def centred(card: QWidget, *, below: int = 0) -> QHBoxLayout:
+    """Return a row with a card in the middle."""
+    row = QHBoxLayout()
+    row.setContentsMargins(Space.XL, 0, Space.XL, below)
+    row.addWidget(card)
+    return row

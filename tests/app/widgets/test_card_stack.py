@@ -1,0 +1,35 @@
+"""Cards above the composer in a window that is too low for them."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
+
+from app.settings import Settings
+from engine.errors import ContextFullError
+from tests.app.conftest import MakeStage
+
+
+def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: MakeStage) -> None:
+    stage = make_stage(settings=Settings(text_zoom=160))
+    stage.chat("Hello", "Hi")
+    needed = stage.composer.minimumSizeHint().height()
+    stage.window.resize(640, 480)
+    stage.engine.hold_start = True
+    stage.send("Again")
+    stage.engine.fail(ContextFullError("It has 33,012 tokens and takes 32,768.").problem)
+    stage.settle()
+    stage.wait_until(lambda: stage.pane.notice.height() > 0)
+    notice, cards = stage.pane.notice, stage.pane.cards
+    assert stage.composer.height() >= needed
+    assert notice.height() >= notice.heightForWidth(notice.width()), "no text is cut"
+    assert cards.bar.maximum() > 0
+    notice.close_button.setFocus()
+    QTest.keyClick(notice.close_button, Qt.Key.Key_Tab)
+    assert stage.edit.hasFocus(), QApplication.focusWidget()
+    assert cards.minimumSizeHint().width() <= cards.width()
+    stage.window.resize(1100, 900)
+    stage.settle()
+    assert cards.bar.maximum() == 0
+    assert cards.height() == notice.height()
