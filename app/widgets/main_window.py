@@ -131,7 +131,6 @@ class MainWindow(QMainWindow):
         self._model_notices = ModelNotices(core, self.toast.offer, self)
         self.toast.follow(self.printing)
         self.outline = DropOutline(theme, self.pane)
-        self.setAcceptDrops(True)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
@@ -187,6 +186,7 @@ class MainWindow(QMainWindow):
         return QWidget(splitter)
 
     def _build(self) -> None:
+        self.setAcceptDrops(True)
         menus = fill_menu_bar(self.menuBar(), self.commands)
         undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
         UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
