@@ -56,6 +56,14 @@ class Unanswered:
     def has_requests(self) -> bool:
         return bool(self._requests)
 
+    @property
+    def has_deletions(self) -> bool:
+        """True if cached state on disk is to be deleted."""
+        return any(
+            isinstance(one, ClearDisk) or (isinstance(one, Forget) and one.on_disk)
+            for one in self._questions
+        )
+
     def note_command(self, command: Command) -> None:
         """Record a command that is sent to the engine thread."""
         match command:
