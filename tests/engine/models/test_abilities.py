@@ -189,8 +189,8 @@ def broken(content: bytes) -> list[bytes]:
     fields = json.loads(content)
     return [
         b"",
-        b"no JSON",
-        b"[]",
+        b"7",
+        b"[" * 200_000,
         content[: len(content) // 2],
         json.dumps({**fields, "key": "another"}).encode(),
         json.dumps({**fields, "layout": [0, 0, 0, 0]}).encode(),
@@ -238,3 +238,9 @@ def test_folder_that_cannot_be_written_costs_only_later_tests(
     load(client, folder)
     rest(client)
     assert is_fast(client)
+
+
+def test_folder_of_another_host_is_not_created(open_tiny: OpenTiny, tmp_path: Path) -> None:
+    client = open_tiny("llama", abilities_folder=tmp_path / "user" / "abilities")
+    assert client.core.model is not None
+    assert not (tmp_path / "user").exists()
