@@ -11,8 +11,9 @@ import mlx.core as mx
 import pytest
 
 from app.cli.client import load_model
+from engine.cache.layout import Layout
 from engine.events import IdleReached, RequestFinished, Submit
-from engine.models.abilities import AbilityRecords
+from engine.models.abilities import Abilities, AbilityRecords
 from engine.models.adapter import ModelAdapter
 from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
@@ -240,7 +241,7 @@ def test_folder_that_cannot_be_written_costs_only_later_tests(
     assert is_fast(client)
 
 
-def test_folder_of_another_host_is_not_created(open_tiny: OpenTiny, tmp_path: Path) -> None:
-    client = open_tiny("llama", abilities_folder=tmp_path / "user" / "abilities")
-    assert client.core.model is not None
+@pytest.mark.usefixtures("forget")
+def test_folder_of_another_host_is_not_created(tmp_path: Path) -> None:
+    AbilityRecords(tmp_path / "user" / "abilities").keep("key", Abilities(Layout(1, 0, 8, 0)))
     assert not (tmp_path / "user").exists()
