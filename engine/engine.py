@@ -231,6 +231,7 @@ class Engine(EngineCommands):
             life.commands.put(Shutdown())
             self._life = _Life()
             for command in self._unanswered.for_new_thread():
+                self._unanswered.note_command(command)
                 self._life.commands.put(command)
             self._start_thread()
 
