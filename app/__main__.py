@@ -81,10 +81,12 @@ def _end_process(status: int) -> NoReturn:
     Destroying them takes one to three seconds beside other programs. Python also waits for all threads,
     and one of the engine may be in a long pass of the model.
     """
-    logging.shutdown()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
+    try:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:  # also if the terminal is gone, or a stream was closed before the start
+        os._exit(status)
 
 
 def _test_itself(arguments: argparse.Namespace) -> int:
@@ -95,7 +97,8 @@ def _test_itself(arguments: argparse.Namespace) -> int:
     selftest = SelfTestOptions(
         report=report and report.absolute(), on_cpu=arguments.selftest_device == "cpu"
     )
-    with TemporaryDirectory(prefix="rejoinder-") as folder:
+    # The engine may still write into the folder.
+    with TemporaryDirectory(prefix="rejoinder-", ignore_cleanup_errors=True) as folder:
         options = Options(model=arguments.model, selftest=selftest)
         status = launch(arguments.data_dir or Path(folder), options)
     return _end_process(status)

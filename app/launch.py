@@ -10,8 +10,8 @@ Only one process may use a data folder, and the InstanceLock decides which:
     second process    sends its model and files to the socket of the first one, which opens them
                       and brings its window to the front; exits with status 0
 
-A first process that has quit its window saves for seconds before it ends. A second process then waits
-for the lock, with a note (app.widgets.closing_note), and becomes the first one.
+A first process that has quit its window saves for about a second before it ends. A second process
+then waits for the lock, with a note (app.widgets.closing_note), and becomes the first one.
 
 The second process fails with an AlreadyRunningError if the first one does not answer. A second
 process that is a self-test always fails in this way, because it must check its own window.

@@ -5,8 +5,8 @@ work: a step of the requests (serving.py) or, while no request waits or runs, a 
 (idle.py). Pieces of work are short, so that a command never waits for long. Results are emitted as
 events.
 
-This module handles the commands, loads and unloads models, and adjusts the memory budget of the
-prefix cache. A model stays loaded until the next LoadModel or UnloadModel command.
+This module handles the commands, and loads and unloads models. cache_space.py has the prefix cache,
+its budget of memory and its part on disk. A model stays loaded until the next LoadModel or UnloadModel command.
 
     command       running requests   waiting requests                     prefix cache
     LoadModel     are cut off        wait for the new model               kept for the same model
@@ -23,7 +23,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -34,21 +34,19 @@ import mlx.core as mx
 
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache_space import CacheSpace
 from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.disk_space import DiskSpace
-from engine.errors import Failure, attempt, is_failure, problem_of
+from engine.errors import attempt, is_failure, problem_of
 from engine.events import (
     AwaitIdle,
-    CacheCommand,
     Cancel,
     ClearDisk,
     Command,
     CountTokens,
     Event,
     Evict,
-    EvictWhat,
     Forget,
     LoadModel,
     LoadStage,
@@ -68,7 +66,6 @@ from engine.events import (
     SetUnloadAfter,
     Show,
     Shutdown,
-    StatisticsReported,
     Submit,
     UnloadModel,
     Verified,
@@ -77,12 +74,9 @@ from engine.events import (
 from engine.heat import Heat
 from engine.idle import Idler, IdleWorker
 from engine.memory import (
-    MemoryWatch,
-    cache_budget,
     fit_to_weights,
     freed_bytes,
     limit_memory,
-    process_bytes,
     release_freed,
 )
 from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
@@ -96,7 +90,7 @@ from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
 from engine.scheduler import Scheduler
 from engine.serving import Serving
-from engine.types import NOTHING_CACHED, ConversationId, RequestId
+from engine.types import RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)
@@ -164,7 +158,7 @@ class EngineCore:
             emit, on_battery, enabled=config.idle_work, audit_every_s=config.audit_every_s
         )
         self._stopping = False
-        self._write_until: float | None = None  # time of the last write to disk, see Shutdown
+        self._write_until: float | None = None  # see Shutdown
         self._unload_after_s = config.unload_after_s
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
         # The command that loaded the model in use.
@@ -172,26 +166,20 @@ class EngineCore:
         # The command that loads the model again, which was unloaded because no request came. The
         # next request carries it out.
         self._idle_load: LoadModel | None = None
-        # Conversations that are pinned in the cache. They are also pinned in the next model's
-        # cache.
-        self._pinned: set[ConversationId] = set()
-        # None before the first cache is created, and always if the config sets a fixed budget.
-        self._watch: MemoryWatch | None = None
-        # A LoadModel command for the same model keeps the cache and the state of all conversations.
-        # A LoadModel command for another model drops the cache, and so does UnloadModel. `model` and
-        # `cache` are public for tests.
-        self.cache: PrefixCache | None = None
+        self._caching = CacheSpace(config, self._history, self._idler, emit)
         self._abilities = AbilityRecords(config.abilities_folder)
-        # The part of the cache that is on disk. It is opened and closed together with the cache.
-        self._disk_space = DiskSpace(config)
-        # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
-        # there is no cache now. Another model needs a new cache.
-        self._namespace = ""
+
+    # `model`, `cache` and `disk` are public for tests.
+
+    @property
+    def cache(self) -> PrefixCache | None:
+        """The prefix cache. None before the first load, and after an unload."""
+        return self._caching.cache
 
     @property
     def disk(self) -> DiskTier | None:
         """The cached state on disk. None if no folder is configured, or if it cannot be used."""
-        return self._disk_space.tier
+        return self._caching.disk
 
     def run(self) -> None:
         """Repeat `step` until a Shutdown command, then drop the model and the cache.
@@ -201,7 +189,7 @@ class EngineCore:
         while not self._stopping:
             self.step(wait=True)
         self._unload()
-        self._drop_cache()
+        self._caching.drop(write_until=self._write_until)
 
     def step(self, *, wait: bool) -> bool:
         """Carry out all pending commands. Then do one step of the requests or of idle work.
@@ -210,7 +198,7 @@ class EngineCore:
         raise them. If no model is loaded, all waiting requests fail.
 
         Args:
-            wait: True: if there is no work, wait for a command or for the next memory check.
+            wait: True: if there is no work, wait for a command, or until there may be work.
 
         Returns:
             True if a command or a piece of work was carried out.
@@ -219,7 +207,7 @@ class EngineCore:
         worked = self._drain(wait=wait and not self._has_idle_work and not self._has_requests)
         if self._stopping:
             return worked
-        self._check_memory()
+        self._caching.check_memory()
         if not self._has_requests:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked
         self._idler.pause()
@@ -278,7 +266,8 @@ class EngineCore:
         try:
             if not wait or not self._commands.empty():
                 return self._commands.get(block=False)
-            timeout = self.work_in_s
+            stages_rest_in_s = self._opener.rest()
+            timeout = min(self.work_in_s, stages_rest_in_s or math.inf)
             self._pulse.rest()
             return self._commands.get(timeout=None if timeout == math.inf else timeout)
         except Empty:
@@ -290,22 +279,14 @@ class EngineCore:
     def work_in_s(self) -> float:
         """Seconds until there may be work without a command; infinite if a command must come.
 
-        The system reports no change of memory, battery or heat by an event, so these are looked for
-        every memory_check_s while something depends on them.
+        The work that lets other stages rest is not counted.
         """
-        config, unused_s = self._config, time.monotonic() - self._requested_at
-        times = [self._idler.work_in_s]
-        if (rest_s := self._opener.rest()) is not None:
-            times.append(rest_s)
-        if self.disk is not None:
-            # State that is due now waits for the end of battery power or of heat.
-            times.append(config.memory_check_s if self.disk.has_work else self.disk.work_in_s)
+        unused_s = time.monotonic() - self._requested_at
+        times = [self._idler.work_in_s, self._caching.work_in_s]
         if self.model is not None and self._unload_after_s is not None:
             times.append(self._unload_after_s - unused_s)
         if freed_bytes():
-            times.append(config.release_after_s - unused_s)
-        if self.cache is not None and self._watch is not None and self._watch.must_look(self.cache):
-            times.append(config.memory_check_s)
+            times.append(self._config.release_after_s - unused_s)
         return max(_LEAST_SLEEP_S, min(times))
 
     def _obey(self, command: Command) -> None:
@@ -330,7 +311,9 @@ class EngineCore:
                 | ClearDisk()
                 | ReportStatistics()
             ):
-                self._obey_cache(command)
+                self._caching.obey(command)
+                if self._serving is not None:
+                    self._serving.runner.disk = self.disk
             case Shutdown(until):
                 self._stopping = True
                 self._write_until = until
@@ -368,91 +351,6 @@ class EngineCore:
             self._serving.cancel(request_id)
         self._waiting.cancel(request_id)
 
-    def _obey_cache(self, command: CacheCommand) -> None:
-        match command:
-            case Pin():
-                self._pin(command)
-                return
-            case ReportStatistics():
-                self._report_statistics(checks_invariants=command.checks_invariants)
-                return
-            case Forget():
-                self._forget(command)
-            case SetMemory(most_bytes):
-                self._config = replace(self._config, most_budget_bytes=most_bytes)
-                self._fit_budget()
-            case SetDisk():
-                self._disk_space.configure(command)
-                self._share_disk()
-            case ClearDisk():
-                self._disk_space.clear()
-                self._share_disk()
-            case Evict():
-                # An idle job in progress holds a lease, and leased state is not evicted.
-                self._idler.pause()
-                if self.cache is not None:
-                    _evict(self.cache, command.what)
-            case _:
-                assert_never(command)
-        self._report_statistics()
-
-    def _forget(self, command: Forget) -> None:
-        """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
-        self._idler.drop(command.conversation_id)
-        self._idler.drop_title(command.conversation_id)
-        self._history.forget(command.conversation_id)
-        if command.on_disk:
-            self._disk_space.forget(command.conversation_id)
-        if self.cache is not None:
-            self.cache.forget(command.conversation_id)
-            # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
-            release_freed()
-
-    def _share_disk(self) -> None:
-        """Let the requests of the loaded model use the tier that is open now."""
-        if self._serving is not None:
-            self._serving.runner.disk = self.disk
-
-    def _pin(self, command: Pin) -> None:
-        change = self._pinned.add if command.pinned else self._pinned.discard
-        change(command.conversation_id)
-        if self.cache is not None:
-            self.cache.pin(command.conversation_id, pinned=command.pinned)
-
-    def _report_statistics(self, *, checks_invariants: bool = False) -> None:
-        statistics, checked = NOTHING_CACHED, None
-        if self.cache is not None:
-            statistics = self.cache.statistics()
-            if checks_invariants:
-                checked = attempt("a check of the cache", self.cache.check_invariants)
-        self._emit(
-            StatisticsReported(
-                self._disk_space.with_figures(statistics),
-                checked.problem if isinstance(checked, Failure) else None,
-                freed_bytes=freed_bytes(),
-                process_bytes=process_bytes(),
-            )
-        )
-
-    # Memory budget of the cache
-
-    def _check_memory(self) -> None:
-        """Adapt an automatic cache budget to the machine's available memory, if a check is due.
-
-        The caches of an idle job count towards the budget. The job is paused before the budget
-        changes, so that nothing is evicted in favour of it.
-        """
-        if self.cache is None or self._watch is None:
-            return
-        adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
-        attempt("a change of the budget", adjust)
-
-    def _fit_budget(self) -> None:
-        """Give the cache of the loaded model the automatic budget of the present limit."""
-        if self.cache is not None and self._watch is not None and self.model is not None:
-            full = cache_budget(self._config, self.model.own_weight_bytes)
-            self._watch.set_full(full, self.cache, self._idler.pause)
-
     # Loading and unloading of models
 
     def _load(self, command: LoadModel) -> None:
@@ -467,10 +365,7 @@ class EngineCore:
         limit_memory(self._config)
         try:
             namespace = namespace_of(path, kv_bits, self._opener)
-            if namespace != self._namespace:
-                self._drop_cache()
-            # Set this before _serve, which may create a cache and then raise an error.
-            self._namespace = namespace
+            self._caching.keep_for(namespace)
             model = load_model(
                 path,
                 lambda done, total: self._report_loading(path, done, total),
@@ -494,24 +389,16 @@ class EngineCore:
             self._emit(ModelLoaded(model.facts))
 
     def _serve(self, model: LoadedModel) -> None:
-        """Create the objects that answer requests and do idle work with a loaded model.
-
-        The prefix cache is created only if none was kept.
-        """
-        if self.cache is None:
-            self.cache = self._make_cache(model)
+        """Create the objects that answer requests and do idle work with a loaded model."""
+        cache = self._caching.open(model)
         drafter = make_drafter(model, self._history)
-        if not model.others:
-            self._disk_space.open(
-                self.cache, model.layout, model.adapter.new_caches, self._namespace
-            )
-        runner = Runner(model, self.cache, self._history, self._config, drafter, recorded_source)
+        runner = Runner(model, cache, self._history, self._config, drafter, recorded_source)
         runner.disk = self.disk
         self._serving = Serving(
-            runner, self.cache, self._waiting, self._idler, self._emit, self._records.keep
+            runner, cache, self._waiting, self._idler, self._emit, self._records.keep
         )
-        audit = partial(AuditJob.start, model, self.cache, self._config.audit_max_tokens)
-        title = TitleMaker(runner, model, self.cache, self._config.audit_max_tokens, self._emit)
+        audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
+        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens, self._emit)
         ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
         self._idler.worker = IdleWorker(
             runner.read_ahead,
@@ -522,7 +409,6 @@ class EngineCore:
             title=None if model.others else title,
         )
         self.model = model
-        self._fit_budget()  # a kept cache has the budget of its own load
         self._requested_at = time.monotonic()
         fit_to_weights(self._config, model.own_weight_bytes)
 
@@ -531,27 +417,6 @@ class EngineCore:
         abilities = replace(model.abilities, ways=ways)
         self._abilities.keep(model.abilities_key, abilities)
         self._serve(replace(model, abilities=abilities))
-
-    def _make_cache(self, model: LoadedModel) -> PrefixCache:
-        """Create an empty prefix cache for a model. Pin the pinned conversations in it."""
-        budget = cache_budget(self._config, model.own_weight_bytes)
-        if self._config.cache_budget_bytes is None:
-            self._watch = MemoryWatch(self._config, budget)
-        cache = PrefixCache(
-            model.layout,
-            budget_bytes=budget,
-            max_hot=self._config.max_hot,
-            on_fault=self._mark_faulted,
-            far_budgets=[stage.budget_bytes for stage in model.others],
-        )
-        for conversation_id in self._pinned:
-            cache.pin(conversation_id, pinned=True)
-        return cache
-
-    def _mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
-        """Record that the state of token_ids after num_tokens was wrong. Remove it from the disk."""
-        self._history.mark_faulted(token_ids, num_tokens)
-        self._disk_space.mark_faulty(token_ids, num_tokens)
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
@@ -585,7 +450,7 @@ class EngineCore:
         """Unload the model. The next request carries out `idle_load`, if it is not None."""
         self._idle_load = idle_load
         self._unload()
-        self._drop_cache()
+        self._caching.drop()
         self._emit(ModelUnloaded(is_idle=idle_load is not None))
 
     def _release_idle(self) -> bool:
@@ -611,32 +476,6 @@ class EngineCore:
             self._serving.close()
         self._idler.pause()
         self.model = self._serving = self._idler.worker = None
+        self._caching.rest()
         self._records.clear()
         release_freed()
-
-    def _drop_cache(self) -> None:
-        """Evict all cached state and drop the cache. A call without a cache is harmless.
-
-        No request may run: call _unload first. evict_all would spare the state of a running request.
-        """
-        self._disk_space.close(until=self._write_until)
-        if self.cache is not None:
-            self._idler.clear()
-            # Tree nodes and their parents reference each other. Without evict_all their arrays
-            # would stay in memory until the next garbage collection.
-            self.cache.evict_all()
-        self.cache = None
-        self._history.forget_model()
-        release_freed()
-
-
-def _evict(cache: PrefixCache, what: EvictWhat) -> None:
-    match what:
-        case EvictWhat.HOT:
-            cache.evict_hot()
-        case EvictWhat.SNAPSHOTS:
-            cache.evict_snapshots()
-        case EvictWhat.ALL:
-            cache.evict_all()
-        case _:
-            assert_never(what)

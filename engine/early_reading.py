@@ -11,6 +11,7 @@ import logging
 import threading
 from pathlib import Path
 
+from engine.errors import attempt
 from engine.plain_file import open_plain
 from engine.worker.process import shared_worker
 
@@ -45,7 +46,8 @@ class EarlyReading:
             self._is_stopped.set()
 
     def _run(self, folder: Path) -> None:
-        shared_worker().start()
+        # The load of the model reports the error.
+        attempt("starting the worker process early", shared_worker().start)
         nbytes = read_through(folder, self._is_stopped)
         log.info("%.0f MB of the model were read during the imports", nbytes / 1e6)
 

@@ -81,6 +81,9 @@ _LIBRARY_SETTINGS = {
 # Share of the time for the end of the engine thread in which cached state is written. The rest is for
 # the record that is being written then.
 _WRITING_SHARE = 0.75
+# Seconds that close() waits longer if cached state on disk is to be deleted. The app reports deleted
+# chats only once, so a deletion that is not carried out now would never be.
+_DELETION_S = 30.0
 
 
 def prepare_libraries(config: EngineConfig) -> None:
@@ -139,7 +142,7 @@ class Engine(EngineCommands):
         """Finish running requests and idle work, then end the engine thread.
 
         Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
-        is lost. A second call does nothing.
+        is lost. Deletions of state on disk are waited for. A second call does nothing.
         """
         self._closing.set()
         if self._watch is None:
@@ -151,8 +154,14 @@ class Engine(EngineCommands):
         thread = self._life.thread
         assert thread is not None
         thread.join(timeout_s)
+        if thread.is_alive() and self._has_deletions():
+            thread.join(_DELETION_S)
         if thread.is_alive():
             log.warning("the engine thread did not end within %.1f s", timeout_s)
+
+    def _has_deletions(self) -> bool:
+        with self._lock:
+            return self._unanswered.has_deletions
 
     def _start_thread(self) -> None:
         # A daemon thread does not keep the process alive, so a blocked thread lets the app quit.
@@ -222,6 +231,7 @@ class Engine(EngineCommands):
             life.commands.put(Shutdown())
             self._life = _Life()
             for command in self._unanswered.for_new_thread():
+                self._unanswered.note_command(command)
                 self._life.commands.put(command)
             self._start_thread()
 

@@ -175,15 +175,16 @@ class Idler:
 
     @property
     def work_in_s(self) -> float:
-        """Seconds until there may be work without a command; infinite if a command must come.
-
-        Valid while there is no work.
-        """
+        """Seconds until there may be work without a command; infinite if a command must come."""
         if self.worker is None:
             return math.inf
         if self._on_battery():
-            # The end of battery power is no event. Audits wait for the next command, tasks do not.
-            return ASK_EVERY_S if self._queue else math.inf
+            # The end of battery power is no event. Audits and the timing of passes wait for the next
+            # command, tasks do not.
+            may_start = self._queue if self._enabled else self._queue.newest_title
+            return ASK_EVERY_S if may_start else math.inf
+        if self.has_work:  # battery power has ended since the caller looked for work
+            return 0.0
         if not (self._enabled and self._has_worked):
             return math.inf
         return max(0.0, self._audited_at + self._audit_every_s - self._clock())

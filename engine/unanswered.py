@@ -36,7 +36,9 @@ from engine.events import (
 )
 from engine.types import ConversationId, Problem, RequestId
 
-_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk
+# Settings that the engine answers with a StatisticsReported event.
+_ReportedSetting = SetMemory | SetDisk
+_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk | _ReportedSetting
 
 
 @dataclass(slots=True)
@@ -56,6 +58,14 @@ class Unanswered:
     def has_requests(self) -> bool:
         return bool(self._requests)
 
+    @property
+    def has_deletions(self) -> bool:
+        """True if cached state on disk is to be deleted."""
+        return any(
+            isinstance(one, ClearDisk) or (isinstance(one, Forget) and one.on_disk)
+            for one in self._questions
+        )
+
     def note_command(self, command: Command) -> None:
         """Record a command that is sent to the engine thread."""
         match command:
@@ -65,8 +75,11 @@ class Unanswered:
                 self._model = path
             case UnloadModel(until_needed):
                 self._model = self._model if until_needed else ""
-            case Show() | SetIdleWork() | SetUnloadAfter() | SetMemory() | SetDisk():
+            case Show() | SetIdleWork() | SetUnloadAfter():
                 self._settings[type(command)] = command
+            case SetMemory() | SetDisk():
+                self._settings[type(command)] = command
+                self._questions.append(command)
             case Pin(conversation_id, pinned):
                 self._pins.pop(conversation_id, None)
                 if pinned:
@@ -89,7 +102,7 @@ class Unanswered:
             case Verified():
                 self._remove_first(Verify)
             case StatisticsReported():
-                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk)
+                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk, SetMemory, SetDisk)
             case _:
                 pass
 
@@ -118,6 +131,13 @@ class Unanswered:
         """The settings, as commands for a new engine thread."""
         return [*self._settings.values(), *self._pins.values()]
 
-    def for_new_thread(self) -> list[Command]:
-        """Return the settings and the questions, as commands for a new engine thread."""
-        return [*self.settings, *self._questions]
+    def for_new_thread(self, *, has_disk: bool = True) -> list[Command]:
+        """Return the settings and the questions, as commands for a new engine thread.
+
+        The questions are removed: the caller must note each command that it sends.
+
+        has_disk: False if the new thread keeps nothing on disk, and gets no SetDisk command.
+        """
+        settings = [one for one in self.settings if has_disk or not isinstance(one, SetDisk)]
+        questions = self.take_questions()
+        return [*settings, *(one for one in questions if not isinstance(one, _ReportedSetting))]

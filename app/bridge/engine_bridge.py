@@ -81,8 +81,9 @@ class EngineBridge(QObject):
 
     def __init__(self, make_engine: EngineFactory, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._lock = threading.Lock()
+        self._lock = threading.Lock()  # protects the two fields below
         self._pending: deque[Event] = deque()
+        self._is_closed = False
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
         self.engine = make_engine(self._on_engine_event)
 
@@ -97,15 +98,22 @@ class EngineBridge(QObject):
         for timeout_s. Events that come later are never emitted.
         """
         self.engine.close(timeout_s)
+        with self._lock:
+            self._is_closed = True
         self._drain()
 
     def _on_engine_event(self, event: Event) -> None:
-        """Queue an event and wake the main thread. Runs on the engine thread."""
+        """Queue an event and wake the main thread. Runs on the engine thread.
+
+        The signal is emitted under the lock: once close() has returned, this object may be destroyed
+        while the engine thread still runs.
+        """
         with self._lock:
-            is_first = not self._pending
+            if self._is_closed:
+                return
             self._pending.append(event)
-        if is_first:
-            self._woken.emit()
+            if len(self._pending) == 1:
+                self._woken.emit()
 
     @Slot()
     def _drain(self) -> None:

@@ -214,7 +214,7 @@ class StagedEngine(EngineCommands):
         self._idle_load, self._loaded_by = None, command
         with self._lock:
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
-            earlier = self._unanswered.for_new_thread()
+            earlier = self._unanswered.for_new_thread(has_disk=False)
         first = LoadStage.CONNECTING if self._is_divided else LoadStage.LOADING
         self._pass_on(ModelLoading(command.path, first, 0.0, 0, 0))
         life.group.start(
@@ -225,8 +225,7 @@ class StagedEngine(EngineCommands):
             target=self._receive, args=(life,), name="stage events", daemon=True
         ).start()
         for one in (*earlier, command):
-            if not isinstance(one, SetDisk):
-                self._forward(one)
+            self._forward(one)
 
     def _finish(self) -> None:
         """End the stages. Running requests first finish with their text so far."""

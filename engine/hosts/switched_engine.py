@@ -7,6 +7,7 @@ far. Commands that arrive meanwhile wait for the new engine, which also gets the
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 from typing_extensions import override
@@ -67,13 +68,14 @@ class SwitchedEngine(EngineCommands):
                 self._engine.send(command)
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests, then end the engine."""
+        """Finish running requests, then end the engine. Wait for at most timeout_s seconds."""
+        until = time.monotonic() + timeout_s
         switch, self._switch = self._switch, None
         if switch is not None:
             switch.join(timeout_s)
         engine = self._engine
         if engine is not None:
-            engine.close(timeout_s)
+            engine.close(max(0.0, until - time.monotonic()))
 
     def use_hosts(self, hosts: Hosts | None) -> None:
         """Run the next model on these hosts, or in this process if there are none.

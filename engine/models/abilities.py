@@ -83,7 +83,14 @@ class AbilityRecords:
                 found = _parsed(read_plain(self._file(key), _MAX_BYTES), key)
             except FileNotFoundError:
                 return None
-            except (OSError, ValueError, TypeError, LookupError) as error:
+            except (
+                OSError,
+                ValueError,
+                TypeError,
+                AttributeError,
+                LookupError,
+                RecursionError,
+            ) as error:
                 log.info("the record of a model's abilities is not used: %r", error)
                 return None
             self._known[key] = found
@@ -95,7 +102,8 @@ class AbilityRecords:
         if self._folder is None:
             return
         try:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Without its parents: a stage on another host has the path of a folder of this one.
+            self._folder.mkdir(mode=0o700, exist_ok=True)
             write_whole(self._file(key), _content(abilities, key))
         except OSError as error:
             log.info("the abilities of a model are not recorded: %r", error)
@@ -188,7 +196,11 @@ def _content(abilities: Abilities, key: str) -> bytes:
 
 
 def _parsed(content: bytes, key: str) -> Abilities:
-    """Return the abilities of a record. Raise ValueError, TypeError or LookupError for a bad one."""
+    """Return the abilities of a record.
+
+    Raises:
+        ValueError, TypeError, AttributeError, LookupError, RecursionError: the record is damaged.
+    """
     fields: dict[str, Any] = json.loads(content)
     digest = fields.pop("digest")
     if digest != _digest(fields) or fields["key"] != key:

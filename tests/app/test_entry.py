@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from app.__main__ import first_word, main
@@ -37,3 +40,21 @@ def test_start_without_display_prints_reason_and_returns_1(
         monkeypatch.delenv(name, raising=False)
     assert main([]) == 1
     assert "there is no display" in capsys.readouterr().err
+
+
+def test_process_without_a_standard_output_ends_with_its_status() -> None:
+    program = """
+import sys
+import app.launch
+from app.__main__ import main
+app.launch.launch = lambda *_: 3
+sys.stdout = None  # as after a start with a closed descriptor
+main([])
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": ":".join(sys.path)},
+        check=False,
+        capture_output=True,
+    )
+    assert (ended.returncode, ended.stderr) == (3, b"")

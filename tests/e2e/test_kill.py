@@ -16,6 +16,7 @@ import pytest
 from app.conversation.tree import MessageStatus, NodeId
 from app.paths import make_paths
 from app.store.conversations import open_store
+from engine.events import Shutdown
 from engine.types import ConversationId, Role
 from tests.e2e.costly_reading import MESSAGE
 from tests.fakes.asking import ask, reply_of, user
@@ -115,6 +116,8 @@ def test_kill_after_costly_reading_loses_nothing_of_it(
     client = open_tiny("mamba2", disk_folder=tmp_path)
     answer = reply_of(ask(client, MESSAGE, side=True))
     plan = ask(client, MESSAGE, answer, user("more")).usage.plan
+    client.send(Shutdown())
+    client.core.run()
     assert plan.restored_disk == plan.restored > 0
     assert plan.replayed == 0
 

@@ -9,9 +9,11 @@ import pytest
 
 from engine.cache.disk.folder import FolderInUseError, FolderLock, delete_all
 from engine.disk_deletion import DiskDeletion, with_lock
-from engine.events import ClearDisk, SetDisk
-from engine.types import Problem
+from engine.events import ClearDisk, Forget, SetDisk, SetMemory, StatisticsReported
+from engine.types import NOTHING_CACHED, ConversationId, Problem
 from engine.unanswered import Unanswered
+
+A = ConversationId("A")
 
 
 @pytest.fixture
@@ -55,3 +57,14 @@ def test_new_thread_gets_the_folder_and_the_deletion_that_was_not_answered() -> 
     unanswered.take_failed(Problem(title="", cause="", advice="", details=""))
 
     assert unanswered.for_new_thread() == [SetDisk("/new"), ClearDisk()]
+
+
+def test_report_of_a_setting_answers_no_deletion() -> None:
+    unanswered = Unanswered()
+    for command in (SetMemory(None), SetDisk("/folder"), Forget(A, on_disk=False), Forget(A)):
+        unanswered.note_command(command)
+    for _ in range(3):
+        unanswered.note_event(StatisticsReported(NOTHING_CACHED))
+        assert unanswered.has_deletions
+    unanswered.note_event(StatisticsReported(NOTHING_CACHED))
+    assert not unanswered.has_deletions

@@ -6,7 +6,10 @@ import os
 import threading
 from pathlib import Path
 
+import pytest
+
 from engine.early_reading import EarlyReading, read_through
+from engine.worker.process import Worker
 
 
 def test_reading_covers_all_plain_weight_files(tmp_path: Path) -> None:
@@ -37,3 +40,22 @@ def test_start_after_the_stop_starts_no_thread(tmp_path: Path) -> None:
     early.start(tmp_path)
 
     assert "early reading" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_worker_that_cannot_start_early_is_only_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: Worker) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    reported: list[object] = []
+    monkeypatch.setattr(threading, "excepthook", reported.append)
+    monkeypatch.setattr(Worker, "start", fail)
+    early = EarlyReading()
+    early.start(tmp_path)
+    for thread in threading.enumerate():
+        if thread.name == "early reading":
+            thread.join()
+
+    assert reported == []
+    assert "starting the worker process early failed" in caplog.text

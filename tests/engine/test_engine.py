@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from engine.config import EngineConfig
+from engine.disk_space import DiskSpace
+from engine.engine import Engine
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
@@ -87,3 +91,21 @@ def test_process_that_closes_the_engine_ends_with_status_0(
     )
 
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_close_waits_for_the_deletion_of_cached_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_closed = threading.Event()
+    waited: list[bool] = []
+
+    def clear(_: DiskSpace) -> None:
+        waited.append(not is_closed.wait(0.2))
+
+    monkeypatch.setattr(DiskSpace, "clear", clear)
+    engine = Engine(EngineConfig(use_openblas=False), lambda _: None)
+    engine.start()
+    engine.clear_disk()
+    engine.close(0.0)
+    is_closed.set()
+    engine.close()
+
+    assert waited == [True]

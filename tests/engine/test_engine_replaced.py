@@ -13,6 +13,7 @@ import pytest
 from tokenizers import Tokenizer, decoders, models
 
 from engine.cache.prefix_cache import PrefixCache
+from engine.cache_space import CacheSpace
 from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.engine import Engine
@@ -41,7 +42,7 @@ T = TypeVar("T", bound=Event)
 PLACES = [
     (EngineCore, "_obey"),
     (EngineCore, "_serve"),
-    (EngineCore, "_check_memory"),
+    (CacheSpace, "check_memory"),
     (PrefixCache, "acquire"),
     (Runner, "start"),
     (Runner, "read"),

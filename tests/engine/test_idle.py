@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -23,7 +24,7 @@ from engine.events import (
 )
 from engine.idle import Idler, IdleWorker
 from engine.idle_queue import IdleQueue
-from engine.power import Battery
+from engine.power import ASK_EVERY_S, Battery
 from engine.types import ConversationId, Message, Role
 
 A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
@@ -416,6 +417,29 @@ def test_template_error_is_logged_as_info(caplog: pytest.LogCaptureFixture) -> N
     assert rig.order == [A]
     assert [record.levelno for record in caplog.records] == [logging.INFO]
     assert "no such words" in caplog.text
+
+
+# Sleep
+
+
+def test_end_of_battery_power_is_looked_for_while_a_task_waits_for_it() -> None:
+    rig = IdlerRig(on_battery=True)
+    rig.idler.obey(task(B))
+    rig.run()
+    assert rig.idler.work_in_s == ASK_EVERY_S
+    rig.on_battery = False
+    assert rig.idler.work_in_s == 0.0, "it ended after the engine looked for work"
+    rig.run()
+    assert rig.idler.work_in_s == 60.0
+
+
+def test_switched_off_tasks_do_not_wake_the_engine_on_battery() -> None:
+    rig = IdlerRig(on_battery=True, enabled=False)
+    rig.idler.obey(task(B))
+    assert rig.idler.work_in_s == math.inf
+    messages = (Message(role=Role.USER, content="hello"),)
+    rig.idler.obey(MakeTitle(conversation_id=B, messages=messages))
+    assert rig.idler.work_in_s == ASK_EVERY_S
 
 
 # The battery

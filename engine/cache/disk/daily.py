@@ -13,6 +13,8 @@ from engine.whole_file import write_whole
 _MAX_FILE_BYTES = 1000
 # Bytes after which the count is saved again. A crash forgets at most these.
 _SAVE_EVERY = 256 << 20
+# Largest count that is believed. No disk writes an exabyte on one day.
+_MAX_BYTES = 10**18
 
 
 class DailyBytes:
@@ -65,7 +67,9 @@ class DailyBytes:
         except (OSError, ValueError, RecursionError):
             return today, 0
         match found:
-            case {"day": int(day), "bytes": int(nbytes)} if day == today and nbytes >= 0:
+            case {"day": int(day), "bytes": int(nbytes)} if (
+                day == today and 0 <= nbytes <= _MAX_BYTES
+            ):
                 return day, nbytes
             case _:
                 return today, 0

@@ -196,11 +196,12 @@ class RecordWriter:
 
     def close(self) -> None:
         """Finish the record that is being written now, and all deletions. Give up the others."""
-        for write in self._writes:
-            if write.future is not None:
-                write.future.cancel()
+        futures = [write.future for write in self._writes if write.future is not None]
+        for future in futures:
+            future.cancel()
+        wait(futures)
+        self.collect()  # may give the thread more to do
         self._thread.shutdown(wait=True)
-        self.collect()
         if self.problem is None:
             _quietly(partial(self._folder.save_index, self._packed()))
             _quietly(self._saving_daily())

@@ -3,6 +3,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from PySide6.QtCore import QCoreApplication
 from pytestqt.qtbot import QtBot
 
 from app.bridge.engine_bridge import EngineBridge
@@ -79,3 +80,13 @@ def test_close_delivers_pending_events(qtbot: QtBot) -> None:
     bridge.close()
     assert heard.request == [TextDelta(RequestId("a"), Channel.ANSWER, "bye", 1)]
     assert engine.closed
+
+
+def test_events_after_the_close_are_not_emitted(qtbot: QtBot) -> None:
+    bridge, engine = make_bridge()
+    heard = Heard(bridge)
+    bridge.close()
+    engine.on_event(TextDelta(RequestId("a"), Channel.ANSWER, "late", 1))
+    QCoreApplication.processEvents()
+    bridge.close()
+    assert heard.request == []

@@ -11,8 +11,9 @@ import mlx.core as mx
 import pytest
 
 from app.cli.client import load_model
+from engine.cache.layout import Layout
 from engine.events import IdleReached, RequestFinished, Submit
-from engine.models.abilities import AbilityRecords
+from engine.models.abilities import Abilities, AbilityRecords
 from engine.models.adapter import ModelAdapter
 from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
@@ -189,8 +190,8 @@ def broken(content: bytes) -> list[bytes]:
     fields = json.loads(content)
     return [
         b"",
-        b"no JSON",
-        b"[]",
+        b"7",
+        b"[" * 200_000,
         content[: len(content) // 2],
         json.dumps({**fields, "key": "another"}).encode(),
         json.dumps({**fields, "layout": [0, 0, 0, 0]}).encode(),
@@ -238,3 +239,9 @@ def test_folder_that_cannot_be_written_costs_only_later_tests(
     load(client, folder)
     rest(client)
     assert is_fast(client)
+
+
+@pytest.mark.usefixtures("forget")
+def test_folder_of_another_host_is_not_created(tmp_path: Path) -> None:
+    AbilityRecords(tmp_path / "user" / "abilities").keep("key", Abilities(Layout(1, 0, 8, 0)))
+    assert not (tmp_path / "user").exists()

@@ -1,0 +1,249 @@
+"""The prefix cache of the loaded model: created, limited, forgotten and dropped here.
+
+The engine loop (core.py) has one CacheSpace. The part of the cache that is on disk (disk_space.py) is
+opened and closed together with it. Engine thread only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import assert_never
+
+from engine.cache.disk.tier import DiskTier
+from engine.cache.prefix_cache import PrefixCache
+from engine.config import EngineConfig
+from engine.disk_space import DiskSpace
+from engine.errors import Failure, attempt
+from engine.events import (
+    CacheCommand,
+    ClearDisk,
+    Event,
+    Evict,
+    EvictWhat,
+    Forget,
+    Pin,
+    ReportStatistics,
+    SetDisk,
+    SetMemory,
+    StatisticsReported,
+)
+from engine.idle import Idler
+from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
+from engine.models.loader import LoadedModel
+from engine.runner.history import History
+from engine.types import NOTHING_CACHED, ConversationId
+
+
+class CacheSpace:
+    """The prefix cache, its budget of memory, and its part on disk.
+
+    A LoadModel command for the same model keeps the cache and the state of all conversations. A
+    LoadModel command for another model drops the cache, and so does UnloadModel.
+    """
+
+    def __init__(
+        self, config: EngineConfig, history: History, idler: Idler, emit: Callable[[Event], None]
+    ) -> None:
+        """Create a space without a cache.
+
+        Args:
+            config: the settings of the engine.
+            history: the earlier prompts of the conversations.
+            idler: the idle work. A job in progress holds cached state.
+            emit: called with each event.
+        """
+        self._config = config
+        self._history = history
+        self._idler = idler
+        self._emit = emit
+        self.cache: PrefixCache | None = None
+        # None before the first cache is created, and always if the config sets a fixed budget.
+        self._watch: MemoryWatch | None = None
+        self._weight_bytes: int | None = None  # of the loaded model; None while there is none
+        # Conversations that are pinned in the cache. They are also pinned in the next model's
+        # cache.
+        self._pinned: set[ConversationId] = set()
+        self._disk_space = DiskSpace(config)
+        # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
+        # there is no cache now. Another model needs a new cache.
+        self._namespace = ""
+
+    @property
+    def disk(self) -> DiskTier | None:
+        """The cached state on disk. None if no folder is configured, or if it cannot be used."""
+        return self._disk_space.tier
+
+    @property
+    def work_in_s(self) -> float:
+        """Seconds until there may be work without a command; infinite if a command must come.
+
+        The system reports no change of memory, battery or heat by an event, so these are looked for
+        every memory_check_s while something depends on them.
+        """
+        times = [math.inf]
+        if self.disk is not None:
+            # State that is due now waits for the end of battery power or of heat.
+            is_due = self.disk.has_work
+            times.append(self._config.memory_check_s if is_due else self.disk.work_in_s)
+        if self.cache is not None and self._watch is not None and self._watch.must_look(self.cache):
+            times.append(self._config.memory_check_s)
+        return min(times)
+
+    # Creation and end
+
+    def keep_for(self, namespace: str) -> None:
+        """Keep the cache for the model with a fingerprint, or drop the cache of another model."""
+        if namespace != self._namespace:
+            self.drop()
+        self._namespace = namespace
+
+    def open(self, model: LoadedModel) -> PrefixCache:
+        """Return the cache of a loaded model. It is created only if none was kept."""
+        self._weight_bytes = model.own_weight_bytes
+        if self.cache is None:
+            self.cache = self._make_cache(model)
+        if not model.others:
+            self._disk_space.open(
+                self.cache, model.layout, model.adapter.new_caches, self._namespace
+            )
+        self._fit_budget()  # a kept cache has the budget of its own load
+        return self.cache
+
+    def rest(self) -> None:
+        """Keep the cache as it is while no model is loaded."""
+        self._weight_bytes = None
+
+    def drop(self, *, write_until: float | None = None) -> None:
+        """Evict all cached state and drop the cache. A call without a cache is harmless.
+
+        No request may run. evict_all would spare the state of a running request.
+
+        write_until: time.monotonic() until which state is written to disk. None: for the configured
+            time.
+        """
+        self._disk_space.close(until=write_until)
+        if self.cache is not None:
+            self._idler.clear()
+            # Tree nodes and their parents reference each other. Without evict_all their arrays
+            # would stay in memory until the next garbage collection.
+            self.cache.evict_all()
+        self.cache = None
+        self._history.forget_model()
+        release_freed()
+
+    def _make_cache(self, model: LoadedModel) -> PrefixCache:
+        """Create an empty prefix cache for a model. Pin the pinned conversations in it."""
+        budget = cache_budget(self._config, model.own_weight_bytes)
+        if self._config.cache_budget_bytes is None:
+            self._watch = MemoryWatch(self._config, budget)
+        cache = PrefixCache(
+            model.layout,
+            budget_bytes=budget,
+            max_hot=self._config.max_hot,
+            on_fault=self._mark_faulted,
+            far_budgets=[stage.budget_bytes for stage in model.others],
+        )
+        for conversation_id in self._pinned:
+            cache.pin(conversation_id, pinned=True)
+        return cache
+
+    def _mark_faulted(self, token_ids: Sequence[int], num_tokens: int) -> None:
+        """Record that the state of token_ids after num_tokens was wrong. Remove it from the disk."""
+        self._history.mark_faulted(token_ids, num_tokens)
+        self._disk_space.mark_faulty(token_ids, num_tokens)
+
+    # Commands
+
+    def obey(self, command: CacheCommand) -> None:
+        """Carry out a command. Report the figures, except after Pin."""
+        match command:
+            case Pin():
+                self._pin(command)
+                return
+            case ReportStatistics():
+                self._report_statistics(checks_invariants=command.checks_invariants)
+                return
+            case Forget():
+                self._forget(command)
+            case SetMemory(most_bytes):
+                self._config = replace(self._config, most_budget_bytes=most_bytes)
+                self._fit_budget()
+            case SetDisk():
+                self._disk_space.configure(command)
+            case ClearDisk():
+                self._disk_space.clear()
+            case Evict():
+                # An idle job in progress holds a lease, and leased state is not evicted.
+                self._idler.pause()
+                if self.cache is not None:
+                    _evict(self.cache, command.what)
+            case _:
+                assert_never(command)
+        self._report_statistics()
+
+    def _forget(self, command: Forget) -> None:
+        """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
+        self._idler.drop(command.conversation_id)
+        self._idler.drop_title(command.conversation_id)
+        self._history.forget(command.conversation_id)
+        if command.on_disk:
+            self._disk_space.forget(command.conversation_id)
+        if self.cache is not None:
+            self.cache.forget(command.conversation_id)
+            # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
+            release_freed()
+
+    def _pin(self, command: Pin) -> None:
+        change = self._pinned.add if command.pinned else self._pinned.discard
+        change(command.conversation_id)
+        if self.cache is not None:
+            self.cache.pin(command.conversation_id, pinned=command.pinned)
+
+    def _report_statistics(self, *, checks_invariants: bool = False) -> None:
+        statistics, checked = NOTHING_CACHED, None
+        if self.cache is not None:
+            statistics = self.cache.statistics()
+            if checks_invariants:
+                checked = attempt("a check of the cache", self.cache.check_invariants)
+        self._emit(
+            StatisticsReported(
+                self._disk_space.with_figures(statistics),
+                checked.problem if isinstance(checked, Failure) else None,
+                freed_bytes=freed_bytes(),
+                process_bytes=process_bytes(),
+            )
+        )
+
+    # Budget of memory
+
+    def check_memory(self) -> None:
+        """Adapt an automatic budget to the machine's available memory, if a check is due.
+
+        The caches of an idle job count towards the budget. The job is paused before the budget
+        changes, so that nothing is evicted in favour of it.
+        """
+        if self.cache is None or self._watch is None:
+            return
+        adjust = partial(self._watch.adjust_budget, self.cache, self._idler.pause)
+        attempt("a change of the budget", adjust)
+
+    def _fit_budget(self) -> None:
+        """Give the cache of the loaded model the automatic budget of the present limit."""
+        if self.cache is not None and self._watch is not None and self._weight_bytes is not None:
+            full = cache_budget(self._config, self._weight_bytes)
+            self._watch.set_full(full, self.cache, self._idler.pause)
+
+
+def _evict(cache: PrefixCache, what: EvictWhat) -> None:
+    match what:
+        case EvictWhat.HOT:
+            cache.evict_hot()
+        case EvictWhat.SNAPSHOTS:
+            cache.evict_snapshots()
+        case EvictWhat.ALL:
+            cache.evict_all()
+        case _:
+            assert_never(what)

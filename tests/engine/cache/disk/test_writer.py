@@ -1,0 +1,63 @@
+"""The writing thread of the disk tier, closed while a record is being written."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import mlx.core as mx
+import pytest
+
+from engine.cache.disk import daily, writer
+from engine.cache.disk.folder import Folder
+from engine.cache.disk.record import RecordKey, RecordKind, write_record
+from engine.cache.disk.writer import DiskLimits, RecordWriter
+from engine.cache.feeding import Feed
+from engine.cache.points import PointKind
+from engine.cache.radix import TokenRun
+from engine.types import ConversationId
+
+RUN = TokenRun((5, 6, 7), (Feed(0, 3, one_by_one=False),))
+
+
+def close_during_a_write(
+    root: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., int]
+) -> Folder:
+    """Close a writer while `write` writes its record. Return the folder as a new start finds it."""
+    has_begun = threading.Event()
+
+    def begin(*arguments: object) -> int:
+        has_begun.set()
+        return write(*arguments)
+
+    monkeypatch.setattr(writer, "write_record", begin)
+    limits = DiskLimits(budget_bytes=1 << 30, daily_bytes=1 << 30)
+    closed = RecordWriter(Folder(root, "one"), limits, time.time)
+    key = RecordKey("one", RecordKind.KV, "", RUN)
+    assert closed.write(key, [mx.zeros((3, 2))], PointKind.TAIL, {ConversationId("chat")})
+    assert has_begun.wait(60)
+    closed.close()
+    assert (root / "one" / "index").exists()
+    assert (root / "written").exists()
+    return Folder(root, "one")
+
+
+def test_close_saves_the_index_after_a_record_that_makes_the_count_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(daily, "_SAVE_EVERY", 1)
+    found = close_during_a_write(tmp_path, monkeypatch, write_record)
+    assert len(found.index.entries) == 1
+    assert daily.DailyBytes(found.daily_file, time.time).nbytes == found.index.nbytes
+
+
+def test_close_saves_the_index_after_a_record_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    found = close_during_a_write(tmp_path, monkeypatch, fail)
+    assert not found.index.entries
