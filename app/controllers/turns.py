@@ -421,11 +421,14 @@ class Turns(QObject):
         The queued message returns too, after that text.
         """
         self._drop(running)
-        queued = self._desk.take_back(running.conversation_id)
-        self._desk.unpin(running.conversation_id)
-        self.activity_changed.emit(running.conversation_id)
+        conversation_id = running.conversation_id
+        queued = self._desk.take_back(conversation_id)
+        self.activity_changed.emit(conversation_id)
         text = join_texts(running.text, queued.text)
-        self.refused.emit(Refusal(running.conversation_id, text, problem))
+        self.refused.emit(Refusal(conversation_id, text, problem))
+        # The listeners look for the removed messages, so the conversation stays in memory until now.
+        if self._find(conversation_id) is None:
+            self._desk.unpin(conversation_id)
 
     def _drop(self, running: _Running) -> None:
         del self._running[running.request_id]

@@ -27,7 +27,8 @@ class UndoList(QObject):
     """Two stacks of actions: those to undo, and those that were undone and can be done again."""
 
     changed = Signal()
-    starting = Signal()  # emitted before an action is undone or redone
+    # emitted before an undo or a redo changes a draft, so that the text typed since is saved first
+    starting = Signal()
     # argument: the function that add() returned for an action that is undone, or cannot be undone
     undone = Signal(object)
 
