@@ -129,10 +129,11 @@ class UndoSend(QObject):
         if sent is None or (is_running and conversation_id not in self._turns.writing):
             return
         del self._leaving[conversation_id]
-        self._undo.starting.emit()
-        conversation = self._desk.get(conversation_id)
-        node = None if sent.node_id is None else conversation.nodes.get(sent.node_id)
+        nodes = self._desk.get(conversation_id).nodes
+        node = None if sent.node_id is None else nodes.get(sent.node_id)
         if node is not None and node.deleted_at is None:
+            self._undo.starting.emit()
+            conversation = self._desk.get(conversation_id)
             left = delete_message(conversation, node.node_id, now=self._origin.now())
             self._replace(with_unsent(left, sent.unsent))
 
