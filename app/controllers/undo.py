@@ -9,6 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.types import ConversationId
 
+# Number of actions that can be undone. An entry may hold the texts of attached files, up to 4 million
+# characters each.
+MAX_ENTRIES = 100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UndoEntry:
@@ -83,6 +87,7 @@ class UndoList(QObject):
 
         entry = UndoEntry(name, undo_this, redo_this, chat)
         self._entries.append(entry)
+        del self._entries[:-MAX_ENTRIES]
         over = (chat, None)
         kept = () if chat is None else (one for one in self._undone if one.chat not in over)
         self._undone = list(kept)

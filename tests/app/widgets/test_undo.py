@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from app.controllers.desk import KEPT
+from app.controllers.undo import MAX_ENTRIES, UndoList
 from app.conversation.tree import NodeId
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
@@ -127,6 +129,19 @@ def test_deletion_of_a_chat_is_undone_before_older_actions_in_the_next_one(stage
     assert name(stage) == "Undo Delete Chat"
     assert undo(stage) == "Undone: Delete Chat"
     assert stage.texts == ["Two", "2"]
+
+
+def test_oldest_actions_are_forgotten() -> None:
+    undone: list[int] = []
+    actions = UndoList()
+    oldest, *_ = [
+        actions.add("Rename Chat", partial(undone.append, number))
+        for number in range(MAX_ENTRIES + 1)
+    ]
+    assert not oldest()
+    while actions.entries:
+        actions.entries[-1].undo()
+    assert undone == list(range(MAX_ENTRIES, 0, -1))
 
 
 def test_typing_is_named_in_the_menu(stage: Stage) -> None:
