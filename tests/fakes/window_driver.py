@@ -115,6 +115,7 @@ class WindowDriver:
         """Wait until the store has run its queued calls and Qt has delivered the queued signals."""
         self.stored(lambda store: store.summaries())
         self.wait(1)
+        QApplication.processEvents()  # the layout of what a signal has shown
 
     def stored(self, call: Callable[[ConversationStore], T]) -> T:
         """Run a call on the store's thread and return its result."""
