@@ -93,6 +93,11 @@ class UndoSend(QObject):
             del self._newest[conversation_id]
             self._drop(sent)
 
+    def forget(self, conversation_id: ConversationId) -> None:
+        """Drop what is known about a conversation that was removed for good."""
+        for known in (self._newest, self._queued, self._leaving):
+            known.pop(conversation_id, None)
+
     def _add(self, conversation_id: ConversationId, node_id: NodeId | None) -> _Sent:
         sent = _Sent(conversation_id, node_id)
         sent.undo = self._undo.add(

@@ -114,3 +114,9 @@ class UndoList(QObject):
                 self.undone.emit(undo)
                 self.changed.emit()
                 return
+
+    def forget(self, chat: ConversationId) -> None:
+        """Remove the actions of a conversation that was removed for good."""
+        self._entries[:] = [one for one in self._entries if one.chat != chat]
+        self._undone[:] = [one for one in self._undone if one.chat != chat]
+        self.changed.emit()

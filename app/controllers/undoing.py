@@ -10,6 +10,7 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.sending import UndoSend
 from app.controllers.undo import UndoEntry, UndoList
+from engine.types import ConversationId
 
 
 class Undoing(QObject):
@@ -33,6 +34,7 @@ class Undoing(QObject):
         self._desk = desk
         actions.changed.connect(self.names_changed)
         library.current_changed.connect(self.names_changed)
+        library.removed.connect(self._forget)
 
     @property
     def name(self) -> str:
@@ -57,6 +59,10 @@ class Undoing(QObject):
         entry = self._next(self._actions.undone_entries)
         if entry is not None:
             self._show_and_run(entry, entry.redo, self.redone.emit)
+
+    def _forget(self, conversation_id: ConversationId) -> None:
+        self._actions.forget(conversation_id)
+        self.sending.forget(conversation_id)
 
     def _show_and_run(
         self, entry: UndoEntry, step: Callable[[], bool], done: Callable[[str], object]

@@ -333,3 +333,14 @@ def test_message_does_not_come_back_below_an_answer_that_is_continued(stage: Sta
     assert stage.texts == ["One", "1 and more"]
     redo(stage)
     assert stage.texts == ["One", "1 and more", "Two", "2"]
+
+
+def test_actions_of_a_chat_that_is_removed_for_good_are_forgotten(stage: Stage) -> None:
+    stage.chat("One", "Two")
+    chat = stage.current
+    assert stage.core.undo.entries
+    stage.core.library.delete(chat)
+    stage.core.library.remove_all([chat])
+    stage.settle()
+
+    assert not stage.core.undo.entries
