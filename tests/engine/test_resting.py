@@ -59,14 +59,15 @@ def test_watcher_of_a_resting_engine_thread_sleeps_until_work_begins() -> None:
         for _ in range(2):
             pulse.wait_for_work()
             order.append("watched")
+            watched.set()
             rested.wait()
 
-    rested, watcher = threading.Event(), threading.Thread(target=watch)
+    watched, rested = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=watch)
     watcher.start()
     order.append("work")
     pulse.beat()
-    while len(order) < 2:
-        pass
+    watched.wait()
     pulse.rest()
     rested.set()
     order.append("end")
