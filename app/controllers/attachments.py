@@ -1,38 +1,33 @@
-"""The files attached to drafts: extraction, sizes, and how far the model has read them. Main thread.
+"""The files attached to drafts: their sizes, and how far the model has read them. Main thread.
 
-A file is read on a worker thread, by the extraction process. Its text becomes a part of the draft
-and is saved with it. The engine then counts its tokens, and reads it ahead (read_ahead.py).
+The text of a file (file_openings.py) becomes a part of the draft and is saved with it. The engine
+then counts its tokens, and reads it ahead (read_ahead.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, IdleEvent
-from app.bridge.tasks import TaskLane
 from app.controllers.chat import ChatController
 from app.controllers.chat_steps import Files, Revert
 from app.controllers.desk import Desk
+from app.controllers.file_openings import FileOpenings
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.requests import is_far_too_long, next_turn
 from app.conversation.attachments import (
-    MAX_ATTACHMENTS,
-    MAX_CHARS,
     Attachment,
     chosen_pages,
     first_part,
 )
 from app.conversation.text import file_label, one_line
 from app.conversation.tree import Conversation, MessageStatus, shown_path
-from app.extraction.extractor import Extracted, Extractor
-from app.extraction.refusal import RefusedFileError
 from app.viewmodels.attachments import (
     Chip,
     Excess,
@@ -46,7 +41,7 @@ from app.viewmodels.attachments import (
 from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
 from engine.events import IdleKind, IdleWorking, TokensCounted
-from engine.types import ConversationId, Problem
+from engine.types import ConversationId
 
 # Highest number of times that a file is cut again until it fits, and the share that is kept of what
 # should fit: tokens are not equally long everywhere.
@@ -54,25 +49,6 @@ _MAX_CUTS = 6
 _MAX_PATH_LEN = 1024
 _KEPT_SHARE = 0.97
 _MIN_PART = 64  # tokens; a shorter first part is of no use
-
-
-@dataclass(slots=True, eq=False)
-class _Batch:
-    """Files that the user has attached at once. One undo removes them."""
-
-    num_files: int
-    added: list[Attachment]
-
-
-@dataclass(slots=True, eq=False)
-class _Opening:
-    """A file whose text is being extracted."""
-
-    conversation_id: ConversationId
-    path: Path
-    batch: _Batch
-    share: float | None = None
-    is_cancelled: bool = False
 
 
 @dataclass(slots=True)
@@ -91,7 +67,6 @@ class AttachmentsController(QObject):
     said = Signal(str)  # argument: a sentence for the user
     # argument: tuple of sentences about files that were not attached, or not as a whole
     refused = Signal(object)
-    _progressed = Signal(object, int, int)
 
     def __init__(
         self,
@@ -109,10 +84,7 @@ class AttachmentsController(QObject):
         self._library = library
         self._chat = chat
         self._origin = origin
-        self._lane = TaskLane("attaching")
-        self._extractor = Extractor()
-        self._opening: list[_Opening] = []
-        self._refused: list[str] = []  # sentences about the files of the running openings
+        self._openings = FileOpenings(desk, chat)
         self._facts = models.status.facts
         self._counted: TokensCounted | None = None  # for the files of the draft on show
         self._files: Files = ()  # files of the draft on show
@@ -120,7 +92,9 @@ class AttachmentsController(QObject):
         self._reading: _Reading | None = None
         self._is_answering = False  # True if the conversation on show has a running answer
         self._cuts_left = 0
-        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
+        self._openings.changed.connect(self.changed)
+        self._openings.said.connect(self.said)
+        self._openings.refused.connect(self.refused)
         bridge.tokens_counted.connect(self._on_counted)
         bridge.idle_changed.connect(self._on_idle_changed)
         library.current_changed.connect(self._refresh)
@@ -129,28 +103,11 @@ class AttachmentsController(QObject):
 
     def close(self) -> None:
         """End the extraction process and the worker thread."""
-        for opening in self._opening:
-            opening.is_cancelled = True
-        self._extractor.close()
-        self._lane.stop()
+        self._openings.close()
 
     def attach(self, conversation_id: ConversationId, paths: Sequence[Path]) -> None:
         """Read files and add them to a draft, in this order."""
-        present = len(self._desk.get(conversation_id).draft_attachments)
-        waiting = sum(one.conversation_id == conversation_id for one in self._opening)
-        if present + waiting + len(paths) > MAX_ATTACHMENTS:
-            self.said.emit(words.too_many(present + waiting + len(paths), MAX_ATTACHMENTS))
-            return
-        batch = _Batch(len(paths), [])
-        for path in paths:
-            opening = _Opening(conversation_id, path, batch)
-            self._opening.append(opening)
-            self._lane.run(
-                partial(self._extract, opening),
-                partial(self._on_extracted, opening),
-                partial(self._on_failed, opening),
-            )
-        self.changed.emit(conversation_id)
+        self._openings.open_files(conversation_id, paths)
 
     def remove(self, conversation_id: ConversationId, place: int) -> None:
         """Remove a file, or cancel its opening. Files that are opened follow the others."""
@@ -164,10 +121,7 @@ class AttachmentsController(QObject):
                 undo_words.REMOVE_FILE,
             )
             return
-        opening = self._openings_of(conversation_id)[place - len(files)]
-        opening.is_cancelled = True
-        self._opening.remove(opening)
-        self.changed.emit(conversation_id)
+        self._openings.cancel(self._openings.of_draft(conversation_id)[place - len(files)])
 
     def move(self, conversation_id: ConversationId, place: int, to: int) -> None:
         """Move a file to another place. Places outside of the files do nothing."""
@@ -194,7 +148,7 @@ class AttachmentsController(QObject):
         return True
 
     def is_opening(self, conversation_id: ConversationId) -> bool:
-        return bool(self._openings_of(conversation_id))
+        return bool(self._openings.of_draft(conversation_id))
 
     @property
     def chips(self) -> tuple[Chip, ...]:
@@ -214,7 +168,7 @@ class AttachmentsController(QObject):
                 share=one.share,
                 is_opening=True,
             )
-            for one in self._openings_of(self._library.current)
+            for one in self._openings.of_draft(self._library.current)
         ]
         return (*known, *opened)
 
@@ -266,79 +220,6 @@ class AttachmentsController(QObject):
         )
         name = short_name(self._files[unread].name)
         return words.reading(name, percent=int(100 * sizes[unread].share), seconds=left)
-
-    # Extraction
-
-    def _extract(self, opening: _Opening) -> Extracted | str:
-        """Return the text of a file, or a sentence. Runs on the worker thread."""
-        try:
-            return self._extractor.read(opening.path, partial(self._report, opening))
-        except RefusedFileError as refusal:
-            return words.refused(file_label(opening.path), refusal.why)
-
-    def _report(self, opening: _Opening, done: int, total: int) -> bool:
-        self._progressed.emit(opening, done, total)
-        return not opening.is_cancelled
-
-    def _on_progressed(self, opening: _Opening, done: int, total: int) -> None:
-        opening.share = done / total
-        self.changed.emit(opening.conversation_id)
-
-    def _on_extracted(self, opening: _Opening, result: Extracted | str) -> None:
-        if opening.is_cancelled:
-            return
-        self._opening.remove(opening)
-        conversation_id = opening.conversation_id
-        if isinstance(result, str):
-            self._refused.append(result)
-        else:
-            self._add(conversation_id, result, opening.batch)
-        if not self._opening:
-            self._tell()
-        self.changed.emit(conversation_id)
-
-    def _on_failed(self, opening: _Opening, problem: Problem) -> None:
-        self._on_extracted(opening, f"{words.NO_ATTACHMENT} {problem.cause}")
-
-    def _add(self, conversation_id: ConversationId, result: Extracted, batch: _Batch) -> None:
-        file = result.attachment
-        if result.is_cut:
-            self._refused.append(words.cut_at(file.name, MAX_CHARS))
-
-        def add(_conversation: object) -> None:
-            files = self._desk.get(conversation_id).draft_attachments
-            if any((one.name, one.digest) == (file.name, file.digest) for one in files):
-                self._refused.append(words.already(file.name))
-            else:
-                is_first = not batch.added
-                batch.added.append(file)
-                self._set(
-                    conversation_id,
-                    (*files, file),
-                    partial(self._detach, batch) if is_first else None,
-                    undo_words.attach(batch.num_files),
-                )
-
-        self._desk.open(conversation_id, add, self._on_gone)
-
-    def _detach(self, batch: _Batch, files: Files) -> Files:
-        """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
-        for opening in [one for one in self._opening if one.batch is batch]:
-            opening.is_cancelled = True
-            self._opening.remove(opening)
-        return tuple(one for one in files if one not in batch.added)
-
-    def _on_gone(self, problem: Problem) -> None:
-        self.said.emit(str(problem))
-
-    def _tell(self) -> None:
-        """Report the files that were not attached, or not as a whole."""
-        refused, self._refused = self._refused, []
-        if refused:
-            self.refused.emit(tuple(refused))
-
-    def _openings_of(self, conversation_id: ConversationId) -> list[_Opening]:
-        return [one for one in self._opening if one.conversation_id == conversation_id]
 
     # Changes of the draft
 

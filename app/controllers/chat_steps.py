@@ -72,10 +72,7 @@ class ChatSteps:
     def forget_version(self, conversation_id: ConversationId) -> None:
         """Remove the undo of a version that is gone, because its turn was refused."""
         new_id, undo = self._new_versions.pop(conversation_id, (None, None))
-        is_gone = conversation_id in self._desk and (
-            new_id not in self._desk.get(conversation_id).nodes
-        )
-        if undo is not None and is_gone:
+        if undo is not None and new_id not in self._desk.get(conversation_id).nodes:
             self._undo.drop(undo)
 
     def note_deletion(
@@ -93,9 +90,9 @@ class ChatSteps:
 
         return self._undo.add(
             undo_words.DELETE_MESSAGE,
-            lambda: self._open_unless_running(conversation_id, restore, words.DELETED_COMES_BACK),
+            lambda: self._open_unless_running(conversation_id, restore, words.MESSAGES_COME_BACK),
             conversation_id,
-            redo=lambda: self._open_unless_running(conversation_id, delete, words.DELETED_LATER),
+            redo=lambda: self._open_unless_running(conversation_id, delete, words.MESSAGES_DELETED),
         )
 
     def note_files(self, name: str, conversation_id: ConversationId, revert: Revert) -> None:

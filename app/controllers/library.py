@@ -20,6 +20,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.controllers.folders import FoldersController
+from app.controllers.new_chats import NewChats
 from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
@@ -31,7 +32,6 @@ from app.conversation.tree import (
     ConversationSummary,
     DeletedConversation,
     NodeId,
-    new_conversation,
     set_title,
     summary_of,
 )
@@ -74,7 +74,6 @@ class LibraryController(QObject):
         self._store = store
         self._desk = desk
         self._turns = turns
-        self._folders = folders
         self._undo = undo
         self._origin = origin
         self._summaries: dict[ConversationId, ConversationSummary] = {}
@@ -82,8 +81,7 @@ class LibraryController(QObject):
         self._sorted: list[ConversationSummary] | None = None
         self._unseen = UnseenAnswers(store, self.failed.emit)
         self._is_window_open = True
-        # Places of new conversations that are not listed yet.
-        self._new_places: dict[ConversationId, Placement] = {}
+        self._new_chats = NewChats(desk, folders, origin)
         # The deleted conversations that can be restored.
         self._deleted: dict[ConversationId, DeletedConversation] = {}
         # The functions in the undo list that restore them, if there are any.
@@ -92,7 +90,7 @@ class LibraryController(QObject):
         self.keeps_current = False
         # The conversation that was selected last. It may still be loading and not yet on show.
         self._wanted: ConversationId | None = None
-        self.current = desk.shown = self._lay_out_new()
+        self.current = desk.shown = self._new_chats.begin()
         desk.changed.connect(self._on_conversation_changed)
         turns.answered.connect(self._on_answered)
         folders.defaults_changed.connect(self._on_defaults_changed)
@@ -145,7 +143,9 @@ class LibraryController(QObject):
 
         def on_summaries(summaries: tuple[ConversationSummary, ...]) -> None:
             self._on_summaries(summaries)
-            is_untouched = not self.keeps_current and self._is_blank(self._desk.get(self.current))
+            is_untouched = not self.keeps_current and self._new_chats.is_blank(
+                self._desk.get(self.current)
+            )
             if last is not None and last in self._summaries and is_untouched:
                 self.select(last)
 
@@ -179,7 +179,7 @@ class LibraryController(QObject):
     @property
     def new_chat_folder(self) -> FolderId | None:
         """The folder of the conversation on show, if that is new and not listed yet."""
-        return self._new_places.get(self.current, NO_PLACE).folder_id
+        return self._new_chats.place(self.current).folder_id
 
     @property
     def folder_of_current(self) -> FolderId | None:
@@ -190,14 +190,14 @@ class LibraryController(QObject):
         """Return the place of a conversation, also if that is not listed yet."""
         listed = self._summaries.get(conversation_id)
         if listed is None:
-            return self._new_places.get(conversation_id, NO_PLACE)
+            return self._new_chats.place(conversation_id)
         return listed.placement
 
     def new_chat(self, folder_id: FolderId | None = None) -> None:
         """Show a new conversation, unless the one on show is new, unchanged and in the same folder."""
-        is_blank = self._is_blank(self._desk.get(self.current))
+        is_blank = self._new_chats.is_blank(self._desk.get(self.current))
         if not is_blank or folder_id != self.new_chat_folder:
-            self._show(self._lay_out_new(folder_id))
+            self._show(self._new_chats.begin(folder_id))
 
     def place(self, placements: Mapping[ConversationId, Placement]) -> None:
         """Change the places of conversations in the list: pin, archive, put into a folder."""
@@ -240,7 +240,7 @@ class LibraryController(QObject):
         original = self._summaries.get(conversation_id)
         if original is not None:
             folder_id = original.placement.folder_id
-            self._new_places[copied.conversation_id] = Placement(folder_id=folder_id)
+            self._new_chats.set_place(copied.conversation_id, Placement(folder_id=folder_id))
         self._desk.add(copied)
         self._desk.save(copied)
 
@@ -345,7 +345,7 @@ class LibraryController(QObject):
     def leave(self, following: ConversationId | None) -> None:
         """Show another conversation: `following`, or a new one. Show a new one while it loads."""
         if following is None or following not in self._desk:
-            self._show(self._lay_out_new())
+            self._show(self._new_chats.begin())
         if following is not None:
             self.select(following)
 
@@ -401,35 +401,11 @@ class LibraryController(QObject):
         if undo is not None and undo not in self._undos.values():
             self._undo.drop(undo)
 
-    def _lay_out_new(self, folder_id: FolderId | None = None) -> ConversationId:
-        conversation_id = ConversationId(self._origin.new_id())
-        conversation = new_conversation(conversation_id, now=self._origin.now())
-        self._new_places = {conversation_id: Placement(folder_id=folder_id)}
-        self._blank = self._folders.begin_conversation(conversation, folder_id)
-        self._desk.add(self._blank)
-        return conversation_id
-
     def _on_defaults_changed(self) -> None:
         """Begin the conversation on show again if it is new and unchanged."""
-        if self._is_blank(self._desk.get(self.current)):
-            self._blank = self._folders.begin_conversation(self._blank, self.new_chat_folder)
-            self._desk.add(self._blank)
+        if self._new_chats.is_blank(self._desk.get(self.current)):
+            self._new_chats.begin_again()
             self.list_changed.emit()
-
-    def _is_blank(self, conversation: Conversation) -> bool:
-        """Return True if the conversation is new and has not changed since its creation."""
-        return conversation == self._blank
-
-    def _is_emptied(self, conversation: Conversation) -> bool:
-        """Return True if a listed conversation is as it was when it began, and is not pinned."""
-        conversation_id = conversation.conversation_id
-        listed = self._summaries.get(conversation_id)
-        if listed is None or conversation.nodes or conversation.draft.strip():
-            return False
-        begun = new_conversation(conversation_id, now=conversation.created_at)
-        begun = self._folders.begin_conversation(begun, listed.placement.folder_id)
-        is_alike = replace(conversation, draft="") == begun
-        return is_alike and listed.placement == Placement(folder_id=listed.placement.folder_id)
 
     def _unlist(self, conversation: Conversation) -> None:
         """Take an emptied conversation out of the list and the store. It stays in memory."""
@@ -437,8 +413,7 @@ class LibraryController(QObject):
         placement = self._summaries.pop(conversation_id).placement
         self._sorted = None
         if conversation_id == self.current:
-            self._new_places = {conversation_id: placement}
-            self._blank = conversation
+            self._new_chats.take_back(conversation, placement)
 
         def remove(store: ConversationStore) -> None:
             store.delete(conversation_id, now=now)
@@ -531,7 +506,7 @@ class LibraryController(QObject):
             self._put_deleted(summary_of(conversation, place))
             self.recently_deleted_changed.emit()
             return
-        if self._is_emptied(conversation):
+        if self._new_chats.is_emptied(conversation, self._summaries.get(conversation_id)):
             self._unlist(conversation)
         else:
             self._list(conversation)
@@ -555,7 +530,7 @@ class LibraryController(QObject):
         conversation_id = conversation.conversation_id
         known = self._summaries.get(conversation_id)
         before = NO_PLACE if known is None else known.placement
-        place = self._new_places.pop(conversation_id, before)
+        place = self._new_chats.take_place(conversation_id, before)
         is_continued = known is not None and conversation.updated_at > known.updated_at
         if is_continued and conversation_id == self.current:
             place = replace(place, archived=False)

@@ -6,7 +6,8 @@
     its answer is running or has ended    stopped, and marked as deleted   restored with its answer
 
 The text and the files return to the composer, in front of newer ones. A redo removes them there,
-unless the user has changed them.
+unless the user has changed them. An undone message does not come back while another answer is
+running: that answer may be the one above it, which is being continued.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from functools import partial
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.chat import ChatController
+from app.controllers.chat_steps import AnswerRunningError
 from app.controllers.desk import Desk, Unsent, join_texts, with_unsent
 from app.controllers.origin import Origin
 from app.controllers.turns import Refusal, Turns
 from app.controllers.undo import UndoList
 from app.conversation.deletion import delete_message, restore_message
-from app.conversation.tree import Conversation, NodeId, show_branch
-from app.words import undo as words
+from app.conversation.tree import Conversation, NodeId, path_to, show_branch
+from app.words import problems, undo as words
 from engine.types import ConversationId
 
 _NOTHING = Unsent()
@@ -87,9 +89,7 @@ class UndoSend(QObject):
         """Remove a message whose turn was refused: its text is in the composer again."""
         conversation_id = refusal.conversation_id
         sent = self._newest.get(conversation_id)
-        if sent is None or conversation_id not in self._desk:
-            return
-        if sent.node_id not in self._desk.get(conversation_id).nodes:
+        if sent is not None and sent.node_id not in self._desk.get(conversation_id).nodes:
             del self._newest[conversation_id]
             self._drop(sent)
 
@@ -129,9 +129,11 @@ class UndoSend(QObject):
         if sent is None or (is_running and conversation_id not in self._turns.writing):
             return
         del self._leaving[conversation_id]
-        conversation = self._desk.get(conversation_id)
-        node = None if sent.node_id is None else conversation.nodes.get(sent.node_id)
+        nodes = self._desk.get(conversation_id).nodes
+        node = None if sent.node_id is None else nodes.get(sent.node_id)
         if node is not None and node.deleted_at is None:
+            self._undo.starting.emit()
+            conversation = self._desk.get(conversation_id)
             left = delete_message(conversation, node.node_id, now=self._origin.now())
             self._replace(with_unsent(left, sent.unsent))
 
@@ -142,6 +144,9 @@ class UndoSend(QObject):
         rest = _without(conversation, sent.unsent)
         node_id = sent.node_id
         if node_id is not None and node_id in conversation.nodes:
+            if self._is_other_running(conversation, node_id):
+                self._chat.failed.emit(AnswerRunningError(problems.MESSAGES_COME_BACK).problem)
+                return False
             restored = show_branch(restore_message(conversation, node_id), node_id)
             self._replace(replace(restored, draft=rest.text, draft_attachments=rest.files))
             return True
@@ -152,6 +157,13 @@ class UndoSend(QObject):
             self._again = None
         self.draft_replaced.emit(sent.conversation_id)
         return has_begun
+
+    def _is_other_running(self, conversation: Conversation, node_id: NodeId) -> bool:
+        """Return True if an answer is running that does not belong to a message."""
+        reply_id = self._turns.reply_in(conversation.conversation_id)
+        if reply_id is None:
+            return False
+        return all(node.node_id != node_id for node in path_to(conversation, reply_id))
 
     def _replace(self, conversation: Conversation) -> None:
         self._chat.apply(conversation)

@@ -3,7 +3,7 @@
 chat.py calls start_turn() and stop(); library.py calls stop() for a deleted conversation. `Turns`
 submits the turn to the engine, handles the engine's events and saves the streamed text every 500
 ms. A turn does not depend on the view: it continues while another conversation is shown. A turn has
-one of three states. The fields `facts` and `planned` of _Running tell them apart:
+one of three states. The fields `facts` and `planned` of RunningTurn tell them apart:
 
     state      facts  planned  meaning                          next
     waiting    None   None     no model is ready yet            submitted when the model is ready;
@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, RequestEvent
 from app.bridge.store_lane import StoreLane
@@ -42,15 +42,14 @@ from app.controllers.requests import (
     problem_of_begun,
     problem_with,
 )
+from app.controllers.running_turn import RunningTurn, TextSaver
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
 from app.conversation.tree import (
     Conversation,
     NodeId,
-    fail_reply,
     finish_reply,
     set_generation,
-    stop_reply,
 )
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
@@ -70,12 +69,8 @@ from engine.types import (
     Problem,
     PromptPlan,
     RequestId,
-    Usage,
 )
 
-# Interval between saves of streamed text. A crash loses less than a second of text, including the
-# time that a write takes.
-SAVE_MS = 500
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
 
@@ -87,47 +82,6 @@ class Refusal:
     text: str  # the user's text, also of a queued message, to put back into the composer
     # None without an error: the user stopped the turn, or a queued message was returned
     problem: Problem | None
-
-
-@dataclass(slots=True, eq=False)
-class _Running:
-    """A turn that has not ended yet."""
-
-    request_id: RequestId
-    turn: Turn
-    text: str  # the user's text, to put back into the composer if the turn is refused
-    live: LiveReply  # text that has arrived so far
-    sent_at: float  # time in seconds (Origin.tick) of the user's action
-    submitted_at: float = 0.0  # time in seconds of the last submission to the engine
-    facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
-    # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
-    planned: Planned | None = None
-    # True after the user has stopped a submitted or started turn. The turn ends when the engine
-    # reports the end of the request.
-    stopped: bool = False
-    saved_tokens: int = 0  # live.num_tokens when the text was last saved
-
-    @property
-    def has_started(self) -> bool:
-        """True if the turn has started."""
-        return self.planned is not None
-
-    @property
-    def conversation_id(self) -> ConversationId:
-        return self.turn.conversation.conversation_id
-
-    @property
-    def reply_id(self) -> NodeId:
-        return self.turn.reply_id
-
-    def delay_ms(self, usage: Usage) -> float:
-        """Return the milliseconds that the user waited for the first text beyond usage.ttft_ms.
-
-        They passed before the submission, while no model was ready, and on the way to the window.
-        """
-        if self.planned is not None and self.planned.wait_ms is not None:
-            return max(0.0, self.planned.wait_ms - usage.ttft_ms)
-        return (self.submitted_at - self.sent_at) * 1e3
 
 
 class Turns(QObject):
@@ -158,15 +112,13 @@ class Turns(QObject):
         super().__init__()
         self._preferences = preferences
         self._engine = bridge.engine
-        self._store = store
         self._desk = desk
         self._models = models
         self._origin = origin
         # Key: id of the newest request of the turn. A turn that waits for another model gets a new
         # id and moves to the end.
-        self._running: dict[RequestId, _Running] = {}
-        self._saver = QTimer(self, interval=SAVE_MS)
-        self._saver.timeout.connect(self._save_texts)
+        self._running: dict[RequestId, RunningTurn] = {}
+        self._saver = TextSaver(store, self._running.values(), self)
         bridge.request_changed.connect(self._on_request_changed)
         models.status_changed.connect(self._on_status_changed)
         models.will_replace.connect(self._on_will_replace)
@@ -214,7 +166,7 @@ class Turns(QObject):
             files: the attachments that return to the composer together with the text.
         """
         status = self._models.status
-        running = _Running(
+        running = RunningTurn(
             request_id=RequestId(self._origin.new_id()),
             turn=turn,
             text=text,
@@ -258,11 +210,11 @@ class Turns(QObject):
         self._saver.stop()
         for running in list(self._running.values()):
             if running.has_started:
-                self._end(running, self._stopped(running))
+                self._end(running, running.stopped_in(self._desk.get(running.conversation_id)))
             else:
                 self._refuse(running, None)
 
-    def _submit(self, running: _Running, facts: ModelFacts) -> None:
+    def _submit(self, running: RunningTurn, facts: ModelFacts) -> None:
         """Send the request of a waiting turn, or refuse a turn that the model cannot continue."""
         conversation = self._desk.get(running.conversation_id)
         problem = problem_of_begun(running.turn, facts, self._models.gone)
@@ -325,7 +277,7 @@ class Turns(QObject):
             case _:
                 assert_never(event)
 
-    def _on_started(self, running: _Running, plan: PromptPlan, restore_ms: float) -> None:
+    def _on_started(self, running: RunningTurn, plan: PromptPlan, restore_ms: float) -> None:
         """Store the turn, and show the progress of a long prefill."""
         queue_ms = (self._origin.tick() - running.sent_at) * 1e3 - restore_ms
         planned = Planned(plan=plan, restore_ms=restore_ms, queue_ms=max(0.0, queue_ms))
@@ -335,7 +287,7 @@ class Turns(QObject):
         reading = Reading(done=0, total=fed, eta_s=None)
         self._set_phase(running, reading if fed > SHORT_PROMPT else planned)
 
-    def _on_delta(self, running: _Running, delta: TextDelta) -> None:
+    def _on_delta(self, running: RunningTurn, delta: TextDelta) -> None:
         live = running.live
         now = self._origin.tick()
         # The first text has arrived: show the final state line instead of the progress of prefill.
@@ -344,12 +296,11 @@ class Turns(QObject):
             running.planned = replace(running.planned, wait_ms=wait_ms)
             self._set_phase(running, running.planned)
         live.append_delta(delta.channel, delta.text, num_tokens=delta.num_tokens, now=now)
-        if not self._saver.isActive():
-            self._saver.start()
+        self._saver.start()
         self.text_arrived.emit(running.reply_id, delta.channel, delta.text)
         self.rate_changed.emit(running.conversation_id)
 
-    def _on_finished(self, running: _Running, finished: RequestFinished) -> None:
+    def _on_finished(self, running: RunningTurn, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
         usage = finished.usage.delayed(running.delay_ms(finished.usage))
         self._end(
@@ -364,25 +315,18 @@ class Turns(QObject):
         if finished.reason is not FinishReason.CANCELLED:
             self.answered.emit(running.conversation_id)
 
-    def _on_request_failed(self, running: _Running, problem: Problem) -> None:
+    def _on_request_failed(self, running: RunningTurn, problem: Problem) -> None:
         # If the model was lost, the window says why and offers to load it again, in one place. A
         # turn that has not started then fails with another problem: no model is loaded.
         why_lost = self._models.status.problem
         if not running.has_started:
             self._refuse(running, None if running.stopped or why_lost else problem)
             return
+        conversation = self._desk.get(running.conversation_id)
         if problem == why_lost:
-            self._end(running, self._stopped(running))
+            self._end(running, running.stopped_in(conversation))
             return
-        live = running.live
-        failed = fail_reply(
-            self._desk.get(running.conversation_id),
-            running.reply_id,
-            problem,
-            content=live.content,
-            reasoning=live.reasoning,
-        )
-        self._end(running, failed)
+        self._end(running, running.failed_in(conversation, problem))
         self.answered.emit(running.conversation_id)
 
     def _on_will_replace(self) -> None:
@@ -408,58 +352,38 @@ class Turns(QObject):
                 running.facts = None
                 self._running[running.request_id] = running
 
-    def _end(self, running: _Running, conversation: Conversation) -> None:
+    def _end(self, running: RunningTurn, conversation: Conversation) -> None:
         """End a started turn, and save the conversation with its ended reply."""
         self._drop(running)
         self._desk.save(conversation)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
 
-    def _refuse(self, running: _Running, problem: Problem | None) -> None:
+    def _refuse(self, running: RunningTurn, problem: Problem | None) -> None:
         """End a turn that has not started: remove it from the conversation, return its text.
 
         The queued message returns too, after that text.
         """
         self._drop(running)
-        queued = self._desk.take_back(running.conversation_id)
-        self._desk.unpin(running.conversation_id)
-        self.activity_changed.emit(running.conversation_id)
+        conversation_id = running.conversation_id
+        queued = self._desk.take_back(conversation_id)
+        self.activity_changed.emit(conversation_id)
         text = join_texts(running.text, queued.text)
-        self.refused.emit(Refusal(running.conversation_id, text, problem))
+        self.refused.emit(Refusal(conversation_id, text, problem))
+        # The listeners look for the removed messages, so the conversation stays in memory until now.
+        if self._find(conversation_id) is None:
+            self._desk.unpin(conversation_id)
 
-    def _drop(self, running: _Running) -> None:
+    def _drop(self, running: RunningTurn) -> None:
         del self._running[running.request_id]
         if not self._running:
             self._saver.stop()
 
-    def _stopped(self, running: _Running) -> Conversation:
-        """Return the conversation with the reply marked as stopped, with the text so far."""
-        live = running.live
-        return stop_reply(
-            self._desk.get(running.conversation_id),
-            running.reply_id,
-            content=live.content,
-            reasoning=live.reasoning,
-        )
-
-    def _set_phase(self, running: _Running, phase: Phase) -> None:
+    def _set_phase(self, running: RunningTurn, phase: Phase) -> None:
         running.live.phase = phase
         self.line_changed.emit(running.reply_id)
         self.activity_changed.emit(running.conversation_id)
 
-    def _find(self, conversation_id: ConversationId) -> _Running | None:
+    def _find(self, conversation_id: ConversationId) -> RunningTurn | None:
         running = self._running.values()
         return next((one for one in running if one.conversation_id == conversation_id), None)
-
-    def _save_texts(self) -> None:
-        for running in self._running.values():
-            if running.live.num_tokens > running.saved_tokens:
-                running.saved_tokens = running.live.num_tokens
-                self._save_text(running.reply_id, running.live.content, running.live.reasoning)
-
-    def _save_text(self, reply_id: NodeId, content: str, reasoning: str) -> None:
-        # A failure needs no report, because the text is saved again with the ended reply.
-        self._store.run(
-            lambda store: store.save_text(reply_id, content=content, reasoning=reasoning),
-            on_error=lambda _problem: None,
-        )

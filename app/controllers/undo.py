@@ -9,6 +9,10 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.types import ConversationId
 
+# Number of actions that can be undone. An entry may hold the texts of attached files, up to 4 million
+# characters each.
+MAX_ENTRIES = 100
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UndoEntry:
@@ -27,7 +31,8 @@ class UndoList(QObject):
     """Two stacks of actions: those to undo, and those that were undone and can be done again."""
 
     changed = Signal()
-    starting = Signal()  # emitted before an action is undone or redone
+    # emitted before an undo or a redo changes a draft, so that the text typed since is saved first
+    starting = Signal()
     # argument: the function that add() returned for an action that is undone, or cannot be undone
     undone = Signal(object)
 
@@ -82,6 +87,7 @@ class UndoList(QObject):
 
         entry = UndoEntry(name, undo_this, redo_this, chat)
         self._entries.append(entry)
+        del self._entries[:-MAX_ENTRIES]
         over = (chat, None)
         kept = () if chat is None else (one for one in self._undone if one.chat not in over)
         self._undone = list(kept)

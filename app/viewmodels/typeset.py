@@ -30,6 +30,9 @@ MAX_LATEX = 2_000  # in characters; a longer formula would delay all other formu
 # Deeper nesting is not typeset. ziamath needs exponential time for nested matrices and \left.
 MAX_DEPTH = 6  # levels of environments and \left; each level doubles the time, and six take 0.4 s
 MAX_BRACES = 8  # levels of nested braces, as in fractions and scripts
+# Characters of a picture. Qt parses it on the main thread, in 45 ms if it is as long as this. Full
+# pages of ordinary formulas take half. A dashed line below a wide space takes 4 MB.
+MAX_SVG = 1_000_000
 
 _SIZE = 100.0  # pixels per em while a formula is typeset
 _MARGIN = 4.0  # pixels on each side, because some glyphs extend beyond their boxes
@@ -76,14 +79,16 @@ def typeset(formula: Formula) -> Picture | Undrawn:
     """Typeset a formula, or return the reason why it cannot be typeset."""
     if why := _why_refused(formula.latex):
         return Undrawn(why)
-    latex = rewritten(formula.latex)
-    if _is_too_deep(latex):  # commands such as \abs become pairs of \left and \right
-        return Undrawn(words.FORMULA_TOO_DEEP)
-    environment = unknown_environment(latex)
-    if environment is not None:
-        return Undrawn(words.formula_unsupported(environment))
     try:
+        latex = rewritten(formula.latex)
+        if _is_too_deep(latex):  # commands such as \abs become pairs of \left and \right
+            return Undrawn(words.FORMULA_TOO_DEEP)
+        environment = unknown_environment(latex)
+        if environment is not None:
+            return Undrawn(words.formula_unsupported(environment))
         return _set(latex, display=formula.display)
+    except RecursionError:
+        return Undrawn(words.FORMULA_TOO_DEEP)
     except Exception as error:  # noqa: BLE001 - ziamath raises many kinds of exceptions
         log.info("ziamath could not typeset a formula: %s", type(error).__name__)
         return Undrawn(words.FORMULA_INVALID)
@@ -124,8 +129,11 @@ def _set(latex: str, *, display: bool) -> Picture | Undrawn:
     # Without the width, Qt also strokes each glyph with an invisible pen. In a PDF file that makes
     # a formula seven times as large and six times as slow.
     drawn.set("stroke-width", "0")
+    svg = ET.tostring(drawn, encoding="unicode")
+    if len(svg) > MAX_SVG:
+        return Undrawn(words.FORMULA_TOO_LONG)
     return Picture(
-        svg=ET.tostring(drawn, encoding="unicode"),
+        svg=svg,
         width=(width + 2 * _MARGIN) / _SIZE,
         ascent=(height - descent + _MARGIN) / _SIZE,
         descent=(descent + _MARGIN) / _SIZE,

@@ -34,7 +34,7 @@ from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
-from app.widgets.longer_model import is_too_long, offer_longer_model
+from app.widgets.longer_model import TooLongNotice, is_too_long
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
@@ -42,7 +42,7 @@ from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.words import commands, composer as words, several
-from engine.types import ConversationId, Problem, ProblemKind
+from engine.types import ConversationId, Problem
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
@@ -93,8 +93,7 @@ class ChatPane(QWidget):
         self.cards.stackUnder(self.composer)  # Tab visits the children in this order
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
-        # problem of a message that was too long and given back to the composer
-        self._too_long: Problem | None = None
+        self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -164,7 +163,6 @@ class ChatPane(QWidget):
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
-        composer.emptied.connect(self._end_refusal)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
         self.find_bar.left.connect(composer.edit.setFocus)
@@ -297,17 +295,12 @@ class ChatPane(QWidget):
             self.composer.set_text(self._core.desk.get(conversation_id).draft)
             self._draft_timer.stop()
 
-    def _end_refusal(self) -> None:
-        """Hide the notice about a message that was too long: the composer is empty now."""
-        if self._too_long is not None and self.notice.problem is self._too_long:
-            self.notice.hide()
-
     def _show_refusal(self, refusal: Refusal) -> None:
         problem = refusal.problem
         if problem is None:
             return
         if is_too_long(problem):
-            self._show_too_long(problem, is_new_text=bool(refusal.text))
+            self._too_long.show(problem, is_new_text=bool(refusal.text))
         elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()
@@ -316,27 +309,11 @@ class ChatPane(QWidget):
         else:
             self.notice.say(problem)
 
-    def _show_too_long(self, problem: Problem, *, is_new_text: bool) -> None:
-        self._too_long = problem
-        if is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
-            self.notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
-        else:
-            self.notice.say(problem)
-        offer_longer_model(self._core, self.notice)
-
     def _on_model_note(self) -> None:
         if only_demo(self._core.models.cards):
             self.get_models_requested.emit()
         else:
             self.choose_model_requested.emit()
-
-    def _move_to_new_chat(self) -> None:
-        """Open a new chat, with the text of the composer as its draft."""
-        text = self.composer.text
-        self.composer.set_text("")
-        self.flush()
-        self._core.library.new_chat()
-        self.composer.set_text(text)
 
     def _refresh_activity(self) -> None:
         live = self._core.turns.live_in(self._shown)

@@ -37,8 +37,6 @@ from app.words import units, window as words
 
 Index = QModelIndex | QPersistentModelIndex
 
-# The titles of the conversations in a folder begin below the name of the folder.
-
 
 class ConversationDelegate(QStyledItemDelegate):
     """The item delegate of the conversation list.
@@ -75,6 +73,11 @@ class ConversationDelegate(QStyledItemDelegate):
     @property
     def _icon_size(self) -> int:
         return self._theme.scaled(GRID)
+
+    @property
+    def _indent(self) -> int:
+        """The indentation of titles in a folder. They begin below the name of the folder."""
+        return 2 * self._icon_size - Space.HAIR
 
     def _paint_heading(self, painter: QPainter, rect: QRect, heading: ListHeading) -> None:
         painter.setFont(self._theme.zoomed_font(Type.SECTION))
@@ -138,7 +141,7 @@ class ConversationDelegate(QStyledItemDelegate):
     ) -> None:
         text_rect = self._paint_ground(painter, option)
         if row.folder_id is not None:
-            text_rect.setLeft(text_rect.left() + 2 * self._icon_size - Space.HAIR)
+            text_rect.setLeft(text_rect.left() + self._indent)
         text_rect.setRight(self._paint_end(painter, text_rect, row, option.state))
         font = self._theme.zoomed_font(Type.UI)
         font.setBold(row.unseen)
@@ -232,7 +235,7 @@ class ConversationDelegate(QStyledItemDelegate):
         row = self._model.row_at(index)
         left = 1
         if isinstance(row, FolderRow | ConversationRow) and row.folder_id is not None:
-            left += 2 * self._icon_size - Space.HAIR
+            left += self._indent
         editor.setGeometry(_body(option.rect).adjusted(left, 3, -1, -3))
 
     @override

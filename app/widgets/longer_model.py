@@ -1,9 +1,15 @@
-"""The offer of a model that can read what is too long for the model in use. Main thread."""
+"""The notice that a chat or a text is too long for the model in use, and its ways out. Main thread."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QObject
+
 from app.controllers.core import Core
 from app.widgets.button_row import Label
+from app.widgets.composer import Composer
 from app.widgets.notice import Notice
 from app.words import composer as words, models, units
 from engine.catalog.card import ModelCard
@@ -15,19 +21,56 @@ def is_too_long(problem: Problem) -> bool:
     return problem.kind in (ProblemKind.CONTEXT_FULL, ProblemKind.TEXT_TOO_LONG)
 
 
-def offer_longer_model(core: Core, notice: Notice) -> None:
-    """Look for a model that can read the chat or the text, and add it to the notice on show."""
-    problem = notice.problem
-    if problem is None or not problem.num_tokens:
-        return
-    is_chat = problem.kind is ProblemKind.CONTEXT_FULL
+class TooLongNotice(QObject):
+    """Offers a new chat, and a model that can read the chat or the text, in the pane's notice."""
 
-    def offer(card: ModelCard) -> None:
-        if notice.problem is problem and notice.isVisible():
-            notice.add_choice(
-                words.can_read(card.name, units.tokens(card.context_len), is_chat=is_chat),
-                Label(models.use_model(card.name), card.name),
-                lambda: core.models.choose(card.path),
-            )
+    def __init__(
+        self,
+        core: Core,
+        notice: Notice,
+        composer: Composer,
+        flush: Callable[[], object],
+        parent: QObject,
+    ) -> None:
+        """Create the offer. `flush` saves the draft in the composer."""
+        super().__init__(parent)
+        self._core = core
+        self._notice = notice
+        self._composer = composer
+        self._flush = flush
+        self._problem: Problem | None = None  # the problem that was shown last
+        composer.emptied.connect(self._end)
 
-    core.longer_models.find(problem.num_tokens, offer)
+    def show(self, problem: Problem, *, is_new_text: bool) -> None:
+        """Show the problem. is_new_text: True if the text of the message is in the composer again."""
+        self._problem = problem
+        if is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
+            self._notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
+        else:
+            self._notice.say(problem)
+        if problem.num_tokens:
+            self._core.longer_models.find(problem.num_tokens, partial(self._offer_model, problem))
+
+    def _offer_model(self, problem: Problem, card: ModelCard) -> None:
+        """Add a model to the notice, if it still shows the problem."""
+        if self._notice.problem is not problem or not self._notice.isVisible():
+            return
+        is_chat = problem.kind is ProblemKind.CONTEXT_FULL
+        self._notice.add_choice(
+            words.can_read(card.name, units.tokens(card.context_len), is_chat=is_chat),
+            Label(models.use_model(card.name), card.name),
+            lambda: self._core.models.choose(card.path),
+        )
+
+    def _move_to_new_chat(self) -> None:
+        """Open a new chat, with the text of the composer as its draft."""
+        text = self._composer.text
+        self._composer.set_text("")
+        self._flush()
+        self._core.library.new_chat()
+        self._composer.set_text(text)
+
+    def _end(self) -> None:
+        """Hide the notice: the composer is empty now."""
+        if self._problem is not None and self._notice.problem is self._problem:
+            self._notice.hide()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QWidget
+from shiboken6 import isValid
 
 from app.theme.tokens import Millis, Size, Space
 from app.widgets.announcer import announce
@@ -150,7 +151,8 @@ class Toast(QFrame):
     def _hand_focus_back(self) -> None:
         """Focus the widget that had the focus before the button."""
         left, self._left = self._left, None
-        if self.button.hasFocus() and left is not None and left.isVisible():
+        # A field for a new name, for example, is destroyed when it loses the focus.
+        if self.button.hasFocus() and left is not None and isValid(left) and left.isVisible():
             left.setFocus()
 
     def _on_clicked(self) -> None:

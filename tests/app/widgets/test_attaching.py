@@ -14,6 +14,7 @@ from app.conversation.attachments import make_attachment, marked_page
 from app.theme.tokens import Space
 from app.widgets.commands import CommandId
 from app.words import attachments as words
+from engine.types import ConversationId
 from tests.fakes.stage import Stage
 
 Key = Qt.Key
@@ -192,6 +193,22 @@ def test_every_refused_file_is_named_with_its_reason(
     image_reason, folder_reason = stage.window.toast.text.split("\n")
     assert image_reason.startswith("“photo.png” is an image.")
     assert folder_reason == f"“{tmp_path.name}” is a folder. Attach the files in it."
+
+
+def test_refused_file_is_reported_when_the_opening_of_the_last_other_file_is_cancelled(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
+    attachments = stage.rig.core.attachments
+
+    def cancel_last(conversation_id: ConversationId) -> None:
+        if [chip.name for chip in attachments.chips] == ["notes.txt"]:
+            attachments.changed.disconnect(cancel_last)
+            attachments.remove(conversation_id, 0)
+
+    attachments.changed.connect(cancel_last)
+    attach(stage, tmp_path / "gone.txt", notes)
+    assert names(stage) == []
+    assert stage.window.toast.text == "“gone.txt” no longer exists."
 
 
 def test_toast_follows_the_composer_that_grows_and_shrinks(stage: Stage, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLineEdit, QWidget
 from pytestqt.qtbot import QtBot
+from shiboken6 import delete
 
 from app.theme.tokens import Millis
 from app.widgets.toast import Toast
@@ -128,3 +129,17 @@ def test_button_with_the_focus_keeps_the_message_and_hands_the_focus_back(
     QTest.keyClick(toast.button, Qt.Key.Key_Space)
     assert shown(toast) == ""
     assert field.hasFocus()
+
+
+def test_widget_that_had_the_focus_before_the_button_may_be_destroyed(
+    toast: Toast, qtbot: QtBot
+) -> None:
+    (field,) = toast.window().findChildren(QLineEdit)
+    toast.window().activateWindow()
+    qtbot.waitUntil(field.hasFocus)
+    toast.offer_undo("Deleted.", lambda: None)
+    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(toast.button.hasFocus)
+    delete(field)
+    QTest.keyClick(toast.button, Qt.Key.Key_Space)
+    assert shown(toast) == ""

@@ -73,6 +73,14 @@ def test_unknown_latex_command_gives_no_picture(latex: str) -> None:
         (r"\def\a{b}\a", "Shown as LaTeX: a formula that defines commands is not drawn."),
         ("x" * (MAX_LATEX + 1), "Shown as LaTeX: the formula is too long to draw."),
         ("{" * 900, "Shown as LaTeX: the formula is nested too deeply to draw."),
+        (
+            r"\text{" + r"\bf" * 600 + "}",
+            "Shown as LaTeX: the formula is nested too deeply to draw.",
+        ),
+        (
+            r"\begin{array}{c}\hspace{8000em}\\ \hdashline x\end{array}",
+            "Shown as LaTeX: the formula is too long to draw.",
+        ),
         (r"\frac{", "Shown as LaTeX: a part of the formula is wrong or not supported."),
     ],
 )

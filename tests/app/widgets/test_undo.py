@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
+from app.controllers.desk import KEPT
+from app.controllers.undo import MAX_ENTRIES, UndoList
 from app.conversation.tree import NodeId
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
@@ -126,6 +129,19 @@ def test_deletion_of_a_chat_is_undone_before_older_actions_in_the_next_one(stage
     assert name(stage) == "Undo Delete Chat"
     assert undo(stage) == "Undone: Delete Chat"
     assert stage.texts == ["Two", "2"]
+
+
+def test_oldest_actions_are_forgotten() -> None:
+    undone: list[int] = []
+    actions = UndoList()
+    oldest, *_ = [
+        actions.add("Rename Chat", partial(undone.append, number))
+        for number in range(MAX_ENTRIES + 1)
+    ]
+    assert not oldest()
+    while actions.entries:
+        actions.entries[-1].undo()
+    assert undone == list(range(MAX_ENTRIES, 0, -1))
 
 
 def test_typing_is_named_in_the_menu(stage: Stage) -> None:
@@ -274,3 +290,46 @@ def test_deleted_and_moved_chats_are_redone(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "One"]
     undo(stage)
     assert stage.texts == ["Two", "2"]
+
+
+def test_message_that_is_refused_after_its_chat_was_left_cannot_be_undone(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("One")
+    first = stage.current
+    for number in range(KEPT + 1):
+        stage.run(CommandId.NEW_CHAT)
+        stage.type(f"Draft {number}")
+    stage.run(CommandId.NEW_CHAT)
+    stage.engine.fail(OutOfMemoryError("Too long.").problem)
+    stage.settle()
+    stage.rig.library.select(first)
+    stage.settle()
+    assert name(stage) == "Undo"
+    assert stage.edit.toPlainText() == "One"
+
+
+def test_text_typed_while_a_message_is_taken_back_stays(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("One")
+    stage.engine.begin()  # the window has not heard of it yet
+    stage.window.commands[CommandId.UNDO].trigger()
+    QTest.keyClicks(stage.edit, "Two")
+    stage.settle()
+    assert stage.texts == []
+    assert stage.edit.toPlainText() == "One\n\nTwo"
+
+
+def test_message_does_not_come_back_below_an_answer_that_is_continued(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    stage.settle()
+    stage.pane.stop()
+    stage.settle()
+    stage.chat("Two", "2")
+    undo(stage)
+    stage.run(CommandId.CONTINUE)
+    assert redo(stage).startswith("An answer is being written")
+    stage.answer(" and more")
+    assert stage.texts == ["One", "1 and more"]
+    redo(stage)
+    assert stage.texts == ["One", "1 and more", "Two", "2"]

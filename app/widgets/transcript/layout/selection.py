@@ -114,17 +114,17 @@ def _with_cut_tables(message: MessageLayout, fragments: list[_Fragment]) -> list
         else:
             tables.append([fragment])
     return [
-        replace(fragment, whole=_is_whole(message, table)) if fragment.whole else fragment
-        for table in tables
+        replace(fragment, whole=fragment.whole and is_whole)
+        for table, is_whole in [(table, _is_whole(message, table)) for table in tables]
         for fragment in table
     ]
 
 
 def _is_whole(message: MessageLayout, table: list[_Fragment]) -> bool:
-    first, last = table[0], table[-1]
-    rows = message.places.rows_between(Place(last.ordinal, 0), LAST_PLACE)
-    goes_on = any(row.continues for _, row in islice(rows, 1, 2))
-    return all(part.whole for part in table) and not first.row.continues and not goes_on
+    if table[0].row.continues or not all(part.whole for part in table):
+        return False
+    rows = message.places.rows_between(Place(table[-1].ordinal, 0), LAST_PLACE)
+    return not any(row.continues for _, row in islice(rows, 1, 2))
 
 
 def _separator(message: MessageLayout, before: _Fragment, after: _Fragment) -> str:

@@ -1,0 +1,162 @@
+"""The files that are being opened: their texts are extracted and added to drafts. Main thread.
+
+A worker thread waits for the extraction process. Files that are attached at once are one action, which
+one undo removes. A file that is still being opened is then cancelled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, Signal
+
+from app.bridge.tasks import TaskLane
+from app.controllers.chat import ChatController
+from app.controllers.chat_steps import Files
+from app.controllers.desk import Desk
+from app.conversation.attachments import MAX_ATTACHMENTS, MAX_CHARS, Attachment
+from app.conversation.text import file_label
+from app.extraction.extractor import Extracted, Extractor
+from app.extraction.refusal import RefusedFileError
+from app.words import attachments as words, undo as undo_words
+from engine.types import ConversationId, Problem
+
+
+@dataclass(slots=True, eq=False)
+class _Batch:
+    """Files that the user has attached at once. One undo removes them."""
+
+    num_files: int
+    added: list[Attachment]
+
+
+@dataclass(slots=True, eq=False)
+class FileOpening:
+    """A file whose text is being extracted."""
+
+    conversation_id: ConversationId
+    path: Path
+    batch: _Batch
+    share: float | None = None
+    is_cancelled: bool = False
+
+
+class FileOpenings(QObject):
+    """The openings of all drafts, in the order in which the files were attached."""
+
+    changed = Signal(object)  # argument: ConversationId whose openings or progress have changed
+    said = Signal(str)  # argument: a sentence for the user
+    # argument: tuple of sentences about files that were not attached, or not as a whole
+    refused = Signal(object)
+    _progressed = Signal(object, int, int)
+
+    def __init__(self, desk: Desk, chat: ChatController) -> None:
+        super().__init__()
+        self._desk = desk
+        self._chat = chat
+        self._lane = TaskLane("attaching")
+        self._extractor = Extractor()
+        self._running: list[FileOpening] = []
+        self._refused: list[str] = []  # sentences about the files of the running openings
+        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
+
+    def close(self) -> None:
+        """End the extraction process and the worker thread."""
+        for opening in self._running:
+            opening.is_cancelled = True
+        self._extractor.close()
+        self._lane.stop()
+
+    def of_draft(self, conversation_id: ConversationId) -> list[FileOpening]:
+        return [one for one in self._running if one.conversation_id == conversation_id]
+
+    def open_files(self, conversation_id: ConversationId, paths: Sequence[Path]) -> None:
+        """Read files and add them to a draft, in this order."""
+        present = len(self._desk.get(conversation_id).draft_attachments)
+        waiting = len(self.of_draft(conversation_id))
+        if present + waiting + len(paths) > MAX_ATTACHMENTS:
+            self.said.emit(words.too_many(present + waiting + len(paths), MAX_ATTACHMENTS))
+            return
+        batch = _Batch(len(paths), [])
+        for path in paths:
+            opening = FileOpening(conversation_id, path, batch)
+            self._running.append(opening)
+            self._lane.run(
+                partial(self._extract, opening),
+                partial(self._on_extracted, opening),
+                partial(self._on_failed, opening),
+            )
+        self.changed.emit(conversation_id)
+
+    def cancel(self, opening: FileOpening) -> None:
+        opening.is_cancelled = True
+        self._running.remove(opening)
+        self._report_refused()
+        self.changed.emit(opening.conversation_id)
+
+    def _extract(self, opening: FileOpening) -> Extracted | str:
+        """Return the text of a file, or a sentence. Runs on the worker thread."""
+        try:
+            return self._extractor.read(opening.path, partial(self._report, opening))
+        except RefusedFileError as refusal:
+            return words.refused(file_label(opening.path), refusal.why)
+
+    def _report(self, opening: FileOpening, done: int, total: int) -> bool:
+        self._progressed.emit(opening, done, total)
+        return not opening.is_cancelled
+
+    def _on_progressed(self, opening: FileOpening, done: int, total: int) -> None:
+        opening.share = done / total
+        self.changed.emit(opening.conversation_id)
+
+    def _on_extracted(self, opening: FileOpening, result: Extracted | str) -> None:
+        if opening.is_cancelled:
+            return
+        self._running.remove(opening)
+        if isinstance(result, str):
+            self._refused.append(result)
+        else:
+            self._add(opening, result)
+        self._report_refused()
+        self.changed.emit(opening.conversation_id)
+
+    def _on_failed(self, opening: FileOpening, problem: Problem) -> None:
+        self._on_extracted(opening, f"{words.NO_ATTACHMENT} {problem.cause}")
+
+    def _add(self, opening: FileOpening, result: Extracted) -> None:
+        """Add a file to its draft, unless the draft has it."""
+        file, batch, conversation_id = result.attachment, opening.batch, opening.conversation_id
+        if result.is_cut:
+            self._refused.append(words.cut_at(file.name, MAX_CHARS))
+
+        def add(_conversation: object) -> None:
+            files = self._desk.get(conversation_id).draft_attachments
+            if any((one.name, one.digest) == (file.name, file.digest) for one in files):
+                self._refused.append(words.already(file.name))
+                self._report_refused()
+                return
+            is_first = not batch.added
+            batch.added.append(file)
+            self._chat.set_attachments(
+                conversation_id,
+                (*files, file),
+                revert=partial(self._detach, batch) if is_first else None,
+                name=undo_words.attach(batch.num_files),
+            )
+
+        self._desk.open(conversation_id, add, lambda problem: self.said.emit(str(problem)))
+
+    def _detach(self, batch: _Batch, files: Files) -> Files:
+        """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
+        for opening in [one for one in self._running if one.batch is batch]:
+            self.cancel(opening)
+        return tuple(one for one in files if one not in batch.added)
+
+    def _report_refused(self) -> None:
+        """Report the files that were not attached, or not as a whole, after the last opening."""
+        if self._refused and not self._running:
+            refused, self._refused = self._refused, []
+            self.refused.emit(tuple(refused))

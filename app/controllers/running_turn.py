@@ -1,0 +1,103 @@
+"""A turn that has not ended, and the saving of its text. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.bridge.store_lane import StoreLane
+from app.conversation.actions import Turn
+from app.conversation.tree import Conversation, NodeId, fail_reply, stop_reply
+from app.viewmodels.live import LiveReply
+from app.viewmodels.state_line import Planned
+from engine.types import ConversationId, ModelFacts, Problem, RequestId, Usage
+
+# Interval between saves of streamed text. A crash loses less than a second of text, including the
+# time that a write takes.
+SAVE_MS = 500
+
+
+@dataclass(slots=True, eq=False)
+class RunningTurn:
+    """A turn that has not ended yet. See turns.py for its states."""
+
+    request_id: RequestId
+    turn: Turn
+    text: str  # the user's text, to put back into the composer if the turn is refused
+    live: LiveReply  # text that has arrived so far
+    sent_at: float  # time in seconds (Origin.tick) of the user's action
+    submitted_at: float = 0.0  # time in seconds of the last submission to the engine
+    facts: ModelFacts | None = None  # facts of the model; None until the turn is submitted
+    # Numbers of restored and fed prompt tokens. None until the engine has started the turn.
+    planned: Planned | None = None
+    # True after the user has stopped a submitted or started turn. The turn ends when the engine
+    # reports the end of the request.
+    stopped: bool = False
+    saved_tokens: int = 0  # live.num_tokens when the text was last saved
+
+    @property
+    def has_started(self) -> bool:
+        return self.planned is not None
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return self.turn.conversation.conversation_id
+
+    @property
+    def reply_id(self) -> NodeId:
+        return self.turn.reply_id
+
+    def delay_ms(self, usage: Usage) -> float:
+        """Return the milliseconds that the user waited for the first text beyond usage.ttft_ms.
+
+        They passed before the submission, while no model was ready, and on the way to the window.
+        """
+        if self.planned is not None and self.planned.wait_ms is not None:
+            return max(0.0, self.planned.wait_ms - usage.ttft_ms)
+        return (self.submitted_at - self.sent_at) * 1e3
+
+    def stopped_in(self, conversation: Conversation) -> Conversation:
+        """Return the conversation with the reply marked as stopped, with the text so far."""
+        content, reasoning = self.live.content, self.live.reasoning
+        return stop_reply(conversation, self.reply_id, content=content, reasoning=reasoning)
+
+    def failed_in(self, conversation: Conversation, problem: Problem) -> Conversation:
+        """Return the conversation with the reply marked as failed, with the text so far."""
+        content, reasoning = self.live.content, self.live.reasoning
+        return fail_reply(
+            conversation, self.reply_id, problem, content=content, reasoning=reasoning
+        )
+
+
+class TextSaver(QObject):
+    """Saves the new text of the running turns every SAVE_MS, between start() and stop()."""
+
+    def __init__(self, store: StoreLane, turns: Collection[RunningTurn], parent: QObject) -> None:
+        """Create a saver. `turns` is a view of the running turns, which changes with them."""
+        super().__init__(parent)
+        self._store = store
+        self._turns = turns
+        self._timer = QTimer(self, interval=SAVE_MS)
+        self._timer.timeout.connect(self._save_texts)
+
+    def start(self) -> None:
+        if not self._timer.isActive():
+            self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.stop()
+
+    def _save_texts(self) -> None:
+        for running in self._turns:
+            if running.live.num_tokens > running.saved_tokens:
+                running.saved_tokens = running.live.num_tokens
+                self._save_text(running.reply_id, running.live.content, running.live.reasoning)
+
+    def _save_text(self, reply_id: NodeId, content: str, reasoning: str) -> None:
+        # A failure needs no report, because the text is saved again with the ended reply.
+        self._store.run(
+            lambda store: store.save_text(reply_id, content=content, reasoning=reasoning),
+            on_error=lambda _problem: None,
+        )
