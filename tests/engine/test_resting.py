@@ -42,6 +42,7 @@ def test_engine_without_work_sleeps_until_something_is_due(
     assert sleep_s(model, without_audits) == math.inf
     assert sleep_s(model, CONFIG) == pytest.approx(10 * HOUR_S, abs=60)
     assert sleep_s(model, without_audits, HOUR_S) == pytest.approx(HOUR_S, abs=60)
+    assert sleep_s(model, without_audits, 1e12) == 24 * HOUR_S, "the longest sleep"
     held = replace(without_audits, release_after_s=HOUR_S)
     assert sleep_s(model, held) == pytest.approx(HOUR_S, abs=60)
     on_disk = replace(without_audits, disk_folder=tmp_path, disk_rest_s=HOUR_S)
