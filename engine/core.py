@@ -97,6 +97,9 @@ log = logging.getLogger(__name__)
 
 # Shortest sleep of an engine without work. Two clocks that differ can't keep it awake.
 _LEAST_SLEEP_S = 0.02
+# Longest sleep if there may be work later. Python refuses a wait of more than 292 years, and the time
+# after which a model is unloaded comes from a file that the user can edit.
+_MOST_SLEEP_S = 86_400.0
 
 
 def run_core(
@@ -287,7 +290,8 @@ class EngineCore:
             times.append(self._unload_after_s - unused_s)
         if freed_bytes():
             times.append(self._config.release_after_s - unused_s)
-        return max(_LEAST_SLEEP_S, min(times))
+        soonest = min(times)
+        return soonest if soonest == math.inf else min(max(_LEAST_SLEEP_S, soonest), _MOST_SLEEP_S)
 
     def _obey(self, command: Command) -> None:
         # Log only the name: the fields of a command hold the user's text.

@@ -99,7 +99,8 @@ class _Life:
 
     commands: SimpleQueue[Command] = field(default_factory=SimpleQueue[Command])
     pulse: Pulse = field(default_factory=Pulse)
-    early_reading: EarlyReading = field(default_factory=EarlyReading)  # until it has its libraries
+    # Stopped once the thread has imported its libraries.
+    early_reading: EarlyReading = field(default_factory=EarlyReading)
     thread: threading.Thread | None = None
 
 

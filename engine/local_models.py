@@ -152,7 +152,7 @@ class LocalModels:
         weigh = choose.packed_bytes if sys.platform == "darwin" else choose.float32_bytes
         return choose.best_card(cards, self._memory_bytes, weigh)
 
-    def reader(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
+    def best_with_room(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
         """Return the best of these models for which the memory holds a chat of num_tokens.
 
         Each model is measured, the best first, at most _MAX_MEASURED of them. A model that cannot

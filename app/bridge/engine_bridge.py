@@ -54,7 +54,8 @@ IdleEvent = IdleWorking | IdleStopped
 class EnginePort(EngineCommands, Protocol):
     """The engine as the app uses it: commands, start() and close(). Tests use a fake engine.
 
-    close() ends the engine thread and waits for it, for at most timeout_s seconds.
+    close() ends the engine thread and waits for it, for at most timeout_s seconds, or longer while
+    cached state on disk is to be deleted.
     """
 
     def start(self) -> None: ...
@@ -95,7 +96,7 @@ class EngineBridge(QObject):
         """Cancel running requests, join the engine thread and emit its last events. Idempotent.
 
         Core.close() calls this. It blocks the main thread until the engine thread has ended, or
-        for timeout_s. Events that come later are never emitted.
+        for the time of EnginePort.close. Events that come later are never emitted.
         """
         self.engine.close(timeout_s)
         with self._lock:

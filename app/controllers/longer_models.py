@@ -38,7 +38,7 @@ class LongerModels:
         longer = tuple(card for card in limited if card.context_len > needed)
         if longer:
             self._lane.run(
-                lambda: self._catalog.reader(longer, needed),
+                lambda: self._catalog.best_with_room(longer, needed),
                 lambda card: None if card is None else then(card),
             )
 

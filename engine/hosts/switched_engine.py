@@ -68,7 +68,7 @@ class SwitchedEngine(EngineCommands):
                 self._engine.send(command)
 
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests, then end the engine. Wait for at most timeout_s seconds."""
+        """Finish running requests, then end the engine. See Engine.close for timeout_s."""
         until = time.monotonic() + timeout_s
         switch, self._switch = self._switch, None
         if switch is not None:

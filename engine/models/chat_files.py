@@ -53,6 +53,7 @@ class ChatFiles:
 
         Raises:
             ModelFolderError: the tokenizer is broken, exceeds a limit, or there is no template.
+            TokenizerError: the worker process cannot make the tokenizer.
             Exception: mlx-lm cannot read config.json or generation_config.json.
         """
         try:

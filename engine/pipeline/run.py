@@ -106,9 +106,11 @@ def load_follower(
 
 
 def _can_merge_rows(own: OwnPart[OwnLayers], place: str, config: EngineConfig) -> bool:
-    """Return True if the own layers can serve several conversations in one pass.
+    """Return True if this stage's layers can serve several conversations in one pass.
 
     They are tested once, and the result is recorded (models/abilities.py).
+
+    place: the rank and the division of the layers, for the key of the record.
     """
     records = AbilityRecords(config.abilities_folder)
     key = key_of(OpenedModel(own.part, own.config), place)

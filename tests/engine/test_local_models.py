@@ -88,17 +88,17 @@ def test_opened_folder_with_several_models_gives_a_usable_one(paths: Paths, tmp_
 
 
 @pytest.mark.slow
-def test_reader_of_a_chat_has_the_memory_for_it(paths: Paths, tmp_path: Path) -> None:
+def test_best_model_with_room_has_the_memory_for_the_chat(paths: Paths, tmp_path: Path) -> None:
     build_tiny("llama", tmp_path / "Tiny", Template.KEEPING, CONFIGS)
     build_tiny("llama", tmp_path / "Broken", Template.KEEPING, CONFIGS)
     models = LocalModels(paths)
     cards = models.scan((str(tmp_path),))
     (tmp_path / "Broken" / "config.json").unlink()
 
-    found = models.reader(cards, 100_000)
+    found = models.best_with_room(cards, 100_000)
     assert found is not None
     assert found.name == "Tiny"
-    assert models.reader(cards, 10**9) is None
+    assert models.best_with_room(cards, 10**9) is None
 
 
 def test_opened_gguf_file_is_imported_into_the_data_folder(paths: Paths, tmp_path: Path) -> None:

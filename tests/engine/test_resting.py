@@ -42,6 +42,7 @@ def test_engine_without_work_sleeps_until_something_is_due(
     assert sleep_s(model, without_audits) == math.inf
     assert sleep_s(model, CONFIG) == pytest.approx(10 * HOUR_S, abs=60)
     assert sleep_s(model, without_audits, HOUR_S) == pytest.approx(HOUR_S, abs=60)
+    assert sleep_s(model, without_audits, 1e12) == 24 * HOUR_S, "the longest sleep"
     held = replace(without_audits, release_after_s=HOUR_S)
     assert sleep_s(model, held) == pytest.approx(HOUR_S, abs=60)
     on_disk = replace(without_audits, disk_folder=tmp_path, disk_rest_s=HOUR_S)
@@ -59,14 +60,15 @@ def test_watcher_of_a_resting_engine_thread_sleeps_until_work_begins() -> None:
         for _ in range(2):
             pulse.wait_for_work()
             order.append("watched")
+            watched.set()
             rested.wait()
 
-    rested, watcher = threading.Event(), threading.Thread(target=watch)
+    watched, rested = threading.Event(), threading.Event()
+    watcher = threading.Thread(target=watch)
     watcher.start()
     order.append("work")
     pulse.beat()
-    while len(order) < 2:
-        pass
+    watched.wait()
     pulse.rest()
     rested.set()
     order.append("end")

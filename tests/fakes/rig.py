@@ -110,7 +110,7 @@ class FakeCatalog:
         usable = (one for one in cards if one.usable)
         return max(usable, key=lambda one: one.num_parameters, default=None)
 
-    def reader(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
+    def best_with_room(self, cards: tuple[ModelCard, ...], num_tokens: int) -> ModelCard | None:
         return self.best(tuple(one for one in cards if one.path not in self.too_large))
 
     def count_hosts(self, memory_bytes: int | None) -> None:
