@@ -2,8 +2,8 @@
 
 A thread of its own copies the database with a connection of its own, so neither the main thread nor
 the store's thread waits for it. The copy is not begun while an answer or an import runs, and it is
-stopped when one begins: the next look begins again. A look follows a minute after the first use of the
-database, and after midnight. A resting app looks no more.
+stopped when one begins: the next look begins again. A look follows a minute after a use of the
+database, and after midnight. Without either there is none, so a resting app sleeps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 r"""Lines between the rows and columns of an array, and equation numbers.
 
 latex2mathml loses their places. So marked() puts groups with an attribute `class` into the cells of
-the LaTeX, and place() moves what they mean to the <mtable> of the MathML, where ziamath_nodes.py
-draws it. Pure functions.
+the LaTeX. place() replaces the groups by attributes of the <mtable> in the MathML, and
+ziamath_nodes.py draws them. Pure functions.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ BLOCK = "formula_block"
 OPEN = "open"  # token.info of a BLOCK token if its closing delimiter has not arrived yet
 GROWING = "growing"  # key in the parser's environment; its value is True while text may follow
 
-# Key in the parser's environment while text may follow. Its value is the last text, if nothing
-# stands behind it: a dollar at its end closes a formula only if no digit follows, as in $5/$6.
+# Key in the parser's environment while text may follow. Its value is the last text, or None if
+# something stands behind that. A dollar at the end of the last text may be money: $5/$ becomes $5/$6.
 _LAST = "last"
 _CLOSINGS = {"$$": "$$", "$": "$", r"\(": r"\)", r"\[": r"\]"}
 # Largest number of lines of a block formula. Without a limit, each line of a text of `\begin{align}`

@@ -15,7 +15,7 @@ _COMMAND = re.compile(r"\\(?:[a-zA-Z]+|[{}|])")
 # Matches an escaped character in a text, such as the underscore of \text{learning\_rate}.
 _ESCAPED = re.compile(r"\\([_%$&#{} \u00a0])")
 _LOGO = re.compile(r"\\((?:Ka|La)?TeX)\b")  # shown as ordinary letters
-WIDE = "wide"  # name of an element with characters that the font of formulas has not
+WIDE = "wide"  # name of an element with characters that the font of formulas lacks
 # Number of children of elements that have a base and scripts.
 _SCRIPTS = {"msub": 2, "msup": 2, "msubsup": 3, "mover": 2, "munder": 2, "munderover": 3}
 _VARIANTS = {"double-struck": "double", "sans-serif": "sans", "monospace": "mono"}

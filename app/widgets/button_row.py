@@ -50,6 +50,7 @@ class ButtonRow(QVBoxLayout):
         self._lines = [QHBoxLayout() for _ in buttons]
         for line in self._lines:
             line.setSpacing(Space.S)
+        self._filled: list[list[Button]] = []  # the buttons of each line
         self._fill([list(buttons)])
 
     def set_label(self, button: Button, label: Label) -> None:
@@ -80,7 +81,10 @@ class ButtonRow(QVBoxLayout):
         return total
 
     def _fill(self, lines: list[list[Button]]) -> None:
-        """Put the buttons into these lines."""
+        """Put the buttons into these lines. Lay out nothing again if they are there."""
+        if lines == self._filled:
+            return
+        self._filled = lines
         for line in self._lines:
             self.removeItem(line)
             while line.takeAt(0) is not None:

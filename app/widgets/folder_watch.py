@@ -30,8 +30,8 @@ class FolderWatch(QObject):
         super().__init__(window)
         self._models = models
         self._window = window
-        # The main window and the lists that are in view. Kept from events, because
-        # widgets can't be called while the window is being destroyed.
+        # The main window and the lists that are in view. Events fill it: a widget cannot be called
+        # while the window is being destroyed.
         self._in_view = set[QObject]()
         self._timer = QTimer(self, interval=WATCH_MS)
         self._timer.timeout.connect(models.refresh)

@@ -122,6 +122,8 @@ class Toast(QFrame):
     def _present(self) -> None:
         message = self._messages[-1]
         self._label.setText(message.text)
+        if not message.word:
+            self._hand_focus_back()
         self.button.setText(message.word)
         self.button.setAccessibleName(f"{message.word}: {message.text}")
         self.button.setVisible(bool(message.word))

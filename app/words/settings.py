@@ -26,7 +26,7 @@ ADVANCED: Final = "Advanced"
 MEMORY_LIMIT: Final = "Memory for chats"
 MEMORY_NOTE: Final = (
     "The most that Rejoinder keeps of your chats in memory, beside the model. With a smaller limit, "
-    "chats that rested come from disk or are read again."
+    "more chats are restored from disk or read again."
 )
 
 THEME: Final = "Theme"

@@ -42,7 +42,7 @@ def loading(*, percent: str, share: str) -> str:
 
 
 def layers(count: int) -> str:
-    """Return the part of the model that a Mac holds."""
+    """Return how many layers a Mac holds. A user reads of parts of the model."""
     return "1 part" if count == 1 else f"{count} parts"
 
 

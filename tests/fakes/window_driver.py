@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -112,10 +113,13 @@ class WindowDriver:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the store has run its queued calls and Qt has delivered the queued signals."""
+        """Wait until the store has run its queued calls and Qt has delivered the queued signals.
+
+        Then lay out the widgets that the signals have changed.
+        """
         self.stored(lambda store: store.summaries())
         self.wait(1)
-        QApplication.processEvents()  # the layout of what a signal has shown
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.LayoutRequest)
 
     def stored(self, call: Callable[[ConversationStore], T]) -> T:
         """Run a call on the store's thread and return its result."""

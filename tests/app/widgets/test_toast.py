@@ -131,6 +131,20 @@ def test_button_with_the_focus_keeps_the_message_and_hands_the_focus_back(
     assert field.hasFocus()
 
 
+def test_message_without_a_button_hands_the_focus_back(toast: Toast, qtbot: QtBot) -> None:
+    first, last = QLineEdit(toast.window()), QLineEdit(toast.window())
+    for field in (first, last):
+        field.show()
+    toast.window().activateWindow()
+    last.setFocus()
+    qtbot.waitUntil(last.hasFocus)
+    toast.offer_undo("Deleted.", lambda: None)
+    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(toast.button.hasFocus)
+    toast.say("Saved.")
+    assert last.hasFocus()
+
+
 def test_widget_that_had_the_focus_before_the_button_may_be_destroyed(
     toast: Toast, qtbot: QtBot
 ) -> None:
