@@ -72,10 +72,10 @@ class PaneToast(Toast):
         self.raise_()
 
     def _on_undone(self, name: str) -> None:
-        self.say(undo_words.undone(name))
+        self.say_done(undo_words.undone(name))
 
     def _on_redone(self, name: str) -> None:
-        self.say(undo_words.redone(name))
+        self.say_done(undo_words.redone(name))
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))
