@@ -35,8 +35,8 @@ from app.viewmodels.attachments import (
     excess_note,
     excess_of,
     file_sizes,
+    reading_note,
     seconds_left,
-    short_name,
 )
 from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
@@ -205,12 +205,9 @@ class AttachmentsController(QObject):
 
     @property
     def reading_note(self) -> str:
-        """A note with the file that is being read, its share and the time left; else empty."""
+        """A note on the files that are being read, with their share and the time; else empty."""
         sizes = file_sizes(self._files, self._counted, self._read)
         if self._reading is None or sizes is None:
-            return ""
-        unread = next((i for i, size in enumerate(sizes) if size.share < 1), None)
-        if unread is None:
             return ""
         event, since = self._reading.event, self._reading.since
         left = seconds_left(
@@ -218,8 +215,7 @@ class AttachmentsController(QObject):
             total=event.total - self._reading.first_done,
             spent_s=self._origin.tick() - since,
         )
-        name = short_name(self._files[unread].name)
-        return words.reading(name, percent=int(100 * sizes[unread].share), seconds=left)
+        return reading_note(self._files, sizes, left)
 
     # Changes of the draft
 

@@ -360,6 +360,7 @@ class ModelsController(QObject):
         if isinstance(event, ModelUnloaded):
             if event.is_idle and self.status.phase is ModelPhase.READY:
                 self._set_status(replace(self.status, is_unloaded=True))
+                self._follow_disk(has_changed=False)  # a scan before this event may miss the model
             return
         path = event.facts.path if isinstance(event, ModelLoaded) else event.path
         if not path or path != self.status.path:

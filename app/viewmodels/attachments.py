@@ -134,6 +134,30 @@ def sent_chip(file: Attachment) -> Chip:
     return Chip(name=file.name, kind=file.kind, details=details, tip=file.name)
 
 
+def reading_note(
+    files: Sequence[Attachment], sizes: Sequence[FileSize], seconds: int | None
+) -> str:
+    """Return a note on the files that are being read; empty if all are read.
+
+    The share is that of all files together, as the time is.
+
+    Args:
+        files: the attachments of the draft.
+        sizes: their sizes.
+        seconds: expected seconds until all are read; None if unknown.
+    """
+    total = sum(size.num_tokens for size in sizes)
+    read = sum(size.num_read for size in sizes)
+    if read >= total:
+        return ""
+    return words.reading(
+        len(files),
+        name=short_name(files[0].name),
+        percent=100 * read // total,
+        time_left="" if seconds is None else figures.seconds(seconds),
+    )
+
+
 def seconds_left(*, done: int, total: int, spent_s: float) -> int | None:
     """Return the expected seconds until `total`, or None if they cannot be estimated yet."""
     if done <= 0 or spent_s <= 0:

@@ -36,7 +36,7 @@ from app.viewmodels import figures
 from app.words import state as words, units
 from engine.types import PromptPlan, ReasonKind
 
-# A line is minor if fewer tokens were restored, and fewer fed in less than LONG_MS.
+# A line is minor if fewer tokens were restored and fed, and the first word came within LONG_MS.
 MANY_TOKENS = 1000
 LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
@@ -220,7 +220,7 @@ def _planned(phase: Planned) -> StateLine:
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
         shorter=(without_wait, shortest, *([words.RESTORED] if is_spared else [])),
-        is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.worked_ms or 0) < LONG_MS,
+        is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
     )
 
 

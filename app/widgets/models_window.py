@@ -22,7 +22,7 @@ from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.model_removal import ModelRemoval
 from app.widgets.offer_list import OfferList
 from app.widgets.segments import Segments
-from app.widgets.window_size import within_screen
+from app.widgets.window_size import keep_on_screen, within_screen
 from app.words import hub as words
 
 
@@ -176,6 +176,7 @@ class ModelsWindow(QWidget):
         least = QSize(round(Size.SETTINGS_WIDTH * zoom), Size.SETTINGS_HEIGHT)
         self.setMinimumSize(within_screen(self, least))
         self.resize(within_screen(self, QSize(Size.MODELS_WIDTH, Size.MODELS_HEIGHT) * zoom))
+        keep_on_screen(self)
 
     def _look_if_visible(self) -> None:
         if self.isVisible():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from PySide6.QtCore import QEvent, QObject
+from PySide6.QtCore import QEvent, QObject, QPoint
 from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
@@ -30,7 +30,8 @@ class PaneToast(Toast):
         self._pane = pane
         self._window = window
         self.presented.connect(self.place)
-        pane.composer.installEventFilter(self)
+        for one in (pane.composer, pane.cards):
+            one.installEventFilter(self)
         pane.said.connect(self.warn)
         pane.noted.connect(self.say)
         core.attachments.refused.connect(self._on_files_refused)
@@ -59,23 +60,25 @@ class PaneToast(Toast):
         printing.saved.connect(self._on_saved)
 
     def place(self) -> None:
-        """Move the toast above the composer, or to the bottom of the pane in an empty chat."""
+        """Move the toast above the composer and its cards, or to the bottom in an empty chat.
+
+        The buttons of the cards stay free. In a low window the toast covers the upper cards.
+        """
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
         self.resize(self.width(), height)
         is_empty = pane.question.isVisible()
-        below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
-        corner = pane.mapTo(self._window, below)
-        left = corner.x() + (pane.width() - self.width()) // 2
-        self.move(left, corner.y() - self.height() - Space.S)
+        below = pane.height() if is_empty else pane.cards.y()
+        corner = pane.mapTo(self._window, QPoint((pane.width() - self.width()) // 2, 0))
+        self.move(corner.x(), corner.y() + max(0, below - self.height() - Space.S))
         self.raise_()
 
     def _on_undone(self, name: str) -> None:
-        self.say(undo_words.undone(name))
+        self.say_done(undo_words.undone(name))
 
     def _on_redone(self, name: str) -> None:
-        self.say(undo_words.redone(name))
+        self.say_done(undo_words.redone(name))
 
     def _on_saved(self, name: str) -> None:
         self.say(words.saved_as(name))
@@ -88,7 +91,7 @@ class PaneToast(Toast):
 
     @override
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        """Follow the composer, which grows and moves while a problem stays on show."""
+        """Follow the composer and the cards, which change while a problem stays on show."""
         if event.type() in (QEvent.Type.Move, QEvent.Type.Resize) and self.isVisible():
             self.place()
         return super().eventFilter(watched, event)

@@ -32,7 +32,7 @@ from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
-from app.widgets.window_size import within_screen
+from app.widgets.window_size import keep_on_screen, within_screen
 from app.words import settings as words, shortcuts
 
 
@@ -135,6 +135,7 @@ class SettingsWindow(QWidget):
         zoom = max(1.0, self._theme.zoom)
         wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
         self.setFixedSize(within_screen(self, wanted))
+        keep_on_screen(self)
 
     def _tint(self) -> None:
         size, color = self._theme.scaled(GRID, TAB_ZOOM), self._theme.colors.secondary

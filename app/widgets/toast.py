@@ -26,14 +26,15 @@ class _Message:
     word: str = ""  # label of the button; empty without a button
     act: Act | None = None  # action of the button
     is_problem: bool = False  # True: it stays until it was seen
-    is_undo: bool = False  # True: it offers to undo the newest action
+    is_passing: bool = False  # True: it is about the newest action, and does not come back
 
 
 class Toast(QFrame):
     """A box that shows its newest message, hidden without messages.
 
     A message that is covered by a newer one before it could be read comes back afterwards, and so
-    does every problem. An offer to undo an action does not: the Edit menu undoes earlier actions.
+    does every problem. A message about the newest action does not: after the next action its text
+    may be untrue, and the Edit menu undoes earlier actions.
     """
 
     presented = Signal()  # another message is on show
@@ -68,6 +69,10 @@ class Toast(QFrame):
         """Show text without a button."""
         self._add(_Message(text))
 
+    def say_done(self, text: str) -> None:
+        """Show the action that the user has just done, undone or redone."""
+        self._add(_Message(text, is_passing=True))
+
     def warn(self, text: str) -> None:
         """Show a problem for Millis.PROBLEM in the active window, or until the user closes it."""
         self._add(_Message(text, words.CLOSE, is_problem=True))
@@ -86,7 +91,7 @@ class Toast(QFrame):
 
     def offer_undo(self, text: str, act: Act) -> None:
         """Show the action that the user has done, with a button that undoes it."""
-        self._add(_Message(text, commands.UNDO, act, is_undo=True))
+        self._add(_Message(text, commands.UNDO, act, is_passing=True))
 
     def withdraw(self, act: Act) -> None:
         """Remove the message whose button calls `act`. Call this when the action is done."""
@@ -107,7 +112,7 @@ class Toast(QFrame):
     def _is_over(self, message: _Message) -> bool:
         """Return True if the message on show must not come back after a newer one."""
         was_read = self._timer.interval() - self._timer.remainingTime() >= Millis.READ
-        return not message.is_problem and (message.is_undo or was_read)
+        return not message.is_problem and (message.is_passing or was_read)
 
     def _keep(self, messages: list[_Message]) -> None:
         shown = self._messages[-1:]

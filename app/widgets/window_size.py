@@ -1,4 +1,4 @@
-"""The size of a window on its screen. Main thread."""
+"""The size and the place of a window on its screen. Main thread."""
 
 from __future__ import annotations
 
@@ -17,3 +17,14 @@ def within_screen(window: QWidget, wanted: QSize) -> QSize:
     room = window.screen().availableSize()
     most = QSize(round(room.width() * _WIDTH), round(room.height() * _HEIGHT))
     return wanted.boundedTo(most).expandedTo(window.minimumSizeHint()).boundedTo(room)
+
+
+def keep_on_screen(window: QWidget) -> None:
+    """Move a visible window that has grown over an edge of its screen back into the screen."""
+    if not window.isVisible():
+        return
+    room, frame = window.screen().availableGeometry(), window.frameGeometry()
+    left = max(room.left(), min(frame.left(), room.right() + 1 - frame.width()))
+    top = max(room.top(), min(frame.top(), room.bottom() + 1 - frame.height()))
+    if (left, top) != (frame.left(), frame.top()):
+        window.move(left, top)

@@ -17,7 +17,7 @@ NOON = 1_790_000_000.0
 def test_bytes_of_the_day_are_kept_and_begin_again_on_the_next(tmp_path: Path) -> None:
     path, now = tmp_path / "written", [NOON]
     first = DailyBytes(path, lambda: now[0])
-    first.add(300 << 20)
+    first.add(16 << 20)
     assert first.is_old
     first.save(first.packed())
     assert not first.is_old
@@ -25,7 +25,7 @@ def test_bytes_of_the_day_are_kept_and_begin_again_on_the_next(tmp_path: Path) -
 
     second = DailyBytes(path, lambda: now[0])
     second.add(1)
-    assert second.nbytes == (300 << 20) + 1
+    assert second.nbytes == (16 << 20) + 1
     now[0] += DAY_S
     assert second.nbytes == 0
     assert DailyBytes(path, lambda: now[0]).nbytes == 0

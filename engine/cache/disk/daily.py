@@ -12,7 +12,7 @@ from engine.whole_file import write_whole
 
 _MAX_FILE_BYTES = 1000
 # Bytes after which the count is saved again. A crash forgets at most these.
-_SAVE_EVERY = 256 << 20
+_SAVE_EVERY = 16 << 20
 # Largest count that is believed. No disk writes an exabyte on one day.
 _MAX_BYTES = 10**18
 

@@ -111,6 +111,12 @@ _LINES = {
         StateKind.READ,
         "Restored 12,431 tokens · read 900 new tokens · first word after 2.1 s",
     ),
+    "waited for another answer": (
+        planned(new(12), restored=69, read=12, queue_ms=25_200, wait_ms=25_800),
+        StateKind.READ,
+        ("Restored 69 tokens · read 12 new tokens · first word after 26 s, 25 s of it"
+        " waiting to begin"),
+    ),
     "waited for the model": (
         planned(new(24), restored=12_431, disk=12_431, read=24, queue_ms=12_000, wait_ms=12_400),
         StateKind.READ,

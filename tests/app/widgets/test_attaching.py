@@ -224,6 +224,18 @@ def test_toast_follows_the_composer_that_grows_and_shrinks(stage: Stage, tmp_pat
         assert 0 < top - bottom <= Space.M
 
 
+def test_toast_leaves_the_buttons_above_the_composer_free(stage: Stage) -> None:
+    stage.chat("One", "1")
+    toast, line = stage.window.toast, stage.pane.long_files
+    toast.say("The files are too long.")
+    for text, below in (("Too long.", line), ("", stage.composer)):
+        line.show_offer(text, has_pages=False, model_name="")
+        stage.settle()
+        bottom = toast.mapTo(stage.window, toast.rect().bottomLeft()).y()
+        top = below.mapTo(stage.window, below.rect().topLeft()).y()
+        assert 0 < top - bottom <= Space.M
+
+
 def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
     missing = [tmp_path / f"{number}.txt" for number in range(5)]
     attach(stage, *missing)

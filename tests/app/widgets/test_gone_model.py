@@ -126,6 +126,14 @@ def test_unloaded_model_that_is_gone_is_named_and_a_loaded_one_goes_on(stage: St
     assert stage.texts == ["Hello", "Hi"]
 
 
+def test_model_whose_removal_was_seen_before_its_unloading_is_named(stage: Stage) -> None:
+    remove(stage, "/models/Tiny-9B-4bit")
+    stage.wait_until(lambda: stage.rig.models.gone == frozenset({"/models/Tiny-9B-4bit"}))
+    stage.engine.on_event(ModelUnloaded(is_idle=True))
+    stage.wait_until(stage.pane.gone_model.isVisible)
+    assert stage.rig.models.status.phase is ModelPhase.GONE
+
+
 def test_chat_names_its_gone_model_before_another_one_reads_it(make_stage: MakeStage) -> None:
     other = card("Other-4B", num_parameters=4_000_000_000)
     stage = make_stage(catalog=FakeCatalog(cards=(card(), other)))

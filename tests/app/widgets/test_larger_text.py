@@ -240,3 +240,17 @@ def test_windows_of_larger_text_leave_a_part_of_the_screen_free_and_scroll(stage
     scroller.bar.setValue(scroller.bar.maximum())
     place = last.mapTo(settings, last.rect().bottomRight())
     assert settings.rect().contains(place)
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> None:
+    stage.run(CommandId.SETTINGS)
+    stage.run(CommandId.GET_MODELS)
+    room = stage.window.screen().availableGeometry()
+    windows = (stage.window.findChild(SettingsWindow), stage.window.findChild(ModelsWindow))
+    for window in windows:
+        assert window is not None
+        window.move(room.center())
+    stage.core.preferences.set_zoom(160)
+    stage.settle()
+    assert [room.contains(window.frameGeometry()) for window in windows if window] == [True, True]

@@ -96,6 +96,15 @@ def test_offer_to_undo_is_replaced_by_the_next_one(toast: Toast) -> None:
     assert shown(toast) == ""
 
 
+def test_message_about_an_action_does_not_come_back_after_the_next_one(toast: Toast) -> None:
+    toast.say("First")
+    toast.say_done("Undone: Send")
+    toast.say_done("Redone: Send")
+    assert shown(toast) == "Redone: Send"
+    end(toast)
+    assert shown(toast) == "First"
+
+
 def test_withdrawn_message_is_removed_also_below_another_one(toast: Toast) -> None:
     def cancel() -> None: ...
 
