@@ -59,7 +59,10 @@ class PaneToast(Toast):
         printing.saved.connect(self._on_saved)
 
     def place(self) -> None:
-        """Move the toast above the composer, or to the bottom of the pane in an empty chat."""
+        """Move the toast above the composer, or to the bottom of the pane in an empty chat.
+
+        Above the composer it covers the jump button, if that is in the middle, as a whole.
+        """
         pane = self._pane
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
@@ -68,7 +71,8 @@ class PaneToast(Toast):
         below = pane.rect().bottomLeft() if is_empty else pane.composer.geometry().topLeft()
         corner = pane.mapTo(self._window, below)
         left = corner.x() + (pane.width() - self.width()) // 2
-        self.move(left, corner.y() - self.height() - Space.S)
+        gap = Space.S if is_empty else 0  # the composer has a margin of its own
+        self.move(left, corner.y() - self.height() - gap)
         self.raise_()
 
     def _on_undone(self, name: str) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QPoint, QSize
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
@@ -25,6 +25,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.models_window import ModelsWindow
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
+from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
 from engine.types import NOTHING_CACHED, Problem
@@ -98,6 +99,14 @@ def test_toast_is_as_high_as_its_lines(full: Stage) -> None:
     assert toast.height() == toast.heightForWidth(toast.width())
     label = toast.findChildren(QLabel)[0]
     assert label.height() <= 2 * label.fontMetrics().lineSpacing() + Space.M
+
+
+def test_toast_touches_the_composer_so_that_it_covers_the_jump_button(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    toast, window = stage.window.toast, stage.window
+    toast.say(SENTENCE)
+    stage.settle()
+    assert toast.geometry().bottom() + 1 == stage.composer.mapTo(window, QPoint(0, 0)).y()
 
 
 def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
@@ -183,6 +192,7 @@ def toolbar(stage: Stage) -> Iterator[QWidget]:
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)
 @pytest.mark.parametrize("parts", [settings_pages, inspector, toolbar])
+    stage.chat("Hello", "Hi")
 def test_larger_text_scales_every_text_of_a_part(
     stage: Stage, parts: Callable[[Stage], Iterator[QWidget]]
 ) -> None:
@@ -193,6 +203,8 @@ def test_larger_text_scales_every_text_of_a_part(
         for part in parts(stage):
             for kind in kinds:
                 yield from (one for one in part.findChildren(kind) if one.isVisible())
+    (jump,) = window.findChildren(JumpButton)
+    assert jump.width() == jump.height() == 1.5 * Size.CONTROL_LARGE
 
     sizes = {one: one.font().pixelSize() for one in look()}
     assert sizes
