@@ -121,6 +121,23 @@ def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) ->
     assert button.width() >= button.sizeHint().width()
 
 
+def test_name_of_the_model_leaves_room_for_the_title_in_the_smallest_window(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    toolbar = stage.window.toolbar
+    stage.core.library.rename(stage.current, "A long title of a chat")
+    stage.core.preferences.set_zoom(160)
+    stage.settle()
+    toolbar.set_model("A-Model-With-A-Name-4bit")
+    stage.settle()
+    assert toolbar.model_button.text() != "A-Model-With-A-Name-4bit"
+    free = toolbar.title_button.width() + toolbar.model_button.width()
+    assert toolbar.title_button.width() >= 0.3 * free
+    assert toolbar.inspector_button.geometry().right() <= toolbar.width()
+    stage.window.resize(1400, 900)
+    stage.settle()
+    assert toolbar.model_button.text() == "A-Model-With-A-Name-4bit"
+
+
 # The offscreen platform logs these messages for a popup.
 @pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagate)", extend=True)
 def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
@@ -160,6 +177,7 @@ def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
     stage.core.preferences.set_zoom(150)
     stage.run(CommandId.SETTINGS)
     stage.settle()
@@ -170,6 +188,8 @@ def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
             assert drawn == button.iconSize().width() == 1.5 * GRID, button.accessibleName()
     assert window.pane.composer.button.width() == 1.5 * Size.CONTROL_LARGE
     assert window.pane.composer.ring.width() == 1.5 * GRID
+    (jump,) = window.findChildren(JumpButton)
+    assert jump.width() == jump.height() == 1.5 * Size.CONTROL_LARGE
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
@@ -192,7 +212,6 @@ def toolbar(stage: Stage) -> Iterator[QWidget]:
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)
 @pytest.mark.parametrize("parts", [settings_pages, inspector, toolbar])
-    stage.chat("Hello", "Hi")
 def test_larger_text_scales_every_text_of_a_part(
     stage: Stage, parts: Callable[[Stage], Iterator[QWidget]]
 ) -> None:
@@ -203,8 +222,6 @@ def test_larger_text_scales_every_text_of_a_part(
         for part in parts(stage):
             for kind in kinds:
                 yield from (one for one in part.findChildren(kind) if one.isVisible())
-    (jump,) = window.findChildren(JumpButton)
-    assert jump.width() == jump.height() == 1.5 * Size.CONTROL_LARGE
 
     sizes = {one: one.font().pixelSize() for one in look()}
     assert sizes
