@@ -138,6 +138,21 @@ def test_name_of_the_model_leaves_room_for_the_title_in_the_smallest_window(stag
     assert toolbar.model_button.text() == "A-Model-With-A-Name-4bit"
 
 
+def test_inspector_and_composer_fit_beside_each_other_in_the_smallest_window(stage: Stage) -> None:
+    window = stage.window
+    window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    stage.core.preferences.set_zoom(160)
+    stage.run(CommandId.INSPECTOR)
+    stage.settle()
+    inspector, composer = window.inspector, stage.composer
+    assert inspector.mapTo(window, inspector.rect().topRight()).x() < window.width()
+    for field in (inspector.prompt, inspector.sampling):
+        assert field.mapTo(inspector, field.rect().topRight()).x() < inspector.width()
+    assert composer.width() <= stage.pane.width()
+    assert composer.button.geometry().right() <= composer.box.width()
+    assert composer.box.height() >= composer.box.minimumSizeHint().height()
+
+
 # The offscreen platform logs these messages for a popup.
 @pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagate)", extend=True)
 def test_field_of_the_switcher_has_its_height_and_scales(stage: Stage) -> None:
