@@ -284,3 +284,6 @@ def test_windows_of_larger_text_leave_a_part_of_the_screen_free_and_scroll(stage
     scroller.bar.setValue(scroller.bar.maximum())
     place = last.mapTo(settings, last.rect().bottomRight())
     assert settings.rect().contains(place)
+    advanced = settings.advanced
+    firsts = (advanced.engine.faster, advanced.data.controls[0], advanced.several.macs)
+    assert len({one.mapTo(advanced, QPoint(0, 0)).x() for one in firsts}) == 1
