@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.viewmodels import figures
-from app.words import state as words, units
+from app.words import models, state as words, units
 from engine.types import PromptPlan, ReasonKind
 
 # A line is minor if fewer tokens were restored and fed, and the first word came within LONG_MS.
@@ -181,8 +181,10 @@ def state_line(phase: Phase) -> StateLine:
 def _loading(phase: Loading) -> StateLine:
     total = phase.total_bytes
     share = figures.share(phase.loaded_bytes, total) if total else ""
-    text = words.loading(name=phase.name, percent=figures.percent(phase.fraction), share=share)
-    return StateLine(StateKind.WAITING, text, phase.fraction)
+    percent = figures.percent(phase.fraction)
+    text = words.loading(name=phase.name, percent=percent, share=share)
+    shorter = words.loading(name=phase.name, percent=percent, share=""), models.loading(percent)
+    return StateLine(StateKind.WAITING, text, phase.fraction, shorter=shorter)
 
 
 def _reading(phase: Reading) -> StateLine:
@@ -191,14 +193,15 @@ def _reading(phase: Reading) -> StateLine:
     if phase.eta_s is not None and phase.done < phase.total:
         left = figures.seconds(phase.eta_s)
     text = words.reading(share=share, time_left=left)
-    shorter = words.reading(share=share, time_left="")
+    percent = figures.percent(phase.done / max(1, phase.total))
+    shorter, shortest = (words.reading(share=percent, time_left=time) for time in (left, ""))
     is_soon = phase.eta_s is None or phase.eta_s < LONG_MS / 1000
     return StateLine(
         StateKind.READ,
         text,
         phase.done / max(1, phase.total),
         link=StateLink.STOP,
-        shorter=(shorter,),
+        shorter=(shorter, shortest),
         is_minor=is_soon and phase.total < MANY_TOKENS,
     )
 

@@ -43,17 +43,21 @@ class CardStack(VerticalScroller):
         """The least width of the cards: their buttons are never cut."""
         return QSize(self._content.minimumSizeHint().width(), 0)
 
+    def wanted(self) -> int:
+        """Return the height of the cards on show."""
+        column = self._column
+        column.activate()
+        # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
+        if column.hasHeightForWidth():
+            return column.totalHeightForWidth(self.width())
+        return column.totalSizeHint().height()
+
     def fit(self, room: int) -> bool:
         """Take the height of the cards, but no more than `room`, and keep one line of text.
 
         Return True if the height has changed.
         """
-        self._column.activate()
-        column = self._column
-        # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
-        depends = column.hasHeightForWidth()
-        wanted = column.totalSizeHint().height()
-        wanted = column.totalHeightForWidth(self.width()) if depends else wanted
+        wanted = self.wanted()
         height = min(wanted, max(room, Size.CONTROL))
         # The scroll bar stands in the margin, so it takes no width from the cards.
         beside = self.bar.sizeHint().width() if height < wanted else 0

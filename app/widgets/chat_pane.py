@@ -30,7 +30,14 @@ from app.widgets.card_stack import CardStack, centred
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
-from app.widgets.empty_state import ModelNote, Promise, Question, RecentChats
+from app.widgets.empty_state import (
+    ModelNote,
+    Promise,
+    Question,
+    RecentChats,
+    give_room,
+    taken_height,
+)
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
@@ -366,22 +373,34 @@ class ChatPane(QWidget):
             self.view.set_edit_note(note_on_reading(self._core, conversation))
 
     def _place_composer(self) -> None:
-        """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE."""
+        """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE.
+
+        In a low window the composer is higher, so that the parts below it are whole.
+        """
         if self._above.isHidden():
             return
         window, box = self.window(), self.composer.box
         wanted = round(window.height() * EMPTY_PLACE)
         is_at = box.mapTo(window, box.rect().center()).y()
-        self._above.setFixedHeight(max(0, self._above.height() + wanted - is_at))
+        least = self._layout.totalMinimumHeightForWidth(self.width())
+        room = self.height() - least + self._above.minimumHeight()
+        height = min(self._above.height() + wanted - is_at, room)
+        self._above.setFixedHeight(max(0, height))
         self._layout.activate()
 
     def _fit_cards(self) -> None:
-        """Let the cards scroll rather than squeeze the composer in a low window."""
+        """Let the cards scroll rather than squeeze the composer in a low window.
+
+        In an empty chat the space above the heading, the heading and the promise give way first.
+        """
         layout = self._layout
         others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
-        if not self._above.isHidden():  # this space gives way first
+        if not self._above.isHidden():
             others -= self._above.minimumHeight()
-        if self.cards.fit(self.height() - others):
+        others -= taken_height(self.question) + taken_height(self.promise)
+        room = self.height() - others
+        left = give_room((self.promise, self.question), room - self.cards.wanted())
+        if self.cards.fit(left + self.cards.wanted()):
             layout.activate()
 
     @override

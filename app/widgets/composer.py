@@ -102,6 +102,7 @@ class Composer(QWidget):
         """
         self._answering = answering
         self._queue_label.setText(note)
+        self._queue_label.setVisible(bool(note))
         self._refresh()
 
     @property

@@ -19,6 +19,26 @@ from app.widgets.menu_text import plain
 from app.words import commands, folders, promise, window as words
 
 MAX_RECENT = 4
+_NO_LIMIT = 16_777_215  # Qt's largest height of a widget (QWIDGETSIZE_MAX)
+
+
+def taken_height(part: QWidget) -> int:
+    """Return the height that a part takes in a layout."""
+    folded = part.isHidden() or part.maximumHeight() == 0
+    return 0 if folded else part.heightForWidth(part.width())
+
+
+def give_room(parts: Sequence[QWidget], room: int) -> int:
+    """Fold the parts that do not fit into `room` px, the last one first. Return the room left.
+
+    A folded part has no height, but stays for screen readers. A hidden part needs no room.
+    """
+    for part in parts:
+        needed = 0 if part.isHidden() else part.heightForWidth(part.width())
+        fits = needed <= room
+        part.setMaximumHeight(_NO_LIMIT if fits else 0)
+        room -= needed if fits else 0
+    return room
 
 
 class Question(QWidget):

@@ -34,6 +34,7 @@ from engine.types import ConversationId, ModelFacts, SamplingParams
 
 MAX_TEMPERATURE = 2.0
 STEPS = 40  # number of steps of the temperature slider; a step is 0.05
+_LINE = 1  # width of the hairline at the left edge, in px
 SEED = QRegularExpression(r"\d{0,9}")
 
 
@@ -67,7 +68,8 @@ class Inspector(QWidget):
         super().__init__(parent)
         self.setObjectName("inspector")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self.setFixedWidth(Size.INSPECTOR)
+        self._wanted = Size.INSPECTOR  # width in a window with enough room
+        self.setFixedWidth(self._wanted)
         self._shown: ConversationId | None = None
         self._setup = Setup()  # the displayed setup, including changes that the user made
         self._defaults = SamplingParams()  # default options of the model that was loaded last
@@ -82,6 +84,7 @@ class Inspector(QWidget):
         self.thinking = ThinkingChip(self)
         self.faster = FasterChip(self)
         self._prompt_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
+        self._content = self._laid_out()
         self._build()
         self._connect()
 
@@ -117,8 +120,14 @@ class Inspector(QWidget):
 
     def set_zoom(self, zoom: float) -> None:
         """Scale the width and the lines of the system prompt. The style sheet scales the fonts."""
-        self.setFixedWidth(min(round(Size.INSPECTOR * max(1.0, zoom)), Size.INSPECTOR_MAX))
+        self._wanted = min(round(Size.INSPECTOR * max(1.0, zoom)), Size.INSPECTOR_MAX)
+        self.fit(self.window().width())
         self.prompt.set_line_height(round(Type.UI.line * zoom))
+
+    def fit(self, width: int) -> None:
+        """Leave half of a window of this width to the chat, as far as no field is cut."""
+        least = max(Size.INSPECTOR, self._content.minimumSizeHint().width() + _LINE)
+        self.setFixedWidth(min(self._wanted, max(least, width // 2)))
 
     def flush(self) -> None:
         """Emit the system prompt now if the user is typing it."""
@@ -148,9 +157,9 @@ class Inspector(QWidget):
         self.seed.setAccessibleName(words.SEED)
         self.seed.setPlaceholderText(words.SEED_HINT)
         self.seed.setValidator(QRegularExpressionValidator(SEED, self.seed))
-        scroller = VerticalScroller(self._laid_out(), self)
+        scroller = VerticalScroller(self._content, self)
         outer = QVBoxLayout(self)
-        outer.setContentsMargins(1, 0, 0, 0)  # 1 px for the hairline at the left edge
+        outer.setContentsMargins(_LINE, 0, 0, 0)
         outer.addWidget(scroller)
 
     def _laid_out(self) -> QWidget:

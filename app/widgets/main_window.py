@@ -540,6 +540,7 @@ class MainWindow(QMainWindow):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self.inspector.fit(self.width())
         self._show_sidebar()
         if self.toast.isVisible():
             self.toast.place()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import QEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.preferences import Preferences
@@ -52,7 +54,7 @@ class AdvancedPage(QWidget):
         self.engine = EnginePage(theme, core.preferences, self)
         self.data = DataPage(core.data_folder, self)
         self.several = SeveralPage(theme, core.several, self)
-        groups = (self.engine, self.data, self.several)
+        self._groups = groups = (self.engine, self.data, self.several)
         self.controls = [control for group in groups for control in group.controls]
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, Space.L)
@@ -61,3 +63,11 @@ class AdvancedPage(QWidget):
             group.join(is_first=group is self.engine)
             layout.addWidget(group)
         layout.addStretch(1)
+
+    @override
+    def event(self, event: QEvent) -> bool:
+        if event.type() is QEvent.Type.LayoutRequest:  # the labels may have another font
+            width = max(group.label_width for group in self._groups)
+            for group in self._groups:
+                group.align_labels(width)
+        return super().event(event)

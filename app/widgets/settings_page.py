@@ -32,6 +32,7 @@ class SettingsPage(QWidget):
         self._grid.setVerticalSpacing(Space.S)
         self._grid.setColumnStretch(1, 1)
         self._grid.setColumnMinimumWidth(0, Size.SETTINGS_LABEL)
+        self._labels: list[QLabel] = []  # the labels beside the controls
         self.controls: list[QWidget] = []  # all controls, in Tab order
 
     def add_heading(self, words: str) -> None:
@@ -49,6 +50,7 @@ class SettingsPage(QWidget):
         label.setBuddy(control)
         label.setProperty("kind", "row")
         label.setVisible(bool(words))
+        self._labels.append(label)
         top = Qt.AlignmentFlag.AlignTop
         self._grid.addWidget(label, row, 0, Qt.AlignmentFlag.AlignRight | top)
         side = top if fills else Qt.AlignmentFlag.AlignLeft | top
@@ -72,6 +74,18 @@ class SettingsPage(QWidget):
         note.setContentsMargins(0, 0, 0, Space.M)
         self._grid.addWidget(note, self._grid.rowCount(), 1)
         return note
+
+    def align_labels(self, width: int) -> None:
+        """Make the column of labels at least this wide."""
+        least = max(Size.SETTINGS_LABEL, width)
+        if self._grid.columnMinimumWidth(0) != least:  # else the layout would be requested forever
+            self._grid.setColumnMinimumWidth(0, least)
+
+    @property
+    def label_width(self) -> int:
+        """Width of the widest label that stands beside a control."""
+        labels = (label for label in self._labels if not label.isHidden())
+        return max((label.sizeHint().width() for label in labels), default=0)
 
     def join(self, *, is_first: bool) -> None:
         """Leave less space above and below, because the rows are a group of a longer page."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction, QActionGroup
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QActionGroup, QPaintEvent
+from PySide6.QtWidgets import QStyle, QStyleOptionButton, QStylePainter, QWidget
+from typing_extensions import override
 
 from app.conversation.tree import Setup
+from app.theme.tokens import Space
 from app.widgets.button import Button
 from app.widgets.menu import Menu
 from app.words import composer as words
@@ -25,7 +27,8 @@ CHOICES: tuple[tuple[bool | None, str, str], ...] = (
 class ThinkingChip(Button):
     """A button with a menu: thinking by default, on or off.
 
-    For some models the menu also has: keep earlier thoughts.
+    For some models the menu also has: keep earlier thoughts. In a narrow place the chip has only the
+    text of the menu.
     """
 
     changed = Signal(object)  # argument: a Setup
@@ -33,7 +36,9 @@ class ThinkingChip(Button):
     def __init__(self, parent: QWidget) -> None:
         super().__init__("", parent)
         self._setup = Setup()
+        self._short = ""  # text in a narrow place
         self.setProperty("kind", "chip")
+        self.setMinimumWidth(1)
         self.setToolTip(words.THINKING_TIP)
         menu = Menu(self)
         group = QActionGroup(menu)
@@ -61,9 +66,20 @@ class ThinkingChip(Button):
         self._keep.setChecked(setup.keep_thinking)
         for action in (self._separator, self._keep, self._note):
             action.setVisible(facts is not None and facts.can_keep_thinking)
-        self.setText(CHOICES[at][2])
+        _value, self._short, text = CHOICES[at]
+        self.setText(text)
         self.setAccessibleName(self.text())
         self.setVisible(facts is not None and facts.has_thinking)
+
+    @override
+    def paintEvent(self, arg__1: QPaintEvent) -> None:
+        option = QStyleOptionButton()
+        self.initStyleOption(option)
+        room = self.width() - 2 * (Space.M + 1)  # the style sheet sets the padding and the border
+        metrics = self.fontMetrics()
+        if metrics.horizontalAdvance(self.text()) > room:
+            option.text = metrics.elidedText(self._short, Qt.TextElideMode.ElideRight, room)
+        QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
 
     def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (slot)
         self.changed.emit(replace(self._setup, thinking=thinking))

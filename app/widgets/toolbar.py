@@ -151,15 +151,27 @@ class Toolbar(QWidget):
         if by_key:
             self.title_closed.emit()
 
-    def _elide_model(self) -> None:
+    def _elide_model(self, room: int) -> None:
         metrics = QFontMetrics(self._theme.zoomed_font(Type.UI))
-        middle = Qt.TextElideMode.ElideMiddle
-        elided = metrics.elidedText(self._model_name, middle, Size.SIDEBAR_MIN)
+        most = min(room, self._theme.scaled(Size.SIDEBAR_MIN))
+        elided = metrics.elidedText(self._model_name, Qt.TextElideMode.ElideMiddle, most)
         self.model_button.setText(plain(elided))
 
     def _elide(self) -> None:
-        self._elide_model()
+        """Shorten names that are too long for the bar. The title gets two fifths of it, or more."""
+        self.model_button.setText("")
+        free = self._room_for_title()
         metrics = QFontMetrics(self._theme.zoomed_font(Type.TITLE))
+        wanted = metrics.horizontalAdvance(self._title)
+        self._elide_model(max(3 * free // 5, free - wanted))
+        room = max(Space.HUGE, self._room_for_title())
+        elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
+        self.title_button.setText(plain(isolated(elided)))
+        self.title_button.setAccessibleName(words.title_button(self._title))
+        self.title_button.setToolTip(self._title)
+
+    def _room_for_title(self) -> int:
+        """Return the width that the buttons leave for the text of the title."""
         others = (
             self.sidebar_button,
             self.new_button,
@@ -171,11 +183,7 @@ class Toolbar(QWidget):
         )
         taken = sum(width + Space.S for width in widths)
         padding = 2 * (Space.S + 1)  # with the border; the style sheet sets it for the title button
-        room = max(Space.HUGE, self.width() - taken - padding - 2 * Space.L)
-        elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
-        self.title_button.setText(plain(isolated(elided)))
-        self.title_button.setAccessibleName(words.title_button(self._title))
-        self.title_button.setToolTip(self._title)
+        return self.width() - taken - padding - 2 * Space.L
 
     @override
     def changeEvent(self, event: QEvent) -> None:

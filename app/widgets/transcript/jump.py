@@ -22,10 +22,15 @@ class JumpButton(QAbstractButton):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._theme = theme
-        self.setFixedSize(Size.CONTROL_LARGE, Size.CONTROL_LARGE)
+        self.fit()
         self.setAccessibleName(words.JUMP)
         self.setToolTip(words.JUMP)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    def fit(self) -> None:
+        """Scale the button with the text."""
+        size = self._theme.scaled(Size.CONTROL_LARGE)
+        self.setFixedSize(size, size)
 
     @override
     def paintEvent(self, e: QPaintEvent) -> None:
@@ -36,7 +41,7 @@ class JumpButton(QAbstractButton):
         painter.setPen(QPen(QColor(colors.accent if focused else colors.border), 1 + focused))
         painter.setBrush(QColor(colors.hover if self.underMouse() else colors.raised))
         painter.drawEllipse(QRectF(self.rect()).adjusted(1, 1, -1, -1))
-        glyph = QRectF(0, 0, GRID, GRID)
+        glyph = QRectF(0, 0, self._theme.scaled(GRID), self._theme.scaled(GRID))
         glyph.moveCenter(QRectF(self.rect()).center())
         self._theme.icons.paint(painter, Icon.CHEVRON_DOWN, colors.secondary, glyph)
         painter.end()
@@ -68,15 +73,17 @@ class JumpPlace(QWidget):
     def place(self, column_left: int, column_width: int) -> None:
         """Move to the right of the text column, or become a strip if there is too little space."""
         right, canvas = column_left + column_width, self._canvas.rect()
-        height = Size.CONTROL_LARGE + Space.S
-        middle = right + Space.M + Size.CONTROL_LARGE // 2
-        self._is_strip = middle + Size.CONTROL_LARGE // 2 > canvas.width()
+        self.button.fit()
+        size = self.button.width()
+        height = size + Space.S
+        middle = right + Space.M + size // 2
+        self._is_strip = middle + size // 2 > canvas.width()
         if self._is_strip:
             middle, left = column_left + column_width // 2, 0
         else:
             left = right
         self.setGeometry(left, canvas.height() - height, canvas.width() - left, height)
-        self.button.move(middle - left - Size.CONTROL_LARGE // 2, Space.XS)
+        self.button.move(middle - left - size // 2, Space.XS)
 
     @override
     def enterEvent(self, event: QEnterEvent) -> None:

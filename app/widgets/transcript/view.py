@@ -329,7 +329,8 @@ class TranscriptView(QAbstractScrollArea):
     def _place_widgets(self) -> None:
         self._editor_host.place(self._placement.column_left, self._placement.top)
         self._jump.place(self._placement.column_left, self._placement.column_width)
-        self._jump.setVisible(self._placement.distance_to_end > 2 * NEAR_END)
+        is_far = self._placement.distance_to_end > 2 * NEAR_END
+        self._jump.setVisible(is_far and self._jump.height() <= self.viewport().height())
 
     def _paint_end(self) -> None:
         """Repaint the viewport from the topmost change in the last message down to the bottom."""

@@ -297,6 +297,13 @@ def test_line_gives_up_the_wait_first_and_then_all_but_the_main_clause() -> None
     assert read.shorter == ("Restored 31 tokens · read 2,400 new tokens", "Read 2,400 new tokens")
 
 
+def test_line_of_a_wait_gives_up_the_numbers_and_keeps_the_percentage() -> None:
+    reading = state_line(Reading(done=4096, total=12_431, eta_s=9.2))
+    assert reading.shorter == ("Reading 32% · about 9 s left", "Reading 32%")
+    loading = Loading(name="Qwen", fraction=0.62, loaded_bytes=3 * 10**9, total_bytes=5 * 10**9)
+    assert state_line(loading).shorter == ("Loading Qwen · 62%", "Loading 62%")
+
+
 _AMOUNTS = (0, 1, 99, 100, 5000)
 
 

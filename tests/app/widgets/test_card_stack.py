@@ -33,3 +33,22 @@ def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: 
     stage.settle()
     assert cards.bar.maximum() == 0
     assert cards.height() == notice.height()
+
+
+def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(settings=Settings(text_zoom=140))
+    stage.window.resize(640, 480)
+    stage.settle()
+    pane = stage.pane
+    needed = stage.composer.heightForWidth(stage.composer.width())
+    assert pane.question.height() > 0
+    problem = ContextFullError("It has 33,012 tokens and takes 32,768.").problem
+    pane.notice.say(problem)
+    stage.wait_until(lambda: pane.question.height() == 0)
+    assert stage.composer.height() >= needed
+    assert pane.composer.geometry().bottom() <= pane.rect().bottom()
+    assert pane.cards.height() > pane.height() // 4
+    pane.notice.hide()
+    stage.wait_until(lambda: pane.question.height() > 0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QSize
+from PySide6.QtCore import QPoint, QSize
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
@@ -25,6 +25,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.models_window import ModelsWindow
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
+from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
 from engine.types import NOTHING_CACHED, Problem
@@ -100,6 +101,14 @@ def test_toast_is_as_high_as_its_lines(full: Stage) -> None:
     assert label.height() <= 2 * label.fontMetrics().lineSpacing() + Space.M
 
 
+def test_toast_touches_the_composer_so_that_it_covers_the_jump_button(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    toast, window = stage.window.toast, stage.window
+    toast.say(SENTENCE)
+    stage.settle()
+    assert toast.geometry().bottom() + 1 == stage.composer.mapTo(window, QPoint(0, 0)).y()
+
+
 def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     stage.core.library.rename(stage.current, "i" * 200)
@@ -110,6 +119,38 @@ def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) ->
     free = toolbar.model_button.x() - Space.S - (button.x() + button.width())
     assert 0 <= free <= letter
     assert button.width() >= button.sizeHint().width()
+
+
+def test_name_of_the_model_leaves_room_for_the_title_in_the_smallest_window(stage: Stage) -> None:
+    stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    toolbar = stage.window.toolbar
+    stage.core.library.rename(stage.current, "A long title of a chat")
+    stage.core.preferences.set_zoom(160)
+    stage.settle()
+    toolbar.set_model("A-Model-With-A-Name-4bit")
+    stage.settle()
+    assert toolbar.model_button.text() != "A-Model-With-A-Name-4bit"
+    free = toolbar.title_button.width() + toolbar.model_button.width()
+    assert toolbar.title_button.width() >= 0.3 * free
+    assert toolbar.inspector_button.geometry().right() <= toolbar.width()
+    stage.window.resize(1400, 900)
+    stage.settle()
+    assert toolbar.model_button.text() == "A-Model-With-A-Name-4bit"
+
+
+def test_inspector_and_composer_fit_beside_each_other_in_the_smallest_window(stage: Stage) -> None:
+    window = stage.window
+    window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
+    stage.core.preferences.set_zoom(160)
+    stage.run(CommandId.INSPECTOR)
+    stage.settle()
+    inspector, composer = window.inspector, stage.composer
+    assert inspector.mapTo(window, inspector.rect().topRight()).x() < window.width()
+    for field in (inspector.prompt, inspector.sampling):
+        assert field.mapTo(inspector, field.rect().topRight()).x() < inspector.width()
+    assert composer.width() <= stage.pane.width()
+    assert composer.button.geometry().right() <= composer.box.width()
+    assert composer.box.height() >= composer.box.minimumSizeHint().height()
 
 
 # The offscreen platform logs these messages for a popup.
@@ -151,6 +192,7 @@ def test_icon_buttons_scale_with_the_text(stage: Stage) -> None:
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)
 def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
     stage.core.preferences.set_zoom(150)
     stage.run(CommandId.SETTINGS)
     stage.settle()
@@ -161,6 +203,8 @@ def test_icons_are_drawn_as_large_as_the_text_asks(stage: Stage) -> None:
             assert drawn == button.iconSize().width() == 1.5 * GRID, button.accessibleName()
     assert window.pane.composer.button.width() == 1.5 * Size.CONTROL_LARGE
     assert window.pane.composer.ring.width() == 1.5 * GRID
+    (jump,) = window.findChildren(JumpButton)
+    assert jump.width() == jump.height() == 1.5 * Size.CONTROL_LARGE
 
 
 def settings_pages(stage: Stage) -> Iterator[QWidget]:
@@ -240,6 +284,9 @@ def test_windows_of_larger_text_leave_a_part_of_the_screen_free_and_scroll(stage
     scroller.bar.setValue(scroller.bar.maximum())
     place = last.mapTo(settings, last.rect().bottomRight())
     assert settings.rect().contains(place)
+    advanced = settings.advanced
+    firsts = (advanced.engine.faster, advanced.data.controls[0], advanced.several.macs)
+    assert len({one.mapTo(advanced, QPoint(0, 0)).x() for one in firsts}) == 1
 
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)

@@ -155,6 +155,7 @@ def test_lost_mac_keeps_the_text_as_stopped_and_offers_to_start_again(
     assert stage.pane.notice.text.startswith("studio no longer answers.")
     assert stage.pane.notice.button.text() == "Start Again"
     loads = sum(isinstance(command, LoadModel) for command in stage.engine.commands)
+    stage.wait_until(lambda: stage.pane.notice.button.height() > 0)
     QTest.mouseClick(stage.pane.notice.button, LEFT)
     stage.settle()
     assert sum(isinstance(command, LoadModel) for command in stage.engine.commands) == loads + 1

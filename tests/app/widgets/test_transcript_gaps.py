@@ -10,9 +10,12 @@ from PySide6.QtTest import QTest
 
 from app.theme.palette import Theme
 from app.theme.tokens import Type
-from app.viewmodels.state_line import Phase
+from app.viewmodels.state_line import Phase, state_line
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
+from app.widgets.transcript.rows.formula_shelf import FormulaShelf
+from app.widgets.transcript.rows.gap import StateRow
+from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import READING, answer, question, restored
@@ -118,3 +121,14 @@ def test_state_line_without_room_shows_its_short_text(transcript: TranscriptStag
 
     assert picture(100, 1_000) != picture(200, 1_000)
     assert picture(100, MANY) == picture(200, MANY)
+
+
+@pytest.mark.parametrize(("width", "is_shown"), [(400, True), (30, False)])
+def test_state_line_of_a_few_letters_is_left_out(
+    theme: Theme, width: int, *, is_shown: bool
+) -> None:
+    """A narrow window showed "…" beside the buttons of the question."""
+    row = StateRow(Look(theme, FormulaShelf()), state_line(restored()))
+    row.measure(width)
+    (said,) = row.hits()
+    assert (said.rect.width() > 0) == is_shown

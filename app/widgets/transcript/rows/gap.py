@@ -19,6 +19,7 @@ from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, Trans
 from app.words import commands, state as words
 
 _BAR = 3
+_LEAST = 96  # width that an elided text needs, in px
 _DOT = " · "
 # the target and the text of each link
 _LINKS = {
@@ -40,19 +41,24 @@ class StateRow(TranscriptRow):
         self._line = line
         self._face = look.face(Type.SMALL)
         self._metrics = QFontMetricsF(self._face.font)
-        # The text that fits into the width: the full text, the short text or an elided text.
+        # The text that fits into the width: the full text, a short text, an elided text or "".
         self._text = line.text
         self._width = 0
 
     @override
     def measure(self, width: int) -> int:
-        """Shorten the text so that the text and the link fit into the width."""
+        """Shorten the text so that the text and the link fit into the width.
+
+        A text without a link is empty if only a few letters of it fit.
+        """
         link = "" if self.link is None else f"{_DOT}{_LINKS[self.link][1]}"
         room = width - self._metrics.horizontalAdvance(link)
         texts = (self._line.text, *self._line.shorter)
         fitting = (text for text in texts if self._metrics.horizontalAdvance(text) <= room)
         text = next(fitting, texts[-1])
-        self._text = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        elided = self._metrics.elidedText(text, Qt.TextElideMode.ElideRight, room)
+        is_readable = elided == text or room >= self._look.px(_LEAST)
+        self._text = elided if is_readable or self.link is not None else ""
         self._width = width
         return self._face.line
 
