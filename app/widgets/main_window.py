@@ -43,6 +43,7 @@ from app.viewmodels.transcript import ScrollPosition
 from app.widgets.answer_speaker import AnswerSpeaker
 from app.widgets.attaching import has_droppable
 from app.widgets.attention import Attention
+from app.widgets.chat_commands import ChatCommands
 from app.widgets.chat_pane import ChatPane
 from app.widgets.chats_menu import ChatsMenu
 from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_actions
@@ -120,6 +121,7 @@ class MainWindow(QMainWindow):
             lambda: self.pane.view.has_edits,
             lambda: core.preferences.value.confirm_quit,
         )
+        self._chat_commands = ChatCommands(core, self.pane)
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
@@ -135,8 +137,7 @@ class MainWindow(QMainWindow):
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
         self._connect()
-        restore_frame(self, core.preferences.value.window_geometry)
-        self._restore_position()
+        self._restore_places()
         self._apply_preferences()
         self._refresh()
 
@@ -163,12 +164,13 @@ class MainWindow(QMainWindow):
         position = self.pane.transcript.position or ScrollPosition("", 0)
         preferences.set(replace(value, read_message=position.key, read_offset=position.offset))
 
-    def _restore_position(self) -> None:
-        """Pass the saved scroll position to the transcript.
+    def _restore_places(self) -> None:
+        """Restore the frame of the window, and pass the saved scroll position to the transcript.
 
         The position applies to the conversation that is shown first.
         """
         value = self._core.preferences.value
+        restore_frame(self, value.window_geometry)
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)
@@ -254,11 +256,9 @@ class MainWindow(QMainWindow):
         self._theme.zoomed.connect(self._dress)
 
     def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
-        preferences, library = self._core.preferences, self._core.library
-        organiser = self._core.organiser
-        transcript = self.pane.transcript
-        text = self._text_commands
+        preferences, text = self._core.preferences, self._text_commands
         return {
+            **self._chat_commands.slots(),
             **self._list_commands.slots(),
             **self._model_commands.slots(),
             CommandId.NEW_CHAT: self._new_chat,
@@ -277,9 +277,6 @@ class MainWindow(QMainWindow):
             CommandId.COPY: text.copy,
             CommandId.PASTE: text.paste,
             CommandId.SELECT_ALL: self._select_all,
-            CommandId.FIND: self.pane.find_bar.begin_search,
-            CommandId.FIND_NEXT: lambda: self.pane.find_bar.step(1),
-            CommandId.FIND_PREVIOUS: lambda: self.pane.find_bar.step(-1),
             CommandId.SEARCH: self._search,
             CommandId.SWITCHER: lambda: self.switching.open(),  # noqa: PLW0108 (created later)
             CommandId.SIDEBAR: self._toggle_sidebar,
@@ -292,19 +289,8 @@ class MainWindow(QMainWindow):
             CommandId.ZOOM_OUT: preferences.zoom_out,
             CommandId.ZOOM_RESET: preferences.zoom_reset,
             CommandId.FULL_SCREEN: self._toggle_full_screen,
-            CommandId.STOP: self.pane.stop,
-            CommandId.REGENERATE: transcript.regenerate_last,
-            CommandId.CONTINUE: transcript.continue_last,
-            CommandId.EDIT_LAST: transcript.edit_last,
-            CommandId.COPY_LAST: transcript.copy_last,
             CommandId.COPY_CHAT: self._exchange.copy_chat,
-            CommandId.DELETE_LAST: transcript.delete_last,
-            CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
-            CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
             CommandId.RENAME: self._edit_title,
-            CommandId.KEEP_READY: lambda: library.keep_ready(
-                library.current, self.commands[CommandId.KEEP_READY].isChecked()
-            ),
             CommandId.RECENTLY_DELETED: self._show_deleted,
             CommandId.CHOOSE_MODEL: self._choose_model,
             CommandId.GET_MODELS: self._get_models,
@@ -312,10 +298,6 @@ class MainWindow(QMainWindow):
             CommandId.READ_AHEAD: preferences.toggle_read_ahead,
             CommandId.MINIMISE: self.showMinimized,
             CommandId.ZOOM: self._toggle_maximized,
-            CommandId.NEXT_CHAT: lambda: organiser.select_neighbour(1),
-            CommandId.PREVIOUS_CHAT: lambda: organiser.select_neighbour(-1),
-            CommandId.BACK: lambda: self._core.history.step(-1),
-            CommandId.FORWARD: lambda: self._core.history.step(1),
             CommandId.ALL_TO_FRONT: _raise_all,
             CommandId.REMEMBERING: lambda: show_remembering(self._theme, self),
             CommandId.SHORTCUTS: lambda: show_shortcuts(
@@ -437,46 +419,13 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(conversation.title)
         self._refresh_model()
         self._inspecting.refresh()
-        self._refresh_commands()
+        self._chat_commands.refresh(self.commands)
+        self._list_commands.refresh(self.commands)
 
     def _refresh_model(self) -> None:
         core = self._core
         name = shown_name(core.models.status, core.models.cards)
         self.toolbar.set_model(name, core.opening.note or core.idle.note)
-
-    def _refresh_commands(self) -> None:
-        """Enable the commands that would have an effect now, and disable the others."""
-        core, transcript = self._core, self.pane.transcript
-        answering = core.turns.live_in(core.library.current) is not None
-        listed = core.library.is_listed(core.library.current)
-        for command, enabled in (
-            (CommandId.STOP, answering),
-            (CommandId.REGENERATE, transcript.has_messages and not answering),
-            (CommandId.CONTINUE, transcript.can_continue and not answering),
-            (CommandId.EDIT_LAST, transcript.has_messages and not answering),
-            (CommandId.COPY_LAST, transcript.has_messages),
-            (CommandId.COPY_CHAT, transcript.has_messages),
-            (CommandId.EXPORT, transcript.has_messages),
-            (CommandId.SAVE_PDF, transcript.has_messages),
-            (CommandId.PRINT, transcript.has_messages),
-            (CommandId.EXPORT_ALL, core.library.num_listed > 0),
-            (CommandId.DELETE_LAST, transcript.can_delete),
-            (CommandId.FIND, transcript.has_messages),
-            (CommandId.FIND_NEXT, transcript.has_messages),
-            (CommandId.FIND_PREVIOUS, transcript.has_messages),
-            (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
-            (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
-            (CommandId.KEEP_READY, listed),
-            (CommandId.RECENTLY_DELETED, bool(core.recently_deleted.items)),
-            (CommandId.BACK, core.history.can_step(-1)),
-            (CommandId.FORWARD, core.history.can_step(1)),
-            (CommandId.NEXT_CHAT, core.library.num_listed > 0),
-            (CommandId.PREVIOUS_CHAT, core.library.num_listed > 0),
-        ):
-            self.commands[command].setEnabled(enabled)
-        self._list_commands.refresh(self.commands)
-        kept_ready = core.library.current in core.library.kept_ready
-        self.commands[CommandId.KEEP_READY].setChecked(kept_ready)
 
     def _on_scrolled(self, value: int) -> None:
         self.toolbar.set_scrolled(value > self.pane.view.verticalScrollBar().minimum())

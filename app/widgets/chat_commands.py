@@ -1,0 +1,75 @@
+"""The menu commands for the chat on show, and for the step to another chat. Main thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from app.controllers.core import Core
+from app.widgets.chat_pane import ChatPane
+from app.widgets.commands import Actions, CommandId
+
+
+class ChatCommands:
+    """The commands. They act on the chat on show."""
+
+    def __init__(self, core: Core, pane: ChatPane) -> None:
+        self._core = core
+        self._pane = pane
+
+    def slots(self) -> Mapping[CommandId, Callable[[], object]]:
+        core, find_bar, transcript = self._core, self._pane.find_bar, self._pane.transcript
+        return {
+            CommandId.FIND: find_bar.begin_search,
+            CommandId.FIND_NEXT: lambda: find_bar.step(1),
+            CommandId.FIND_PREVIOUS: lambda: find_bar.step(-1),
+            CommandId.STOP: self._pane.stop,
+            CommandId.REGENERATE: transcript.regenerate_last,
+            CommandId.CONTINUE: transcript.continue_last,
+            CommandId.EDIT_LAST: transcript.edit_last,
+            CommandId.COPY_LAST: transcript.copy_last,
+            CommandId.DELETE_LAST: transcript.delete_last,
+            CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
+            CommandId.NEXT_VERSION: lambda: transcript.show_last_neighbour(1),
+            CommandId.KEEP_READY: self._toggle_ready,
+            CommandId.NEXT_CHAT: lambda: core.organiser.select_neighbour(1),
+            CommandId.PREVIOUS_CHAT: lambda: core.organiser.select_neighbour(-1),
+            CommandId.BACK: lambda: core.history.step(-1),
+            CommandId.FORWARD: lambda: core.history.step(1),
+        }
+
+    def refresh(self, commands: Actions) -> None:
+        """Enable the commands that would have an effect now, and disable the others."""
+        core, transcript = self._core, self._pane.transcript
+        answering = core.turns.live_in(core.library.current) is not None
+        listed = core.library.is_listed(core.library.current)
+        for command, enabled in (
+            (CommandId.STOP, answering),
+            (CommandId.REGENERATE, transcript.has_messages and not answering),
+            (CommandId.CONTINUE, transcript.can_continue and not answering),
+            (CommandId.EDIT_LAST, transcript.has_messages and not answering),
+            (CommandId.COPY_LAST, transcript.has_messages),
+            (CommandId.COPY_CHAT, transcript.has_messages),
+            (CommandId.EXPORT, transcript.has_messages),
+            (CommandId.SAVE_PDF, transcript.has_messages),
+            (CommandId.PRINT, transcript.has_messages),
+            (CommandId.EXPORT_ALL, core.library.num_listed > 0),
+            (CommandId.DELETE_LAST, transcript.can_delete),
+            (CommandId.FIND, transcript.has_messages),
+            (CommandId.FIND_NEXT, transcript.has_messages),
+            (CommandId.FIND_PREVIOUS, transcript.has_messages),
+            (CommandId.PREVIOUS_VERSION, transcript.has_neighbour(-1)),
+            (CommandId.NEXT_VERSION, transcript.has_neighbour(1)),
+            (CommandId.KEEP_READY, listed),
+            (CommandId.RECENTLY_DELETED, bool(core.recently_deleted.items)),
+            (CommandId.BACK, core.history.can_step(-1)),
+            (CommandId.FORWARD, core.history.can_step(1)),
+            (CommandId.NEXT_CHAT, core.library.num_listed > 0),
+            (CommandId.PREVIOUS_CHAT, core.library.num_listed > 0),
+        ):
+            commands[command].setEnabled(enabled)
+        kept_ready = core.library.current in core.library.kept_ready
+        commands[CommandId.KEEP_READY].setChecked(kept_ready)
+
+    def _toggle_ready(self) -> None:
+        library = self._core.library
+        library.keep_ready(library.current, library.current not in library.kept_ready)
