@@ -154,9 +154,11 @@ class AttachmentsController(QObject):
     def chips(self) -> tuple[Chip, ...]:
         """The chips of the draft on show: its files, then files that are being opened."""
         sizes = file_sizes(self._files, self._counted, self._read)
-        counts = self._facts is not None and self.excess is None
+        excess = self.excess
+        counts = self._facts is not None and excess is None
+        is_far = excess is not None and excess.is_estimate
         known = [
-            chip_of(file, None if sizes is None else sizes[place], counts=counts)
+            chip_of(file, None if sizes is None else sizes[place], counts=counts, is_far=is_far)
             for place, file in enumerate(self._files)
         ]
         opened = [

@@ -82,7 +82,7 @@ def excess_of(
     """
     limit = facts.context_len - min(_RESERVED, facts.context_len // _RESERVED_SHARE)
     if far:
-        num_tokens = sum(len(one.text) for one in files) // _CHARS_PER_TOKEN
+        num_tokens = sum(map(_estimate, files))
         return Excess(num_tokens, num_tokens - limit, is_estimate=True)
     if not files or counted is None or counted.num_tokens <= limit:
         return None
@@ -102,11 +102,20 @@ def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) ->
     return words.all_too_long(model_name=model_name, num_tokens=tokens, over=over)
 
 
-def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
-    """Return the chip of a file in the composer. counts: True if its size will be known soon."""
+def chip_of(file: Attachment, size: FileSize | None, *, counts: bool, is_far: bool = False) -> Chip:
+    """Return the chip of a file in the composer.
+
+    Args:
+        file: the file.
+        size: its size; None if the engine has not counted it.
+        counts: True if the size will be known soon.
+        is_far: True if the files are too long to be counted. The chip has an estimate.
+    """
     part = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
     state = words.COUNTING if size is None and counts else ""
     tokens = units.tokens(size.num_tokens) if size is not None else ""
+    if size is None and is_far:
+        tokens = words.about(units.tokens(figures.about(_estimate(file))))
     if size is not None and (percent := int(100 * size.share)):
         state = words.read(percent)
     # A chip has room for two of them. The tooltip has all.
@@ -119,6 +128,11 @@ def chip_of(file: Attachment, size: FileSize | None, *, counts: bool) -> Chip:
         tip=f"{file.name}\n{' · '.join(filter(None, (part, tokens, state)))}",
         share=None if size is None else size.share,
     )
+
+
+def _estimate(file: Attachment) -> int:
+    """Return the estimated number of tokens of a file that is not counted."""
+    return max(1, len(file.text) // _CHARS_PER_TOKEN)
 
 
 def short_name(name: str) -> str:

@@ -96,6 +96,10 @@ def reading(num_files: int, *, name: str, percent: int, time_left: str) -> str:
     return f"Reading {subject} · {percent}%{left}"
 
 
+def about(tokens: str) -> str:
+    return f"about {tokens}"
+
+
 def read(percent: int) -> str:
     """Return the share of a file that the model has read, for its chip."""
     return "read" if percent >= 100 else f"{percent}% read"

@@ -1,11 +1,11 @@
-"""The texts of file chips: what fits is shown, and the tooltip has all."""
+"""The texts of file chips, and the note about reading. A chip shows what fits, its tooltip all."""
 
 from __future__ import annotations
 
 import pytest
 
 from app.conversation.attachments import make_attachment
-from app.viewmodels.attachments import FileSize, chip_of, short_name
+from app.viewmodels.attachments import FileSize, chip_of, reading_note, short_name
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,32 @@ def test_chip_without_a_count_has_pages_and_waits_for_tokens() -> None:
     assert chip_of(file, None, counts=False).details == "212 pages"
 
 
+def test_chip_of_a_file_too_long_to_be_counted_has_an_estimate() -> None:
+    file = make_attachment("log.md", "md", "Sail on. " * 14_600)
+    assert chip_of(file, None, counts=False, is_far=True).details == "about 33,000 tokens"
+
+
 def test_short_name_keeps_short_names_and_the_ends_of_long_ones() -> None:
     assert short_name("notes.md") == "notes.md"
     name = short_name("Manual of the machine, second edition.pdf")
     assert name == "Manual of the…d edition.pdf"
+
+
+BOOK, NOTES = (make_attachment(f"{name}.txt", "text", "A line.") for name in ("book", "notes"))
+
+
+@pytest.mark.parametrize(
+    ("read", "seconds", "note"),
+    [
+        ((400,), None, "Reading book.txt · 80%"),
+        ((400,), 7, "Reading book.txt · 80% · about 7 s left"),
+        ((400, 0), 205, "Reading 2 files · 8% · about 3 min left"),
+        ((500, 2000), 40, "Reading 2 files · 50% · about 40 s left"),
+        ((500, 4500), None, ""),
+    ],
+)
+def test_note_has_the_share_and_the_time_of_all_files(
+    read: tuple[int, ...], seconds: int | None, note: str
+) -> None:
+    sizes = [FileSize(*size) for size in zip((500, 4500), read, strict=False)]
+    assert reading_note((BOOK, NOTES)[: len(read)], sizes, seconds) == note
