@@ -105,6 +105,8 @@ class UndoSend(QObject):
             partial(self._take_back, sent),
             conversation_id,
             redo=partial(self._send_again, sent),
+            # It would take a message out of a chat that the user does not see.
+            stays=True,
         )
         return sent
 

@@ -25,6 +25,8 @@ class UndoEntry:
     redo: Callable[[], bool]
     # the conversation in which the action was done; None: it was done in the list of conversations
     chat: ConversationId | None
+    # True: the action is undone only while its conversation is on show
+    stays: bool = False
 
 
 class UndoList(QObject):
@@ -58,6 +60,7 @@ class UndoList(QObject):
         chat: ConversationId | None = None,
         *,
         redo: Callable[[], object] | None = None,
+        stays: bool = False,
     ) -> Callable[[], object]:
         """Add the newest action. See UndoEntry for its fields.
 
@@ -85,7 +88,7 @@ class UndoList(QObject):
             self.changed.emit()
             return True
 
-        entry = UndoEntry(name, undo_this, redo_this, chat)
+        entry = UndoEntry(name, undo_this, redo_this, chat, stays)
         self._entries.append(entry)
         del self._entries[:-MAX_ENTRIES]
         over = (chat, None)

@@ -17,7 +17,7 @@ class Undoing(QObject):
     """Undoes one action after the other, the newest first, and redoes them in the opposite order.
 
     Actions in the conversation on show and in the list of conversations come first. Then the actions
-    in other conversations follow, which are shown for it.
+    in other conversations follow, which are shown for it, but for those that stay.
     """
 
     names_changed = Signal()
@@ -83,6 +83,6 @@ class Undoing(QObject):
         for entry in reversed(entries):
             if entry.chat is None or entry.chat == self._library.current:
                 return entry
-            if elsewhere is None and self._library.is_listed(entry.chat):
+            if elsewhere is None and not entry.stays and self._library.is_listed(entry.chat):
                 elsewhere = entry
         return elsewhere

@@ -119,6 +119,15 @@ def test_actions_in_the_chat_on_show_are_undone_first(stage: Stage) -> None:
     assert title(stage) == "One"
 
 
+def test_message_is_not_taken_back_from_a_chat_out_of_sight(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.NEW_CHAT)
+
+    assert name(stage) == "Undo"
+    stage.click_row("One")
+    assert name(stage) == "Undo Send"
+
+
 def test_deletion_of_a_chat_is_undone_before_older_actions_in_the_next_one(stage: Stage) -> None:
     stage.chat("One", "1")
     rename(stage, "First")
