@@ -60,7 +60,8 @@ class CacheSpace:
         self._idler = idler
         self._emit = emit
         self.cache: PrefixCache | None = None
-        # None before the first cache is created, and always if the config sets a fixed budget.
+        # The check of the machine's memory. There is none before the first cache, or if the config
+        # sets a fixed budget.
         self._watch: MemoryWatch | None = None
         self._weight_bytes: int | None = None  # of the loaded model; None while there is none
         # Conversations that are pinned in the cache. They are also pinned in the next model's

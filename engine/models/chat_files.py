@@ -48,8 +48,8 @@ class ChatFiles:
     def read(cls, path: Path) -> ChatFiles:
         """Read the files of the folder at path. Call on any thread.
 
-        The worker process reads the tokenizer first. It then has a copy, so that the first request does
-        not wait for one.
+        The worker process tests the tokenizer first. At the end it gets a copy, so that the first
+        request does not wait for one.
 
         Raises:
             ModelFolderError: the tokenizer is broken, exceeds a limit, or there is no template.

@@ -124,15 +124,20 @@ def test_same_problem_is_shown_once(toast: Toast) -> None:
     assert shown(toast) == ""
 
 
+def offer_with_focus(toast: Toast, qtbot: QtBot) -> None:
+    """Offer an undo, and give its button the focus."""
+    toast.offer_undo("Deleted.", lambda: None)
+    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
+    qtbot.waitUntil(toast.button.hasFocus)
+
+
 def test_button_with_the_focus_keeps_the_message_and_hands_the_focus_back(
     toast: Toast, qtbot: QtBot
 ) -> None:
     (field,) = toast.window().findChildren(QLineEdit)
     toast.window().activateWindow()
     qtbot.waitUntil(field.hasFocus)
-    toast.offer_undo("Deleted.", lambda: None)
-    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.waitUntil(toast.button.hasFocus)
+    offer_with_focus(toast, qtbot)
     end(toast)
     assert shown(toast) == "Deleted."
     QTest.keyClick(toast.button, Qt.Key.Key_Space)
@@ -147,9 +152,7 @@ def test_message_without_a_button_hands_the_focus_back(toast: Toast, qtbot: QtBo
     toast.window().activateWindow()
     last.setFocus()
     qtbot.waitUntil(last.hasFocus)
-    toast.offer_undo("Deleted.", lambda: None)
-    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.waitUntil(toast.button.hasFocus)
+    offer_with_focus(toast, qtbot)
     toast.say("Saved.")
     assert last.hasFocus()
 
@@ -160,9 +163,7 @@ def test_widget_that_had_the_focus_before_the_button_may_be_destroyed(
     (field,) = toast.window().findChildren(QLineEdit)
     toast.window().activateWindow()
     qtbot.waitUntil(field.hasFocus)
-    toast.offer_undo("Deleted.", lambda: None)
-    toast.button.setFocus(Qt.FocusReason.TabFocusReason)
-    qtbot.waitUntil(toast.button.hasFocus)
+    offer_with_focus(toast, qtbot)
     delete(field)
     QTest.keyClick(toast.button, Qt.Key.Key_Space)
     assert shown(toast) == ""
