@@ -249,13 +249,14 @@ def _shown(tokenizer: ChatTokenizer, token_ids: Ids) -> Iterator[Ids]:
         # beyond the tokenizer's vocabulary, is lost with a blank beside it, or with an empty reply.
         return not text or text != text.strip() or text == _HALF_CHARACTER
 
+    # If all tokens may be lost, each may be lost at either end.
     start, end = 0, len(token_ids)
-    while start < end and may_be_lost(token_ids[start]):
+    while start < len(token_ids) and may_be_lost(token_ids[start]):
         start += 1
-    while start < end and may_be_lost(token_ids[end - 1]):
+    while end and may_be_lost(token_ids[end - 1]):
         end -= 1
     for first in range(start + 1):
-        for last in range(len(token_ids), end - 1, -1):
+        for last in range(len(token_ids), max(first, end) - 1, -1):
             yield token_ids[first:last]
 
 

@@ -77,6 +77,20 @@ def test_half_a_character_at_the_end_of_a_reply_is_no_fault(
     assert fault(Template.THINKING, prompt.token_ids, messages) == ""
 
 
+def test_reply_of_ids_that_may_all_be_trimmed_is_no_fault() -> None:
+    half = TOKENIZER.encode_text("\N{SLIGHTLY SMILING FACE}")[:1]
+    asked = Message(role=Role.USER, content="Which list?")
+    prompt = THINKING.build([asked], thinking=None, keep_thinking=False)
+    # Half a character, a word that begins with a blank, and blanks: the template trims the last only.
+    drawn = (*half, *TOKENIZER.encode_text(" list"), *TOKENIZER.encode_text("\n  "))
+    thought = THINKING.forced_ids("", "hm", in_reasoning=prompt.in_reasoning)
+    messages = [asked, reply_of(THINKING, prompt, (*thought, *drawn))]
+    messages.append(Message(role=Role.USER, content="And?"))
+    prompt = THINKING.build(messages, thinking=None, keep_thinking=False)
+
+    assert fault(Template.THINKING, prompt.token_ids, messages) == ""
+
+
 UNKNOWN = (100_000, 100_001)  # ids beyond the tokenizer's vocabulary, which have no text
 
 
