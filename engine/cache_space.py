@@ -24,17 +24,15 @@ from engine.events import (
     Evict,
     EvictWhat,
     Forget,
-    Pin,
     ReportStatistics,
-    SetDisk,
-    SetMemory,
     StatisticsReported,
 )
 from engine.idle import Idler
 from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
 from engine.models.loader import LoadedModel
 from engine.runner.history import History
-from engine.types import NOTHING_CACHED, ConversationId
+from engine.types import NOTHING_CACHED
+from engine.wanted import Wanted
 
 
 class CacheSpace:
@@ -64,10 +62,8 @@ class CacheSpace:
         # sets a fixed budget.
         self._watch: MemoryWatch | None = None
         self._weight_bytes: int | None = None  # of the loaded model; None while there is none
-        # Conversations that are pinned in the cache. They are also pinned in the next model's
-        # cache.
-        self._pinned: set[ConversationId] = set()
-        self._disk_space = DiskSpace(config)
+        self._wanted = Wanted.of(config)
+        self._disk_space = DiskSpace(config, self._wanted.disk)
         # Fingerprint of the model that the cache belongs to, or that the last cache belonged to if
         # there is no cache now. Another model needs a new cache.
         self._namespace = ""
@@ -147,7 +143,7 @@ class CacheSpace:
             on_fault=self._mark_faulted,
             far_budgets=[stage.budget_bytes for stage in model.others],
         )
-        for conversation_id in self._pinned:
+        for conversation_id in self._wanted.pinned:
             cache.pin(conversation_id, pinned=True)
         return cache
 
@@ -156,24 +152,28 @@ class CacheSpace:
         self._history.mark_faulted(token_ids, num_tokens)
         self._disk_space.mark_faulty(token_ids, num_tokens)
 
-    # Commands
+    # Settings and commands
+
+    def want(self, wanted: Wanted) -> None:
+        """Act on the differences to the settings before: pins, memory and disk."""
+        before, self._wanted = self._wanted, wanted
+        if self.cache is not None:
+            for conversation_id in wanted.pinned ^ before.pinned:
+                self.cache.pin(conversation_id, pinned=conversation_id in wanted.pinned)
+        if wanted.most_cached_bytes != before.most_cached_bytes:
+            self._config = replace(self._config, most_budget_bytes=wanted.most_cached_bytes)
+            self._fit_budget()
+        if wanted.disk != before.disk:
+            self._disk_space.configure(wanted.disk)
 
     def obey(self, command: CacheCommand) -> None:
-        """Carry out a command. Report the figures, except after Pin."""
+        """Carry out a command and report the figures."""
         match command:
-            case Pin():
-                self._pin(command)
-                return
             case ReportStatistics():
                 self._report_statistics(checks_invariants=command.checks_invariants)
                 return
             case Forget():
                 self._forget(command)
-            case SetMemory(most_bytes):
-                self._config = replace(self._config, most_budget_bytes=most_bytes)
-                self._fit_budget()
-            case SetDisk():
-                self._disk_space.configure(command)
             case ClearDisk():
                 self._disk_space.clear()
             case Evict():
@@ -186,7 +186,7 @@ class CacheSpace:
         self._report_statistics()
 
     def _forget(self, command: Forget) -> None:
-        """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
+        """Drop the state of a conversation. It stays pinned: that is a setting."""
         self._idler.drop(command.conversation_id)
         self._idler.drop_title(command.conversation_id)
         self._history.forget(command.conversation_id)
@@ -196,12 +196,6 @@ class CacheSpace:
             self.cache.forget(command.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
-
-    def _pin(self, command: Pin) -> None:
-        change = self._pinned.add if command.pinned else self._pinned.discard
-        change(command.conversation_id)
-        if self.cache is not None:
-            self.cache.pin(command.conversation_id, pinned=command.pinned)
 
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
         statistics, checked = NOTHING_CACHED, None

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from engine.events import (
@@ -20,27 +22,29 @@ from engine.events import (
     Forget,
     LoadModel,
     MakeTitle,
-    Pin,
     ReadAhead,
     ReportStatistics,
-    SetDisk,
-    SetIdleWork,
-    SetMemory,
-    SetUnloadAfter,
-    Show,
     Submit,
     UnloadModel,
     Verify,
 )
 from engine.types import ConversationId, Message, Request, RequestId
+from engine.wanted import DiskSettings, Wanted
 
 
 class EngineCommands(Protocol):
-    """One method for each command of the app. Subclasses define `send`."""
+    """One method for each command and each setting. Subclasses define `send` and `want`."""
 
     @abstractmethod
     def send(self, command: Command) -> None:
         """Queue a command for the engine thread. Never block."""
+
+    @abstractmethod
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        """Change the settings of the engine. Never block. No change sends no command.
+
+        change: returns the new settings for the present ones.
+        """
 
     def load_model(
         self, path: str, *, kv_bits: int | None = None, context_len: int | None = None
@@ -74,14 +78,13 @@ class EngineCommands(Protocol):
         """Drop the cached state of a conversation; on_disk=False: only that in memory."""
         self.send(Forget(conversation_id, on_disk))
 
-    def pin(self, conversation_id: ConversationId) -> None:
-        self.send(Pin(conversation_id, pinned=True))
-
-    def unpin(self, conversation_id: ConversationId) -> None:
-        self.send(Pin(conversation_id, pinned=False))
+    def pin(self, conversation_ids: frozenset[ConversationId]) -> None:
+        """Pin these conversations and no others: the cache evicts their state last."""
+        self.want(lambda one: replace(one, pinned=conversation_ids))
 
     def show(self, conversation_id: ConversationId | None) -> None:
-        self.send(Show(conversation_id))
+        """Give priority to the conversation that the window shows."""
+        self.want(lambda one: replace(one, shown=conversation_id))
 
     def read_ahead(
         self,
@@ -153,14 +156,15 @@ class EngineCommands(Protocol):
         )
 
     def set_idle_work(self, *, enabled: bool) -> None:
-        self.send(SetIdleWork(enabled))
+        """Switch idle work on or off. Titles are made in any case."""
+        self.want(lambda one: replace(one, idle_work=enabled))
 
     def set_unload_after(self, seconds: float | None) -> None:
         """Unload the model after some seconds without a request; None: never.
 
         The next request loads it again.
         """
-        self.send(SetUnloadAfter(seconds))
+        self.want(lambda one: replace(one, unload_after_s=seconds))
 
     def await_idle(self) -> None:
         """Request an IdleReached event.
@@ -175,11 +179,12 @@ class EngineCommands(Protocol):
 
     def set_memory(self, most_bytes: int | None) -> None:
         """Keep at most this much cached state in memory. None: what the model leaves of it."""
-        self.send(SetMemory(most_bytes))
+        self.want(lambda one: replace(one, most_cached_bytes=most_bytes))
 
     def set_disk(self, folder: str, *, enabled: bool, budget_bytes: int | None) -> None:
         """Keep cached state in a folder, of this size at most. None: chosen from the free space."""
-        self.send(SetDisk(folder, enabled, budget_bytes))
+        disk = DiskSettings(folder, enabled, budget_bytes)
+        self.want(lambda one: replace(one, disk=disk))
 
     def clear_disk(self) -> None:
         """Delete all cached state on disk."""

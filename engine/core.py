@@ -56,20 +56,15 @@ from engine.events import (
     ModelLoaded,
     ModelLoading,
     ModelUnloaded,
-    Pin,
     ReadAhead,
     ReportStatistics,
     RequestCommand,
-    SetDisk,
-    SetIdleWork,
-    SetMemory,
-    SetUnloadAfter,
-    Show,
     Shutdown,
     Submit,
     UnloadModel,
     Verified,
     Verify,
+    Want,
 )
 from engine.heat import Heat
 from engine.idle import Idler, IdleWorker
@@ -92,6 +87,7 @@ from engine.scheduler import Scheduler
 from engine.serving import Serving
 from engine.types import RequestId
 from engine.waiting import WaitingRequests
+from engine.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -162,7 +158,7 @@ class EngineCore:
         )
         self._stopping = False
         self._write_until: float | None = None  # see Shutdown
-        self._unload_after_s = config.unload_after_s
+        self._wanted = Wanted.of(config)
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
         # The command that loaded the model in use.
         self._loaded_by: LoadModel | None = None
@@ -286,8 +282,8 @@ class EngineCore:
         """
         unused_s = time.monotonic() - self._requested_at
         times = [self._idler.work_in_s, self._caching.work_in_s]
-        if self.model is not None and self._unload_after_s is not None:
-            times.append(self._unload_after_s - unused_s)
+        if self.model is not None and self._wanted.unload_after_s is not None:
+            times.append(self._wanted.unload_after_s - unused_s)
         if freed_bytes():
             times.append(self._config.release_after_s - unused_s)
         soonest = min(times)
@@ -299,30 +295,33 @@ class EngineCore:
         match command:
             case Submit() | Cancel() | CountTokens() | Verify():
                 self._obey_request(command)
-            case LoadModel() | UnloadModel() | SetUnloadAfter():
+            case LoadModel() | UnloadModel():
                 self._obey_model(command)
-            case Show():
-                self._scheduler.shown = command.conversation_id
+            case ReadAhead() | MakeTitle() | AwaitIdle():
                 self._idler.obey(command)
-            case ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
-                self._idler.obey(command)
-            case (
-                Pin()
-                | Forget()
-                | Evict()
-                | SetMemory()
-                | SetDisk()
-                | ClearDisk()
-                | ReportStatistics()
-            ):
+            case Want(wanted):
+                self._want(wanted)
+            case Forget() | Evict() | ClearDisk() | ReportStatistics():
                 self._caching.obey(command)
-                if self._serving is not None:
-                    self._serving.runner.disk = self.disk
+                self._use_disk()
             case Shutdown(until):
                 self._stopping = True
                 self._write_until = until
             case _:
                 assert_never(command)
+
+    def _want(self, wanted: Wanted) -> None:
+        """Replace the settings. Each part acts on the differences."""
+        self._wanted = wanted
+        self._scheduler.shown = wanted.shown
+        self._idler.want(shown=wanted.shown, enabled=wanted.idle_work)
+        self._caching.want(wanted)
+        self._use_disk()
+
+    def _use_disk(self) -> None:
+        """Let the running requests use the tier that is open now."""
+        if self._serving is not None:
+            self._serving.runner.disk = self.disk
 
     def _obey_request(self, command: RequestCommand) -> None:
         match command:
@@ -345,8 +344,6 @@ class EngineCore:
                 self._load(command)
             case UnloadModel(until_needed):
                 self._set_aside(self._loaded_by if until_needed else None)
-            case SetUnloadAfter(seconds):
-                self._unload_after_s = seconds
             case _:
                 assert_never(command)
 
@@ -442,7 +439,7 @@ class EngineCore:
 
     def _unload_idle(self) -> bool:
         """Unload the model if no request came for too long. Return True if it was unloaded."""
-        seconds = self._unload_after_s
+        seconds = self._wanted.unload_after_s
         if self.model is None or seconds is None:
             return False
         if time.monotonic() - self._requested_at < seconds:

@@ -18,8 +18,9 @@ from engine.cache.disk.folder import (
     forget_in_other_folders,
 )
 from engine.errors import attempt
-from engine.events import ClearDisk, Forget, SetDisk
+from engine.events import ClearDisk, Forget
 from engine.types import ConversationId
+from engine.wanted import DiskSettings
 
 Work = Callable[[Path], None]  # argument: the folder of all models
 
@@ -49,24 +50,16 @@ def forget(conversation_id: ConversationId, *, used: str | None = None) -> Work:
     return partial(forget_in_other_folders, used=used, conversation_id=conversation_id)
 
 
-class DiskDeletion:
-    """Deletes cached state on disk while no engine can be started."""
-
-    def __init__(self, root: Path | None) -> None:
-        self._root = root
-
-    def obey(self, command: SetDisk | ClearDisk | Forget) -> None:
-        match command:
-            case SetDisk(folder=folder):
-                self._root = Path(folder)
-            case ClearDisk():
-                self._delete(delete_all)
-            case Forget(conversation_id=conversation_id, on_disk=on_disk):
-                if on_disk:
-                    self._delete(forget(conversation_id))
-            case _:
-                assert_never(command)
-
-    def _delete(self, work: Work) -> None:
-        if self._root is not None and self._root.is_dir():
-            attempt("deleting cached state", partial(with_lock, self._root, work))
+def delete(command: ClearDisk | Forget, disk: DiskSettings | None) -> None:
+    """Delete cached state on disk while no engine can be started."""
+    match command:
+        case ClearDisk():
+            work: Work = delete_all
+        case Forget(on_disk=False):
+            return
+        case Forget(conversation_id=conversation_id):
+            work = forget(conversation_id)
+        case _:
+            assert_never(command)
+    if disk is not None and (root := Path(disk.folder)).is_dir():
+        attempt("deleting cached state", partial(with_lock, root, work))

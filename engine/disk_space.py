@@ -26,8 +26,8 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.disk_deletion import Work, forget, with_lock
 from engine.errors import Failure, attempt
-from engine.events import SetDisk
 from engine.types import CacheStatistics, ConversationId
+from engine.wanted import DiskSettings
 
 log = logging.getLogger(__name__)
 
@@ -63,14 +63,19 @@ class DiskSpace:
     Without it, the cache works as before. So no method raises an error of the folder.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
-        """Create a closed space. The config may be changed later, by `configure`."""
+    def __init__(self, config: EngineConfig, settings: DiskSettings | None) -> None:
+        """Create a closed space. `configure` changes the settings later."""
         self._config = config
-        self._is_enabled = True
+        self._settings = settings
         self.tier: DiskTier | None = None  # None while the space is closed or cannot be used
         self._problem: str | None = None  # the newest problem while the tier is off
         self._lock: FolderLock | None = None
         self._open: Callable[[], None] | None = None  # opens the tier of the cache in use again
+
+    @property
+    def _root(self) -> Path | None:
+        """The folder of all models. None if nothing is kept on disk."""
+        return None if self._settings is None else Path(self._settings.folder)
 
     def open(
         self,
@@ -88,14 +93,14 @@ class DiskSpace:
             namespace: the result of models.loader.namespace_of for the model.
         """
         self._open = partial(self.open, cache, layout, new_caches, namespace)
-        root = self._config.disk_folder
-        if root is None or self.tier is not None or not self._is_enabled:
+        root, settings = self._root, self._settings
+        if root is None or settings is None or not settings.enabled or self.tier is not None:
             return
         self._problem = None
         try:
             self._lock = FolderLock(root)
             folder = Folder(root, disk_namespace(namespace, self._config))
-            limits = _limits(self._config, folder)
+            limits = _limits(settings, self._config, folder)
             rest_s = self._config.disk_rest_s
             self.tier = DiskTier(folder, cache, layout, new_caches, limits, rest_s)
         except FolderInUseError as error:
@@ -121,22 +126,17 @@ class DiskSpace:
         self.tier = None
         self._release()
 
-    def configure(self, wanted: SetDisk) -> None:
+    def configure(self, settings: DiskSettings | None) -> None:
         """Change folder and budget. The tier of the cache in use is closed, and opened again."""
         open_again = self._open
-        self.close(writes=wanted.enabled)
-        self._is_enabled = wanted.enabled
-        self._config = replace(
-            self._config,
-            disk_folder=Path(wanted.folder),
-            disk_budget_bytes=wanted.budget_bytes,
-        )
+        self.close(writes=settings is not None and settings.enabled)
+        self._settings = settings
         if open_again is not None:
             open_again()
 
     def clear(self) -> None:
         """Delete the records of all models."""
-        root, open_again = self._config.disk_folder, self._open
+        root, open_again = self._root, self._open
         self.close(writes=False)
         if root is not None and root.is_dir():
             self._delete(root, delete_all)
@@ -145,7 +145,7 @@ class DiskSpace:
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Delete the records of a conversation, for all models."""
-        root = self._config.disk_folder
+        root = self._root
         if root is None or not root.is_dir():
             return
         used = None
@@ -188,13 +188,13 @@ class DiskSpace:
         self._lock = None
 
 
-def _limits(config: EngineConfig, folder: Folder) -> DiskLimits:
+def _limits(settings: DiskSettings, config: EngineConfig, folder: Folder) -> DiskLimits:
     """Return how much the tier may keep and write.
 
     Raises:
         OSError: the free space of the disk is unknown.
     """
-    budget = config.disk_budget_bytes
+    budget = settings.budget_bytes
     if budget is None:
         ours = folder.index.nbytes + folder.other_bytes()
         budget = min(_BUDGET_BYTES, int((folder.free_bytes() + ours) * _BUDGET_SHARE))

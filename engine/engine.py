@@ -31,7 +31,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.disk_deletion import DiskDeletion
+from engine.disk_deletion import delete
 from engine.early_reading import EarlyReading
 from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
@@ -48,24 +48,20 @@ from engine.events import (
     MakeTitle,
     ModelFailed,
     ModelLoading,
-    Pin,
     ReadAhead,
     ReportStatistics,
     RequestFailed,
-    SetDisk,
-    SetIdleWork,
-    SetMemory,
-    SetUnloadAfter,
-    Show,
     Shutdown,
     Submit,
     UnloadModel,
     Verify,
+    Want,
 )
 from engine.models.blas import load_openblas
 from engine.pulse import Pulse
 from engine.types import Problem
 from engine.unanswered import Unanswered
+from engine.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -107,18 +103,28 @@ class _Life:
 class Engine(EngineCommands):
     """The engine thread and its command queue. All methods may be called from any thread.
 
-    on_event is called with each event, on the engine thread or on the thread that watches it. If mlx
-    or another library cannot be imported, every request and every attempt to load a model fails with
-    a LibraryError.
+    If mlx or another library cannot be imported, every request and every attempt to load a model
+    fails with a LibraryError.
+
+    Args:
+        config: the limits of the engine.
+        on_event: called with each event, on the engine thread or on the thread that watches it.
+        wanted: the first settings. None: those of the config.
     """
 
-    def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        on_event: Callable[[Event], None],
+        wanted: Wanted | None = None,
+    ) -> None:
         self._config = config
         self._on_event = on_event
         # Protects the fields below. It is held while an event is passed on, so that no event of a
         # replaced engine thread follows the events that report its end.
         self._lock = threading.RLock()
-        self._life = _Life()
+        self.wanted = wanted or Wanted.of(config)
+        self._life = self._new_life()
         self._unanswered = Unanswered()
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
@@ -139,8 +145,16 @@ class Engine(EngineCommands):
             if isinstance(command, LoadModel):
                 self._life.early_reading.start(Path(command.path))
 
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        with self._lock:
+            wanted = change(self.wanted)
+            if wanted != self.wanted:
+                self.wanted = wanted
+                self._life.commands.put(Want(wanted))
+
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests and idle work, then end the engine thread.
+        """Cut off running requests, stop idle work, then end the engine thread.
 
         Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
         is lost. Deletions of state on disk are waited for. A second call does nothing.
@@ -163,6 +177,12 @@ class Engine(EngineCommands):
     def _has_deletions(self) -> bool:
         with self._lock:
             return self._unanswered.has_deletions
+
+    def _new_life(self) -> _Life:
+        """Return a life without a thread, whose first command is the settings."""
+        life = _Life()
+        life.commands.put(Want(self.wanted))
+        return life
 
     def _start_thread(self) -> None:
         # A daemon thread does not keep the process alive, so a blocked thread lets the app quit.
@@ -230,10 +250,9 @@ class Engine(EngineCommands):
                 return
             # A blocked thread reads this command if its work ends after all.
             life.commands.put(Shutdown())
-            self._life = _Life()
-            for command in self._unanswered.for_new_thread():
-                self._unanswered.note_command(command)
-                self._life.commands.put(command)
+            self._life = self._new_life()
+            for command in self._unanswered.take_questions():
+                self.send(command)
             self._start_thread()
 
     def _refuse(self, life: _Life, problem: Problem) -> None:
@@ -241,7 +260,6 @@ class Engine(EngineCommands):
 
         Cached state on disk is deleted all the same.
         """
-        disk = DiskDeletion(self._config.disk_folder)
         while True:
             command = life.commands.get()
             match command:
@@ -251,13 +269,13 @@ class Engine(EngineCommands):
                     self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
                     self._emit(life, RequestFailed(request.request_id, problem))
-                case SetDisk() | ClearDisk() | Forget():
-                    disk.obey(command)
-                case UnloadModel() | SetUnloadAfter() | Cancel() | CountTokens() | Verify():
+                case ClearDisk() | Forget():
+                    delete(command, self.wanted.disk)
+                case (
+                    UnloadModel() | Cancel() | CountTokens() | Verify() | ReadAhead() | MakeTitle()
+                ):
                     pass
-                case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
-                    pass
-                case Pin() | Evict() | SetMemory() | ReportStatistics():
+                case Want() | AwaitIdle() | Evict() | ReportStatistics():
                     pass
                 case _:
                     assert_never(command)

@@ -31,6 +31,7 @@ from engine.types import (
     StageState,
     Usage,
 )
+from engine.wanted import Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +76,6 @@ class Forget:
     conversation_id: ConversationId
     # False: only the state in memory, because the conversation can still be restored
     on_disk: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Pin:
-    """Pin or unpin a conversation. The cache evicts the state of pinned conversations last."""
-
-    conversation_id: ConversationId
-    pinned: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Show:
-    """Give priority to the requests and idle work of the conversation that the window shows."""
-
-    conversation_id: ConversationId | None  # None: no conversation is shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,26 +129,6 @@ class CountTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class SetIdleWork:
-    """Switch idle work on or off. A running idle job stops within one prefill chunk.
-
-    Titles are made in any case.
-    """
-
-    enabled: bool
-
-
-@dataclass(frozen=True, slots=True)
-class SetUnloadAfter:
-    """Unload the model and drop all cached state after some seconds without a request.
-
-    The next request loads the model again.
-    """
-
-    seconds: float | None  # None: never
-
-
-@dataclass(frozen=True, slots=True)
 class AwaitIdle:
     """Request an IdleReached event.
 
@@ -185,22 +151,6 @@ class Evict:
     """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
 
     what: EvictWhat
-
-
-@dataclass(frozen=True, slots=True)
-class SetDisk:
-    """Set where cached state is kept on disk, and how much."""
-
-    folder: str
-    enabled: bool = True  # False: neither read nor write files. Files that are there stay.
-    budget_bytes: int | None = None  # size of all files; None: chosen from the free space
-
-
-@dataclass(frozen=True, slots=True)
-class SetMemory:
-    """Limit the cached state in memory. A smaller limit evicts state at once."""
-
-    most_bytes: int | None  # None: what the model leaves of the memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,18 +179,25 @@ class ReportStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class Want:
+    """Replace the settings of the engine. It acts on the differences to the settings before."""
+
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
 class Shutdown:
-    """Finish running requests and idle work, then end the engine thread."""
+    """Cut off running requests, stop idle work, then end the engine thread."""
 
     # time.monotonic() until which cached state is written. None: EngineConfig.disk_close_s decides.
     until: float | None = None
 
 
-CacheCommand = Forget | Pin | Evict | SetMemory | SetDisk | ClearDisk | ReportStatistics
-IdleCommand = Show | ReadAhead | MakeTitle | SetIdleWork | AwaitIdle
-ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
+CacheCommand = Forget | Evict | ClearDisk | ReportStatistics
+IdleCommand = ReadAhead | MakeTitle | AwaitIdle
+ModelCommand = LoadModel | UnloadModel
 RequestCommand = Submit | Cancel | CountTokens | Verify
-Command = ModelCommand | RequestCommand | Shutdown | CacheCommand | IdleCommand
+Command = Want | ModelCommand | RequestCommand | CacheCommand | IdleCommand | Shutdown
 
 
 class LoadStage(StrEnum):
@@ -431,7 +388,7 @@ class Verified(CommandResult):
 
 @dataclass(frozen=True, slots=True)
 class StatisticsReported(CommandResult):
-    """The answer to all commands about the cache but Pin: the prefix cache, and memory beside it."""
+    """The answer to all commands about the cache: the prefix cache, and memory beside it."""
 
     statistics: CacheStatistics
     # The violated invariant of the cache. None if no check found one.

@@ -34,8 +34,6 @@ from engine.events import (
     IdleWorking,
     MakeTitle,
     ReadAhead,
-    SetIdleWork,
-    Show,
 )
 from engine.idle_queue import IdleQueue, IdleTask
 from engine.power import ASK_EVERY_S
@@ -130,7 +128,7 @@ class Idler:
         Args:
             emit: function that receives each event.
             on_battery: function that returns True if the machine runs on battery power.
-            enabled: False if idle work is off at first. A SetIdleWork command switches it on.
+            enabled: False if idle work is off at first. `want` switches it on.
             audit_every_s: lowest number of seconds between two audits.
             clock: function that returns the current time in seconds.
         """
@@ -189,18 +187,19 @@ class Idler:
             return math.inf
         return max(0.0, self._audited_at + self._audit_every_s - self._clock())
 
+    def want(self, *, shown: ConversationId | None, enabled: bool) -> None:
+        """Set the conversation that the window shows, and whether idle work is on."""
+        self._shown = shown
+        if self._enabled and not enabled:
+            self.pause()
+        self._enabled = enabled
+
     def obey(self, command: IdleCommand) -> None:
         match command:
             case ReadAhead():
                 self.queue_read_ahead(command)
             case MakeTitle():
                 self._queue_title(command)
-            case Show(conversation_id):
-                self._shown = conversation_id
-            case SetIdleWork(enabled):
-                self._enabled = enabled
-                if not enabled:
-                    self.pause()
             case AwaitIdle():
                 self._num_awaiting += 1
             case _:

@@ -54,7 +54,7 @@ class Scheduler:
         self._max_gap_s = max_gap_s
         # Seconds that each of the newest decode steps took.
         self._decode_s = deque[float](maxlen=_NUM_RECENT)
-        # The conversation with priority, or None. core.py sets it for each Show command.
+        # The conversation with priority, or None. core.py sets it.
         self.shown: ConversationId | None = None
 
     def order(self, requests: Iterable[R]) -> list[R]:

@@ -1,8 +1,8 @@
-"""The commands that the engine thread has not answered yet, and the settings that it was given.
+"""The commands that the engine thread has not answered yet.
 
 If the engine thread ends or blocks, another thread takes its place (engine.py). The requests and the
-model of the old thread then fail. The new thread gets the settings and the other unanswered
-commands, so that no caller waits for ever.
+model of the old thread then fail. The new thread gets the other unanswered commands, so that no caller
+waits for ever.
 """
 
 from __future__ import annotations
@@ -19,40 +19,28 @@ from engine.events import (
     IdleReached,
     LoadModel,
     ModelFailed,
-    Pin,
     ReportStatistics,
     RequestFailed,
     RequestFinished,
-    SetDisk,
-    SetIdleWork,
-    SetMemory,
-    SetUnloadAfter,
-    Show,
     StatisticsReported,
     Submit,
     UnloadModel,
     Verified,
     Verify,
 )
-from engine.types import ConversationId, Problem, RequestId
+from engine.types import Problem, RequestId
 
-# Settings that the engine answers with a StatisticsReported event.
-_ReportedSetting = SetMemory | SetDisk
-_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk | _ReportedSetting
+_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk
 
 
 @dataclass(slots=True)
 class Unanswered:
-    """Commands that await an event, and settings. It must be protected by a lock."""
+    """Commands that await an event. It must be protected by a lock."""
 
     _requests: dict[RequestId, None] = field(default_factory=dict[RequestId, None])
     # Path of the model that is loaded or is to be loaded. Empty if there is none.
     _model: str = ""
     _questions: list[_Question] = field(default_factory=list[_Question])
-    # The newest Show command and the newest settings (Set...), by type, and the Pin commands of
-    # pinned conversations.
-    _settings: dict[type, Command] = field(default_factory=dict[type, Command])
-    _pins: dict[ConversationId, Pin] = field(default_factory=dict[ConversationId, Pin])
 
     @property
     def has_requests(self) -> bool:
@@ -75,15 +63,6 @@ class Unanswered:
                 self._model = path
             case UnloadModel(until_needed):
                 self._model = self._model if until_needed else ""
-            case Show() | SetIdleWork() | SetUnloadAfter():
-                self._settings[type(command)] = command
-            case SetMemory() | SetDisk():
-                self._settings[type(command)] = command
-                self._questions.append(command)
-            case Pin(conversation_id, pinned):
-                self._pins.pop(conversation_id, None)
-                if pinned:
-                    self._pins[conversation_id] = command
             case AwaitIdle() | Verify() | ReportStatistics() | Evict() | Forget() | ClearDisk():
                 self._questions.append(command)
             case _:
@@ -102,7 +81,7 @@ class Unanswered:
             case Verified():
                 self._remove_first(Verify)
             case StatisticsReported():
-                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk, SetMemory, SetDisk)
+                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk)
             case _:
                 pass
 
@@ -125,19 +104,3 @@ class Unanswered:
         questions: list[Command] = [*self._questions]
         self._questions.clear()
         return questions
-
-    @property
-    def settings(self) -> list[Command]:
-        """The settings, as commands for a new engine thread."""
-        return [*self._settings.values(), *self._pins.values()]
-
-    def for_new_thread(self, *, has_disk: bool = True) -> list[Command]:
-        """Return the settings and the questions, as commands for a new engine thread.
-
-        The questions are removed: the caller must note each command that it sends.
-
-        has_disk: False if the new thread keeps nothing on disk, and gets no SetDisk command.
-        """
-        settings = [one for one in self.settings if has_disk or not isinstance(one, SetDisk)]
-        questions = self.take_questions()
-        return [*settings, *(one for one in questions if not isinstance(one, _ReportedSetting))]

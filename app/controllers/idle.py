@@ -32,7 +32,6 @@ class IdleController(QObject):
         self._preferences = preferences
         # value of the read-ahead setting that was last sent to the engine; None if none was sent
         # yet
-        self._is_enabled: bool | None = None
         # newest event of the running idle work; None if no idle work runs
         self._working: IdleWorking | None = None
         self.note = ""
@@ -46,10 +45,7 @@ class IdleController(QObject):
         self.hold.stop()
 
     def _send_switch(self) -> None:
-        enabled = self._preferences.value.read_ahead
-        if enabled != self._is_enabled:
-            self._is_enabled = enabled
-            self._engine.set_idle_work(enabled=enabled)
+        self._engine.set_idle_work(enabled=self._preferences.value.read_ahead)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         self._working = event if isinstance(event, IdleWorking) else None

@@ -152,7 +152,6 @@ class ModelsController(QObject):
         self._preferences = preferences
         self._wanted = wanted  # model folder named on the command line, or None
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
-        self._unload_after_min = 0  # as the engine was told
         self._checking = False  # True while a check of the folders is queued or running
         self._noted = ""  # path of a model that check() named
         self.cards: tuple[ModelCard, ...] = ()
@@ -242,9 +241,7 @@ class ModelsController(QObject):
 
     def _on_preferences_changed(self) -> None:
         minutes = self._preferences.value.unload_after_min
-        if minutes != self._unload_after_min:
-            self._unload_after_min = minutes
-            self._engine.set_unload_after(60.0 * minutes if minutes else None)
+        self._engine.set_unload_after(60.0 * minutes if minutes else None)
 
     def _look_in(self, folders: tuple[str, ...]) -> None:
         """Set the list of model folders, save it in the settings, and scan the folders at once."""

@@ -88,8 +88,6 @@ class ReadAheadController(QObject):
         # show.
         self._is_put_off = False
         self._is_over = False  # True once the app is closing
-        # conversations that are pinned in the engine
-        self._kept_ready: frozenset[ConversationId] = frozenset()
         self._stay = QTimer(self, singleShot=True, interval=STAY_MS)
         self._stay.timeout.connect(self._send_next_turn)
         self._pointed = QTimer(self, singleShot=True, interval=POINTED_MS)
@@ -110,8 +108,8 @@ class ReadAheadController(QObject):
     def stop(self) -> None:
         """Stop sending ReadAhead and Forget commands, because the app is closing. Idempotent.
 
-        main.py calls this before it saves the last drafts, and Core.close() calls it again. Show
-        and Pin commands are still sent: they start no work in the engine.
+        main.py calls this before it saves the last drafts, and Core.close() calls it again. The
+        settings `shown` and `pinned` are still sent: they start no work in the engine.
         """
         self._is_over = True
         self._stay.stop()
@@ -250,10 +248,4 @@ class ReadAheadController(QObject):
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
-        """Send the differences between the pinned conversations and the pins in the engine."""
-        kept_ready = self._library.kept_ready
-        for conversation_id in kept_ready - self._kept_ready:
-            self._engine.pin(conversation_id)
-        for conversation_id in self._kept_ready - kept_ready:
-            self._engine.unpin(conversation_id)
-        self._kept_ready = kept_ready
+        self._engine.pin(self._library.kept_ready)

@@ -36,8 +36,6 @@ class Storage(QObject):
         self._engine = bridge.engine
         self._preferences = preferences
         self._folder = folder
-        self._sent: tuple[bool, int | None] | None = None  # arguments of the last set_disk
-        self._sent_memory: int | None = None  # argument of the last set_memory
         self.figures: CacheStatistics | None = None  # None before the first report
         self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
@@ -72,14 +70,12 @@ class Storage(QObject):
 
     def _send(self) -> None:
         value = self._preferences.value
-        enabled, budget_bytes = value.keep_on_disk, value.disk_gb * _GB or None
-        if (enabled, budget_bytes) != self._sent:
-            self._sent = enabled, budget_bytes
-            self._engine.set_disk(str(self._folder), enabled=enabled, budget_bytes=budget_bytes)
-        most_bytes = value.memory_gb * _GB or None
-        if most_bytes != self._sent_memory:
-            self._sent_memory = most_bytes
-            self._engine.set_memory(most_bytes)
+        self._engine.set_disk(
+            str(self._folder), enabled=value.keep_on_disk, budget_bytes=value.disk_gb * _GB or None
+        )
+        self._engine.set_memory(value.memory_gb * _GB or None)
+        if not self._is_stopped:
+            self._engine.report_statistics()
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
         """Ask for figures when they have changed: after an answer, after a load or an unload."""

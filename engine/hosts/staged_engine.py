@@ -6,7 +6,7 @@
 
 A LoadModel command starts the stages (group.py). Any fault ends them all. Every open request and the
 model then fail with one sentence, and the next LoadModel command starts new stages. Stages that no
-request needed for long are ended too (SetUnloadAfter), and the next request starts them again. This process
+request needed for long are ended too (Wanted.unload_after_s), and the next request starts them again. This process
 imports no mlx: a lost connection of mlx.distributed can block a thread for good.
 """
 
@@ -24,7 +24,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.disk_deletion import DiskDeletion
+from engine.disk_deletion import delete
 from engine.errors import NoModelError
 from engine.events import (
     AwaitIdle,
@@ -43,9 +43,6 @@ from engine.events import (
     ReportStatistics,
     RequestFailed,
     RequestFinished,
-    SetDisk,
-    SetMemory,
-    SetUnloadAfter,
     Shutdown,
     StagesReported,
     StatisticsReported,
@@ -53,12 +50,14 @@ from engine.events import (
     UnloadModel,
     Verified,
     Verify,
+    Want,
 )
 from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.wire import Channel, WireError
 from engine.types import NOTHING_CACHED, CheckResult, Problem, StagePhase, StageState
 from engine.unanswered import Unanswered
+from engine.wanted import Wanted
 
 log = logging.getLogger(__name__)
 
@@ -85,6 +84,7 @@ class StagedEngine(EngineCommands):
         hosts: the stages.
         on_event: called with each event, on a thread of this object.
         limits: limits of time for the stages.
+        wanted: the first settings. None: those of the config.
     """
 
     def __init__(
@@ -93,6 +93,7 @@ class StagedEngine(EngineCommands):
         hosts: Hosts,
         on_event: Callable[[Event], None],
         limits: Limits | None = None,
+        wanted: Wanted | None = None,
     ) -> None:
         # The stages must not unload the model: they would keep their processes.
         self._config = replace(config, unload_after_s=None)
@@ -101,15 +102,14 @@ class StagedEngine(EngineCommands):
         self._limits = limits or Limits()
         self._commands: SimpleQueue[Command | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
-        # Only the thread "stage commands" uses these four fields.
-        self._disk = DiskDeletion(config.disk_folder)
-        self._unload_after_s = config.unload_after_s
+        # Only the thread "stage commands" uses these two fields.
         self._loaded_by: LoadModel | None = None  # the command that started the stages
         # The command that starts the stages again, which were ended because no request came.
         self._idle_load: LoadModel | None = None
         # Protects the fields below. It is held while an event is passed on, so that no event of
         # ended stages follows the events that report their end.
         self._lock = threading.RLock()
+        self.wanted = wanted or Wanted.of(config)
         self._life: _Life | None = None  # None while no stages run
         self._unanswered = Unanswered()
         self._requested_at = time.monotonic()  # time of the last request, its end, or the last load
@@ -133,8 +133,16 @@ class StagedEngine(EngineCommands):
         """Queue a command. LoadModel starts the stages, UnloadModel ends them."""
         self._commands.put(command)
 
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        with self._lock:
+            wanted = change(self.wanted)
+            if wanted != self.wanted:
+                self.wanted = wanted
+                self.send(Want(wanted))
+
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests and idle work, then end all stages. A second call does nothing."""
+        """Cut off running requests, stop idle work, then end all stages. A second call does nothing."""
         worker, self._worker = self._worker, None
         if worker is None:
             return
@@ -154,11 +162,11 @@ class StagedEngine(EngineCommands):
                     self._load(command)
                 case UnloadModel(until_needed):
                     self._set_aside(self._loaded_by if until_needed else None)
-                case SetUnloadAfter(seconds):
-                    self._unload_after_s = seconds
-                case SetDisk() | ClearDisk() | Forget():
+                case Want(wanted):
+                    self._forward(Want(wanted.for_stages()))
+                case ClearDisk() | Forget():
                     # The stages keep nothing on disk, but engines of earlier runs have.
-                    self._disk.obey(command)
+                    delete(command, self.wanted.disk)
                     self._forward(command)
                 case Submit() if self._idle_load is not None:
                     self._load(self._idle_load)
@@ -185,7 +193,7 @@ class StagedEngine(EngineCommands):
     def _idle_left(self) -> float | None:
         """Return the seconds until the stages may have been idle for too long. None: never."""
         with self._lock:
-            life, limit_s = self._life, self._unload_after_s
+            life, limit_s = self._life, self.wanted.unload_after_s
             if life is None or limit_s is None:
                 return None
             if not life.is_loaded or self._unanswered.has_requests:
@@ -214,7 +222,7 @@ class StagedEngine(EngineCommands):
         self._idle_load, self._loaded_by = None, command
         with self._lock:
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
-            earlier = self._unanswered.for_new_thread(has_disk=False)
+            earlier = [Want(self.wanted.for_stages()), *self._unanswered.take_questions()]
         first = LoadStage.CONNECTING if self._is_divided else LoadStage.LOADING
         self._pass_on(ModelLoading(command.path, first, 0.0, 0, 0))
         life.group.start(
@@ -228,7 +236,7 @@ class StagedEngine(EngineCommands):
             self._forward(one)
 
     def _finish(self) -> None:
-        """End the stages. Running requests first finish with their text so far."""
+        """End the stages. Running requests are cut off: they finish with their text so far."""
         life = self._life
         if life is None:
             return
@@ -320,7 +328,7 @@ class StagedEngine(EngineCommands):
                 self._pass_on(IdleReached())
             case Verify(request_id):
                 self._pass_on(Verified(request_id, _NOT_VERIFIED))
-            case ReportStatistics() | Evict() | Forget() | SetMemory() | SetDisk() | ClearDisk():
+            case ReportStatistics() | Evict() | Forget() | ClearDisk():
                 self._pass_on(StatisticsReported(NOTHING_CACHED))
             case _:
                 pass

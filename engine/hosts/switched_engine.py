@@ -1,7 +1,7 @@
 """The engine of the window: in a thread of this process, or in stages on several Macs.
 
-`use_hosts` replaces one by the other. The old engine first finishes its requests with their text so
-far. Commands that arrive meanwhile wait for the new engine, which also gets the settings of the app.
+`use_hosts` replaces one by the other. The old engine cuts its requests off, which finish with their
+text so far. Commands that arrive meanwhile wait for the new engine, which gets the settings of the old.
 """
 
 from __future__ import annotations
@@ -15,19 +15,10 @@ from typing_extensions import override
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import (
-    Command,
-    Event,
-    Pin,
-    SetDisk,
-    SetIdleWork,
-    SetMemory,
-    SetUnloadAfter,
-    Show,
-)
+from engine.events import Command, Event
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
-from engine.unanswered import Unanswered
+from engine.wanted import Wanted
 
 
 class SwitchedEngine(EngineCommands):
@@ -46,29 +37,32 @@ class SwitchedEngine(EngineCommands):
         self._engine: Engine | StagedEngine | None = None  # None before the start, and in a switch
         self._waiting: list[Command] = []  # commands while there is no engine
         self._switch: threading.Thread | None = None
-        self._settings = Unanswered()
-        self._disk: SetDisk | None = None
+        self._wanted = Wanted.of(config)  # the settings while there is no engine to hold them
 
     def start(self) -> None:
         """Start the engine and return at once."""
         with self._lock:
-            self._begin(self._waiting)
+            self._begin()
 
     @override
     def send(self, command: Command) -> None:
         """Pass a command to the engine. During a switch it waits for the next engine."""
         with self._lock:
-            if isinstance(command, SetDisk):
-                self._disk = command
-            elif isinstance(command, Show | Pin | SetIdleWork | SetUnloadAfter | SetMemory):
-                self._settings.note_command(command)
             if self._engine is None:
                 self._waiting.append(command)
             else:
                 self._engine.send(command)
 
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        with self._lock:
+            if self._engine is None:
+                self._wanted = change(self._wanted)
+            else:
+                self._engine.want(change)
+
     def close(self, timeout_s: float = 30.0) -> None:
-        """Finish running requests, then end the engine. See Engine.close for timeout_s."""
+        """Cut off running requests, then end the engine. See Engine.close for timeout_s."""
         until = time.monotonic() + timeout_s
         switch, self._switch = self._switch, None
         if switch is not None:
@@ -86,6 +80,7 @@ class SwitchedEngine(EngineCommands):
             self._hosts = hosts
             engine, self._engine = self._engine, None
             if engine is not None:
+                self._wanted = engine.wanted
                 self._switch = threading.Thread(
                     target=self._replace, args=(engine,), name="engine switch"
                 )
@@ -95,17 +90,16 @@ class SwitchedEngine(EngineCommands):
         """Close the old engine, then start one for the newest hosts. Runs on a thread of its own."""
         engine.close()
         with self._lock:
-            disk = [] if self._disk is None else [self._disk]
-            self._begin([*disk, *self._settings.settings, *self._waiting])
+            self._begin()
 
-    def _begin(self, commands: list[Command]) -> None:
-        """Start an engine with its first commands. The lock is held."""
+    def _begin(self) -> None:
+        """Start an engine with its settings and the waiting commands. The lock is held."""
         if self._hosts is None:
-            engine = Engine(self._config, self._on_event)
+            engine = Engine(self._config, self._on_event, self._wanted)
         else:
-            engine = StagedEngine(self._config, self._hosts, self._on_event)
+            engine = StagedEngine(self._config, self._hosts, self._on_event, wanted=self._wanted)
         engine.start()
-        for command in commands:
+        for command in self._waiting:
             engine.send(command)
         self._waiting = []
         self._engine = engine

@@ -28,7 +28,7 @@ import math
 import statistics
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -59,6 +59,7 @@ from engine.models.loader import LoadedModel
 from engine.runner.drafting import NoDrafts
 from engine.runner.history import History
 from engine.runner.runner import Runner
+from engine.wanted import Wanted
 from tests.fakes.sized_model import load_sized
 
 TRACES = Path(__file__).parent / "traces"
@@ -262,6 +263,10 @@ class CacheClient(EngineCommands):
         self._runner.publish_turn(sequence)
         self.finished.append(events[-1])
         self._events.append(events[-1])
+
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        """Ignore settings: the benchmark sets the budget of the cache itself."""
 
     def next_event(self) -> Event:
         return self._events.popleft()

@@ -6,8 +6,7 @@ import gc
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import reduce
-from operator import and_
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -70,9 +69,10 @@ def _grown_in_each_round(samples: Sequence[RoundSample]) -> Counter[str]:
 
     How many rows of the hidden conversations have a layout differs from round to round.
     """
-    rounds = [Counter(after.objects) for after in samples[1:]]
-    for grown, before in zip(rounds, samples, strict=False):
-        grown.subtract(before.objects)
-        for name in OF_FIXTURES:
-            del grown[name]
-    return reduce(and_, rounds)
+    steps = [after.objects - before.objects for before, after in pairwise(samples)]
+    least = steps[0]
+    for step in steps[1:]:
+        least &= step
+    for name in OF_FIXTURES:
+        del least[name]
+    return least

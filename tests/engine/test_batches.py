@@ -20,7 +20,6 @@ from engine.events import (
     RequestFinished,
     RequestQueued,
     RequestStarted,
-    Show,
     Submit,
     TextDelta,
 )
@@ -165,7 +164,7 @@ def test_prompt_of_shown_conversation_is_read_first(open_tiny: OpenTiny) -> None
     requests = [request_of(number, num_words=100) for number in (2, 4, 6)]
     send(client, requests)
     assert isinstance(client.next_event(), RequestStarted)
-    client.send(Show(ConversationId("6")))
+    client.show(ConversationId("6"))
     events = client.run_until_idle()
     started = [e.request_id for e in events if isinstance(e, RequestStarted)]
     first_tokens = list(dict.fromkeys(e.request_id for e in events if isinstance(e, TextDelta)))

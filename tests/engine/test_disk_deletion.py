@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from engine.cache.disk.folder import FolderInUseError, FolderLock, delete_all
-from engine.disk_deletion import DiskDeletion, with_lock
-from engine.events import ClearDisk, Forget, SetDisk, SetMemory, StatisticsReported
+from engine.disk_deletion import delete, with_lock
+from engine.events import ClearDisk, Forget, ReportStatistics, StatisticsReported
 from engine.types import NOTHING_CACHED, ConversationId, Problem
 from engine.unanswered import Unanswered
+from engine.wanted import DiskSettings
 
 A = ConversationId("A")
 
@@ -42,28 +43,24 @@ def test_state_that_another_process_uses_is_not_deleted(root: Path) -> None:
 
 
 def test_state_is_deleted_while_no_engine_can_start(root: Path) -> None:
-    deletion = DiskDeletion(None)
-    deletion.obey(SetDisk(str(root)))
-
-    deletion.obey(ClearDisk())
+    delete(ClearDisk(), DiskSettings(str(root)))
 
     assert not (root / "model").exists()
 
 
-def test_new_thread_gets_the_folder_and_the_deletion_that_was_not_answered() -> None:
+def test_new_thread_gets_the_deletion_that_was_not_answered() -> None:
     unanswered = Unanswered()
-    for command in (SetDisk("/old"), SetDisk("/new"), ClearDisk()):
-        unanswered.note_command(command)
+    unanswered.note_command(ClearDisk())
     unanswered.take_failed(Problem(title="", cause="", advice="", details=""))
 
-    assert unanswered.for_new_thread() == [SetDisk("/new"), ClearDisk()]
+    assert unanswered.take_questions() == [ClearDisk()]
 
 
-def test_report_of_a_setting_answers_no_deletion() -> None:
+def test_reports_answer_commands_in_their_order() -> None:
     unanswered = Unanswered()
-    for command in (SetMemory(None), SetDisk("/folder"), Forget(A, on_disk=False), Forget(A)):
+    for command in (ReportStatistics(), Forget(A, on_disk=False), Forget(A)):
         unanswered.note_command(command)
-    for _ in range(3):
+    for _ in range(2):
         unanswered.note_event(StatisticsReported(NOTHING_CACHED))
         assert unanswered.has_deletions
     unanswered.note_event(StatisticsReported(NOTHING_CACHED))

@@ -25,7 +25,6 @@ from engine.events import (
     ReadAhead,
     ReportStatistics,
     RequestFinished,
-    SetDisk,
     Shutdown,
     StatisticsReported,
     TokensCounted,
@@ -289,13 +288,13 @@ def test_disk_is_switched_off_and_on_while_the_model_is_loaded(
 ) -> None:
     client = open_tiny("llama", disk_folder=tmp_path)
     messages = _turns(client, 2)
-    client.send(SetDisk(str(tmp_path), enabled=False))
+    client.set_disk(str(tmp_path), enabled=False, budget_bytes=None)
     client.run_until_idle()
     written = _files(tmp_path)
     assert written
     messages = (*messages, user("without"), reply_of(ask(client, *messages, user("without"))))
     assert _files(tmp_path) == written
-    client.send(SetDisk(str(tmp_path), budget_bytes=50_000_000))
+    client.set_disk(str(tmp_path), enabled=True, budget_bytes=50_000_000)
     client.run_until_idle()
     assert client.core.disk is not None
     assert client.core.disk.limits.budget_bytes == 50_000_000

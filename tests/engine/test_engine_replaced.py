@@ -201,7 +201,7 @@ def test_state_on_disk_is_deleted_after_the_engine_thread_ended(
     client.until_model_fails()
 
     client.engine.clear_disk()
-    client.wait(StatisticsReported, 2)  # the new thread was told of the folder first
+    client.wait(StatisticsReported)
 
     assert not (tmp_path / "model").exists()
     client.engine.close()

@@ -19,8 +19,6 @@ from engine.events import (
     IdleWorking,
     MakeTitle,
     ReadAhead,
-    SetIdleWork,
-    Show,
 )
 from engine.idle import Idler, IdleWorker
 from engine.idle_queue import IdleQueue
@@ -90,6 +88,9 @@ class IdlerRig:
             measure_passes=self.measure_pass if self.num_passes else None,
             title=self.title,
         )
+
+    def want(self, *, shown: ConversationId | None = None, enabled: bool = True) -> None:
+        self.idler.want(shown=shown, enabled=enabled)
 
     def title(self, task: MakeTitle) -> CountingJob:
         self.titles.append(CountingJob(task.conversation_id, IdleKind.TITLE, self.num_pieces))
@@ -302,7 +303,7 @@ def test_shown_conversation_interrupts_job_of_another() -> None:
     rig.idler.queue_read_ahead(task(A))
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
-    rig.idler.obey(Show(A))
+    rig.want(shown=A)
     rig.run()
 
     assert rig.order == [B, A, B]
@@ -329,13 +330,13 @@ def test_idler_switched_off_waits_until_it_is_switched_on() -> None:
     assert not rig.idler.has_work
     rig.run()
     assert rig.order == []
-    rig.idler.obey(SetIdleWork(enabled=True))
+    rig.want(enabled=True)
     rig.idler.step()
-    rig.idler.obey(SetIdleWork(enabled=False))
+    rig.want(enabled=False)
     rig.run()
     assert rig.order == [A]
     assert rig.made[0][1].is_stopped
-    rig.idler.obey(SetIdleWork(enabled=True))
+    rig.want(enabled=True)
     rig.run()
 
     assert rig.order == [A, A]
@@ -352,7 +353,7 @@ def test_idler_without_a_model_waits() -> None:
 
 def test_draft_on_battery_does_not_replace_the_reply() -> None:
     rig = IdlerRig(on_battery=True)
-    rig.idler.obey(Show(A))
+    rig.want(shown=A)
     rig.idler.queue_read_ahead(task(A, "reply"))
     rig.idler.queue_read_ahead(task(A, "draft", is_draft=True))
     rig.idler.queue_read_ahead(task(B))
@@ -366,7 +367,7 @@ def test_draft_on_battery_does_not_replace_the_reply() -> None:
 
 def test_job_of_hidden_conversation_pauses_on_battery() -> None:
     rig = IdlerRig(num_pieces=3)
-    rig.idler.obey(Show(A))
+    rig.want(shown=A)
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.on_battery = True
@@ -547,7 +548,7 @@ def test_read_ahead_interrupts_an_audit() -> None:
 
 def test_only_the_shown_conversation_may_displace_other_state() -> None:
     rig = IdlerRig()
-    rig.idler.obey(Show(A))
+    rig.want(shown=A)
     for name in (A, B, C):
         rig.idler.queue_read_ahead(task(name))
     rig.run()
@@ -591,7 +592,7 @@ def test_read_ahead_interrupts_a_title_which_begins_again() -> None:
 
 def test_title_never_interrupts_a_read_ahead_even_of_the_shown_conversation() -> None:
     rig = IdlerRig(num_pieces=3)
-    rig.idler.obey(Show(A))
+    rig.want(shown=A)
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
     rig.idler.obey(titled(A))

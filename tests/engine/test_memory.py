@@ -12,7 +12,7 @@ from app.cli.client import load_model
 from engine.cache import kv
 from engine.cache.trees import evaluate
 from engine.config import EngineConfig
-from engine.events import Pin, RequestFailed, RequestFinished, StatisticsReported, Submit
+from engine.events import RequestFailed, RequestFinished, StatisticsReported, Submit
 from engine.memory import (
     MACHINE,
     MemoryWatch,
@@ -141,6 +141,7 @@ def test_limit_of_the_memory_holds_at_once_and_can_be_lifted(
     before = ask(client, user("one"))
     full = cache_of(client).statistics()
     client.set_memory(1)
+    client.report_statistics()
     (reported,) = client.run_until_idle()
     limited = cache_of(client).statistics()
     again = ask(client, user("one"))
@@ -231,10 +232,10 @@ def test_answer_ends_when_device_memory_is_used_up(tiny_model: TinyModel) -> Non
 def test_pin_and_unpin_reach_the_cache_of_a_model_loaded_later(tiny_model: TinyModel) -> None:
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, idle_work=False)
     client = InlineClient(config)
-    client.send(Pin(ConversationId("A"), pinned=True))
+    client.pin(frozenset({ConversationId("A")}))
     load_model(client, tiny_model("qwen3_5", Template.KEEPING), lambda _: None)
     pinned = set(cache_of(client).holdings().pinned)
-    client.send(Pin(ConversationId("A"), pinned=False))
+    client.pin(frozenset())
     client.run_until_idle()
 
     assert pinned == {"A"}

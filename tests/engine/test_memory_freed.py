@@ -14,7 +14,7 @@ import pytest
 from engine.cache.lending import Lending
 from engine.cache.restoring import Restorer
 from engine.checking.audit import AuditJob
-from engine.events import SetIdleWork, Submit, UnloadModel
+from engine.events import Submit, UnloadModel
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import RowByRow
 from engine.runner.runner import Runner
@@ -77,7 +77,7 @@ def test_failed_work_frees_its_arrays(
         max_tokens=6,
     )
     client.send(Submit(request, time.perf_counter()))
-    client.send(SetIdleWork(enabled=True))
+    client.set_idle_work(enabled=True)
     client.run_until_idle()
 
     assert failures == [name]

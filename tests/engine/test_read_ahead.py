@@ -34,8 +34,6 @@ from engine.events import (
     ReadAhead,
     RequestFinished,
     RequestStarted,
-    SetIdleWork,
-    Show,
     Submit,
     TokensCounted,
     UnloadModel,
@@ -315,8 +313,8 @@ def test_shown_conversation_is_read_ahead_first(open_short: OpenShort) -> None:
     client = open_short(idle_work=False)
     ask(client, user("one"))
     ask(client, user("two"), chat=B)
-    client.send(Show(A))
-    client.send(SetIdleWork(enabled=True))
+    client.show(A)
+    client.set_idle_work(enabled=True)
 
     assert list(dict.fromkeys(event.conversation_id for event in idle(client))) == [A, B]
 
@@ -336,7 +334,7 @@ def test_idle_work_on_battery_reads_only_the_shown_conversation(
     first = ask(client, user("one"))
     ask(client, user("two"), chat=B)
     assert idle(client) == []
-    client.send(Show(A))
+    client.show(A)
     assert {event.conversation_id for event in idle(client)} == {A}
     messages = (user("one"), reply_of(first), user(LONG))
     client.send(ReadAhead(conversation_id=A, messages=messages, is_draft=True))
@@ -378,7 +376,7 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
     cache = cache_of(tight)
     ask(tight, user("two"), chat=B)
     points = {id(node) for node in cache.nodes() if node.snapshot}
-    tight.send(SetIdleWork(enabled=True))
+    tight.set_idle_work(enabled=True)
     tight.send(AwaitIdle())
     while not isinstance(tight.next_event(), IdleReached):
         assert cache.ledger().total_bytes <= budget
@@ -470,7 +468,7 @@ def test_pending_read_ahead_survives_reload_of_the_same_model_only(
     same, other = (tiny_model(name, Template.THINKING) for name in ("lfm2", "llama"))
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
-    client.send(SetIdleWork(enabled=True))
+    client.set_idle_work(enabled=True)
     step_until(client, IdleWorking)
     client.send(LoadModel(str(same)))
     assert idle(client)

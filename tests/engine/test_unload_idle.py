@@ -5,9 +5,8 @@ from __future__ import annotations
 import mlx.core as mx
 import pytest
 
-from engine.events import ModelUnloaded, RequestFailed, SetUnloadAfter, Submit, UnloadModel
+from engine.events import ModelUnloaded, RequestFailed, Submit, UnloadModel
 from engine.types import ConversationId, Request, RequestId, SamplingParams
-from engine.unanswered import Unanswered
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.tiny_model import Template
@@ -70,14 +69,6 @@ def test_model_that_was_unloaded_by_a_command_is_not_loaded_again(open_tiny: Ope
 
     assert [type(event) for event in client.run_until_idle()][-1] is RequestFailed
     assert client.core.model is None
-
-
-def test_new_engine_thread_gets_the_time():
-    unanswered = Unanswered()
-    for seconds in (60.0, None, 300.0):
-        unanswered.note_command(SetUnloadAfter(seconds))
-
-    assert unanswered.for_new_thread() == [SetUnloadAfter(300.0)]
 
 
 def test_model_is_loaded_again_with_the_limit_and_the_bits_of_its_command(

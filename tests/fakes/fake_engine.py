@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TypeVar
 
 from typing_extensions import override
 
@@ -44,6 +46,7 @@ from engine.events import (
     TitleMade,
     TokensCounted,
     UnloadModel,
+    Want,
 )
 from engine.hosts.hostfile import Hosts
 from engine.types import (
@@ -61,6 +64,9 @@ from engine.types import (
     SamplingParams,
     Usage,
 )
+from engine.wanted import Wanted
+
+T = TypeVar("T")
 
 FACTS = ModelFacts(
     path="/models/tiny",
@@ -105,6 +111,7 @@ class FakeEngine(EngineCommands):
     closed: bool = False
     loaded: bool = False
     hosts: Hosts | None = None  # the hosts that use_hosts() was called with last
+    wanted: Wanted = field(default_factory=Wanted)
     commands: list[Command] = field(default_factory=list[Command])  # every command received
     _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
@@ -137,6 +144,13 @@ class FakeEngine(EngineCommands):
             case _:
                 pass
 
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        wanted = change(self.wanted)
+        if wanted != self.wanted:
+            self.wanted = wanted
+            self.send(Want(wanted))
+
     def close(self, timeout_s: float = 30.0) -> None:
         if not self.closed and self._running is not None:
             self.finish(FinishReason.CANCELLED)
@@ -147,6 +161,11 @@ class FakeEngine(EngineCommands):
     @property
     def submitted(self) -> list[Request]:
         return [command.request for command in self.commands if isinstance(command, Submit)]
+
+    def changes(self, setting: Callable[[Wanted], T]) -> list[T]:
+        """Return the values that a setting was given, without those that changed nothing."""
+        sent = [command.wanted for command in self.commands if isinstance(command, Want)]
+        return [value for value, _ in groupby(map(setting, sent))]
 
     @property
     def read_aheads(self) -> list[ReadAhead]:

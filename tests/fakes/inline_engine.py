@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 from queue import SimpleQueue
 
 from typing_extensions import override
@@ -11,9 +12,10 @@ from typing_extensions import override
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.events import Command, Event
+from engine.events import Command, Event, Want
 from engine.models.opening import WHOLE, ModelOpener
 from engine.pulse import Pulse
+from engine.wanted import Wanted
 
 
 class InlineClient(EngineCommands):
@@ -24,11 +26,17 @@ class InlineClient(EngineCommands):
     def __init__(self, config: EngineConfig, opener: ModelOpener = WHOLE) -> None:
         self._commands: SimpleQueue[Command] = SimpleQueue()
         self._events: deque[tuple[float, Event]] = deque()
+        self._wanted = Wanted.of(config)
         self.core = EngineCore(config, self._commands, self._emit, Pulse(), opener)
 
     @override
     def send(self, command: Command) -> None:
         self._commands.put(command)
+
+    @override
+    def want(self, change: Callable[[Wanted], Wanted]) -> None:
+        self._wanted = change(self._wanted)
+        self.send(Want(self._wanted))
 
     def next_event(self) -> Event:
         return self.next_timed()[1]

@@ -43,7 +43,6 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
     RequestStarted,
-    SetIdleWork,
     Submit,
     TextDelta,
     UnloadModel,
@@ -108,6 +107,7 @@ class Harness:
         self._unverified: set[RequestId] = set()  # requests whose answers are being verified
         self._cancelled: set[RequestId] = set()
         self._is_idle_work_on = config.idle_work
+        self._pinned: set[ConversationId] = set()
         self._is_working_ahead = False
         self._is_idle_reached = False
         # False from a load until the next ModelLoaded, because a load discards recorded logits.
@@ -200,7 +200,18 @@ class Harness:
 
     def set_idle_work(self, enabled: bool) -> None:
         self._is_idle_work_on = enabled
-        self.tell(SetIdleWork(enabled))
+        self.client.set_idle_work(enabled=enabled)
+        self.step()
+
+    def pin(self, chat: str, *, pinned: bool) -> None:
+        change = self._pinned.add if pinned else self._pinned.discard
+        change(ConversationId(chat))
+        self.client.pin(frozenset(self._pinned))
+        self.step()
+
+    def show(self, chat: str | None) -> None:
+        self.client.show(None if chat is None else ConversationId(chat))
+        self.step()
 
     def evict(self, what: EvictWhat) -> None:
         if what is not EvictWhat.HOT:

@@ -29,9 +29,9 @@ from typing_extensions import override
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
-from engine.events import EvictWhat, Pin, Show
+from engine.events import EvictWhat
 from engine.models import attention
-from engine.types import ConversationId, ForcedReply, SamplingParams
+from engine.types import ForcedReply, SamplingParams
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
 from tests.oracle.flight import How
@@ -257,16 +257,16 @@ class Machine(RuleBasedStateMachine):
 
     @rule(chat=chats, what=st.sampled_from(list(Change)), data=st.data())
     def change(self, chat: str, what: Change, data: st.DataObject) -> None:
-        harness, conversation_id = self.harness, ConversationId(chat)
+        harness = self.harness
         match what:
             case Change.SYSTEM:
                 harness.people.set_system(chat, data.draw(st.sampled_from(SYSTEMS)))
             case Change.FORGET:
                 harness.forget(chat)
             case Change.PIN:
-                harness.tell(Pin(conversation_id, data.draw(st.booleans())))
+                harness.pin(chat, pinned=data.draw(st.booleans()))
             case Change.SHOW:
-                harness.tell(Show(data.draw(st.sampled_from([conversation_id, None]))))
+                harness.show(data.draw(st.sampled_from([chat, None])))
             case Change.IDLE_WORK:
                 harness.set_idle_work(data.draw(st.booleans()))
             case Change.EVICT:

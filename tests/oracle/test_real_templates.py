@@ -17,7 +17,7 @@ from app.cli.client import load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from engine.config import EngineConfig
-from engine.events import AwaitIdle, IdleReached, RequestFinished, SetIdleWork, Submit
+from engine.events import AwaitIdle, IdleReached, RequestFinished, Submit
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -149,11 +149,11 @@ class Agent:
         return event.usage.plan
 
     def idle(self) -> None:
-        self._client.send(SetIdleWork(enabled=True))
+        self._client.set_idle_work(enabled=True)
         self._client.send(AwaitIdle())
         while not isinstance(self._client.next_event(), IdleReached):
             pass
-        self._client.send(SetIdleWork(enabled=False))
+        self._client.set_idle_work(enabled=False)
 
 
 CALL = ForcedReply(text="<tool_call>weather Oslo</tool_call>", reasoning="I need the weather.")

@@ -32,7 +32,6 @@ from engine.events import (
     IdleReached,
     RequestFailed,
     RequestFinished,
-    SetIdleWork,
     Submit,
     Verified,
     Verify,
@@ -315,11 +314,11 @@ class ToolChats:
         return event
 
     def _idle(self) -> None:
-        self._client.send(SetIdleWork(enabled=True))
+        self._client.set_idle_work(enabled=True)
         self._client.send(AwaitIdle())
         while not isinstance(self._client.next_event(), IdleReached):
             pass
-        self._client.send(SetIdleWork(enabled=False))
+        self._client.set_idle_work(enabled=False)
 
     # Texts
 

@@ -13,7 +13,7 @@ from app.controllers.requests import LONG_DRAFT
 from app.conversation.tree import Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, Forget, Pin, ReadAhead, SetIdleWork, Show
+from engine.events import Command, Forget, ReadAhead
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -85,13 +85,13 @@ def sent(rig: Rig, *kinds: type[Command]) -> list[Command]:
     return [command for command in rig.engine.commands if isinstance(command, kinds)]
 
 
-def test_show_command_is_sent_for_each_selected_chat(rig: Rig, qtbot: QtBot) -> None:
+def test_selected_chat_is_the_one_on_show(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.library.new_chat()
     second = rig.library.current
     rig.library.select(first)
-    assert sent(rig, Show) == [Show(first), Show(second), Show(first)]
+    assert rig.engine.changes(lambda one: one.shown) == [first, second, first]
 
 
 def test_selected_chat_is_read_ahead_after_a_restart(make_rig: MakeRig, qtbot: QtBot) -> None:
@@ -293,23 +293,24 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     rig.library.new_chat()
     chat(rig, qtbot, "Two", "2")
     rig.library.keep_ready(first, True)
-    assert sent(rig, Pin) == [Pin(first, pinned=True)]
+    assert rig.engine.wanted.pinned == {first}
     again = restarted(make_rig, rig)
-    qtbot.waitUntil(lambda: Pin(first, pinned=True) in again.engine.commands)
+    qtbot.waitUntil(lambda: again.engine.wanted.pinned == {first})
     assert first not in again.desk
     again.library.keep_ready(first, False)
-    qtbot.waitUntil(lambda: Pin(first, pinned=False) in again.engine.commands)
+    qtbot.waitUntil(lambda: not again.engine.wanted.pinned)
     last = restarted(make_rig, again)
     qtbot.waitUntil(lambda: bool(last.library.summaries))
-    assert sent(last, Pin) == []
+    assert not any(last.engine.changes(lambda one: one.pinned))
 
 
-def test_model_change_sends_no_second_pin(rig: Rig, qtbot: QtBot) -> None:
+def test_model_change_keeps_the_pins(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
     rig.library.keep_ready(rig.library.current, True)
     rig.models.choose(Path("/models/other"))
     qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
-    assert sent(rig, Pin) == [Pin(rig.library.current, pinned=True)]
+    pins = rig.engine.changes(lambda one: one.pinned)
+    assert pins == [set(), {rig.library.current}]
 
 
 def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot: QtBot) -> None:
@@ -318,11 +319,8 @@ def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot:
     rig.library.keep_ready(first, True)
     rig.library.delete(first)
     rig.core.undoing.undo()
-    assert [command.pinned for command in sent(rig, Pin) if isinstance(command, Pin)] == [
-        True,
-        False,
-        True,
-    ]
+    pins = rig.engine.changes(lambda one: one.pinned)
+    assert pins == [set(), {first}, set(), {first}]
 
 
 def test_keep_ready_set_during_a_turn_is_kept_if_the_turn_is_stopped(
@@ -345,7 +343,7 @@ def test_read_ahead_setting_is_sent_at_start_and_when_it_changes(
     rig = make_rig(settings=Settings(read_ahead=enabled))
     rig.core.preferences.zoom_in()
     rig.core.preferences.toggle_read_ahead()
-    assert sent(rig, SetIdleWork) == [SetIdleWork(enabled), SetIdleWork(not enabled)]
+    assert rig.engine.changes(lambda one: one.idle_work)[-2:] == [enabled, not enabled]
 
 
 def test_close_sends_no_read_ahead(rig: Rig, qtbot: QtBot) -> None:

@@ -13,7 +13,7 @@ from app.conversation.tree import Setup
 from app.settings import Settings
 from app.theme.tokens import Millis
 from app.widgets.commands import CommandId
-from engine.events import IdleKind, Pin, ReadAhead, SetIdleWork, Show
+from engine.events import IdleKind, ReadAhead
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -83,8 +83,7 @@ def test_an_opened_chat_is_read_ahead_after_a_restart(make_stage: MakeStage) -> 
     stage.wait_until(lambda: len(stage.engine.read_aheads) == 1)
     ahead = stage.engine.read_aheads[0]
     assert [message.content for message in ahead.messages] == ["One", "1"]
-    shows = [command for command in stage.engine.commands if isinstance(command, Show)]
-    assert shows[-1] == Show(ahead.conversation_id)
+    assert stage.engine.wanted.shown == ahead.conversation_id
 
 
 def test_read_ahead_command_toggles_and_is_remembered(make_stage: MakeStage) -> None:
@@ -94,7 +93,7 @@ def test_read_ahead_command_toggles_and_is_remembered(make_stage: MakeStage) -> 
     assert action.toolTip() != action.text(), "the tooltip must explain the command"
     stage.run(CommandId.READ_AHEAD)
     assert not action.isChecked()
-    assert stage.engine.commands[-1] == SetIdleWork(enabled=False)
+    assert not stage.engine.wanted.idle_work
     stage.close()
     again = make_stage(settings=Settings(read_ahead=False))
     assert not again.window.commands[CommandId.READ_AHEAD].isChecked()
@@ -150,14 +149,14 @@ def test_keep_ready_command_keeps_the_chat_ready(stage: Stage) -> None:
     stage.chat("One", "1")
     one = stage.current
     stage.run(CommandId.KEEP_READY)
-    assert stage.engine.commands[-1] == Pin(one, pinned=True)
+    assert stage.engine.wanted.pinned == {one}
     assert stage.row("One").keep_ready
     stage.run(CommandId.NEW_CHAT)
     assert not action.isChecked()
     stage.click_row("One")
     assert action.isChecked()
     stage.run(CommandId.KEEP_READY)
-    assert stage.engine.commands[-1] == Pin(one, pinned=False)
+    assert not stage.engine.wanted.pinned
     assert not stage.row("One").keep_ready
 
 

@@ -14,8 +14,9 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
-from engine.events import ClearDisk, ModelUnloaded, ReportStatistics, SetDisk, StatisticsReported
+from engine.events import ClearDisk, ModelUnloaded, ReportStatistics, StatisticsReported
 from engine.types import NOTHING_CACHED
+from engine.wanted import DiskSettings
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -44,8 +45,9 @@ def page_of(stage: Stage) -> StoragePage:
     return window.storage
 
 
-def sent(stage: Stage) -> list[SetDisk]:
-    return [command for command in stage.engine.commands if isinstance(command, SetDisk)]
+def sent(stage: Stage) -> list[DiskSettings]:
+    """Return the settings of the disk after each change of them."""
+    return [disk for disk in stage.engine.changes(lambda one: one.disk) if disk is not None]
 
 
 def test_disk_settings_are_sent_at_the_start_and_after_a_change(stage: Stage) -> None:

@@ -23,7 +23,6 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_window import SettingsWindow
-from engine.events import SetMemory
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -415,15 +414,19 @@ def test_memory_limit_is_saved_and_holds_at_once(stage: Stage) -> None:
     QTest.mouseClick(page.memory.buttons[4], LEFT)
     QTest.mouseClick(page.memory.buttons[0], LEFT)
     QTest.mouseClick(page.memory.buttons[8], LEFT)
-    sent = [one.most_bytes for one in stage.engine.commands if isinstance(one, SetMemory)]
-    assert sent == [4 * 10**9, None, 8 * 10**9]
+    assert stage.engine.changes(lambda one: one.most_cached_bytes) == [
+        None,
+        4 * 10**9,
+        None,
+        8 * 10**9,
+    ]
     stage.close()
     assert load_settings(stage.rig.settings_path).settings.memory_gb == 8
 
 
 def test_memory_limit_is_sent_to_the_engine_at_the_start(make_stage: MakeStage) -> None:
     stage = make_stage(settings=Settings(memory_gb=2))
-    assert SetMemory(2 * 10**9) in stage.engine.commands
+    assert stage.engine.wanted.most_cached_bytes == 2 * 10**9
 
 
 def test_open_at_login_is_absent_where_it_is_impossible(stage: Stage, tmp_path: Path) -> None:

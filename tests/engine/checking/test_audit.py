@@ -12,7 +12,7 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.radix import ancestry
 from engine.cache.trees import map_arrays
 from engine.checking.audit import AuditJob
-from engine.events import IdleKind, IdleStopped, IdleWorking, SetIdleWork
+from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.models.adapter import ModelAdapter
 from engine.models.loader import LoadedModel
 from engine.types import ConversationId, ReasonKind
@@ -149,7 +149,7 @@ def test_turn_after_a_dropped_point_reports_fault_as_reason(open_tiny: OpenTiny)
     client = open_tiny("lfm2")
     first = ask(client, user("What is a boat?"))
     spoil_states(cache_of(client))
-    client.send(SetIdleWork(enabled=True))
+    client.set_idle_work(enabled=True)
     while not cache_of(client).counters.audit_faults:
         client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
         client.run_until_idle()
@@ -177,7 +177,7 @@ def test_audit_skips_points_that_are_too_long_or_in_use(open_tiny: OpenTiny) -> 
 def test_idle_engine_runs_an_audit(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     chat_a_while(client)
-    client.send(SetIdleWork(enabled=True))
+    client.set_idle_work(enabled=True)
     client.core._idler._audited_at = -1e9  # pyright: ignore[reportPrivateUsage]
     events = client.run_until_idle()
 

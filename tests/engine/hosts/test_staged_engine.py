@@ -174,7 +174,6 @@ def test_state_on_disk_is_deleted_without_stages(rig: StagedRig, tmp_path: Path)
 
     rig.engine.clear_disk()
     rig.wait(StatisticsReported)
-    rig.wait(StatisticsReported)
 
     assert not (tmp_path / "model").exists()
 

@@ -21,10 +21,10 @@ from engine.events import (
     ModelFailed,
     ModelLoading,
     RequestFinished,
-    Show,
     StatisticsReported,
     Submit,
     TextDelta,
+    Want,
 )
 from engine.hosts.wire import Channel, WireError, decode, encode
 from engine.types import (
@@ -44,6 +44,7 @@ from engine.types import (
     SamplingParams,
     Usage,
 )
+from engine.wanted import DiskSettings, Wanted
 
 REPLY = ReplyTokens.of([1, 70_000, 3], answer_start=1, tokenizer_hash="abc")
 REQUEST = Request(
@@ -79,8 +80,8 @@ USAGE = Usage(
 COMMANDS = [
     Submit(REQUEST, 1.25),
     LoadModel("/models/ü", kv_bits=4),
-    Show(None),
-    Show(ConversationId("c")),
+    Want(Wanted(shown=ConversationId("c"), pinned=frozenset({ConversationId("d")}))),
+    Want(Wanted(disk=DiskSettings("/disk", budget_bytes=7), idle_work=False)),
     Evict(EvictWhat.HOT),
 ]
 EVENTS = [
@@ -117,10 +118,10 @@ def test_config_over_json_is_equal() -> None:
     [
         {"class": "Shutdwn"},
         {"class": "Path"},
-        {"class": "Show"},
-        {"class": "Show", "conversation_id": 3},
+        {"class": "Cancel"},
+        {"class": "Cancel", "request_id": 3},
         {"class": "Evict", "what": "everything"},
-        ["Show"],
+        ["Cancel"],
         None,
         7,
     ],
