@@ -26,7 +26,7 @@ class DiskSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What the engine keeps and may do, until it is set again."""
+    """The settings: what the engine keeps and may do, until they are changed."""
 
     # The conversation that the window shows. Its requests and idle work have priority. None: no
     # conversation is shown.
