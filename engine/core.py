@@ -5,8 +5,9 @@ work: a step of the requests (serving.py) or, while no request waits or runs, a 
 (idle.py). Pieces of work are short, so that a command never waits for long. Results are emitted as
 events.
 
-This module handles the commands, and loads and unloads models. cache_space.py has the prefix cache,
-its budget of memory and its part on disk. A model stays loaded until the next LoadModel or UnloadModel command.
+This module handles the commands. served_model.py loads and unloads models, and cache_space.py has the
+prefix cache, its budget of memory and its part on disk. A model stays loaded until the next LoadModel or
+UnloadModel command.
 
     command       running requests   waiting requests                     prefix cache
     LoadModel     are cut off        wait for the new model               kept for the same model
@@ -24,7 +25,6 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -35,10 +35,8 @@ import mlx.core as mx
 from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache_space import CacheSpace
-from engine.checking.audit import AuditJob
-from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
-from engine.errors import attempt, is_failure, problem_of
+from engine.errors import attempt
 from engine.events import (
     AwaitIdle,
     Cancel,
@@ -52,10 +50,7 @@ from engine.events import (
     LoadStage,
     MakeTitle,
     ModelCommand,
-    ModelFailed,
-    ModelLoaded,
     ModelLoading,
-    ModelUnloaded,
     ReadAhead,
     ReportStatistics,
     RequestCommand,
@@ -67,25 +62,15 @@ from engine.events import (
     Want,
 )
 from engine.heat import Heat
-from engine.idle import Idler, IdleWorker
-from engine.memory import (
-    fit_to_weights,
-    freed_bytes,
-    limit_memory,
-    release_freed,
-)
-from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
-from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
+from engine.idle import Idler
+from engine.memory import freed_bytes, release_freed
+from engine.models.loader import LoadAbandonedError, LoadedModel
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
 from engine.pulse import Pulse
 from engine.runner.history import History
-from engine.runner.runner import Runner
-from engine.runner.speculation import make_drafter
-from engine.runner.title import TitleMaker
 from engine.scheduler import Scheduler
-from engine.serving import Serving
-from engine.types import RequestId
+from engine.served_model import ServedModel
 from engine.waiting import WaitingRequests
 from engine.wanted import Wanted
 
@@ -147,10 +132,6 @@ class EngineCore:
         self._deferred: deque[Command] = deque()
         self._scheduler = Scheduler(max_running=config.max_running, max_gap_s=config.max_gap_s)
         self._waiting = WaitingRequests(self._scheduler, emit)
-        self._serving: Serving | None = None  # None while no model is loaded
-        self.model: LoadedModel | None = None
-        self._records = Records()
-        self._history = History()
         self._on_battery = on_battery = Battery().in_use if config.saves_battery else lambda: False
         self._heat = Heat() if config.saves_battery else Heat(lambda: 0)
         self._idler = Idler(
@@ -160,15 +141,25 @@ class EngineCore:
         self._write_until: float | None = None  # see Shutdown
         self._wanted = Wanted.of(config)
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
-        # The command that loaded the model in use.
-        self._loaded_by: LoadModel | None = None
-        # The command that loads the model again, which was unloaded because no request came. The
-        # next request carries it out.
-        self._idle_load: LoadModel | None = None
-        self._caching = CacheSpace(config, self._history, self._idler, emit)
-        self._abilities = AbilityRecords(config.abilities_folder)
+        history = History()
+        self._caching = CacheSpace(config, history, self._idler, emit)
+        self._served = ServedModel(
+            config,
+            opener,
+            self._waiting,
+            self._caching,
+            history,
+            self._idler,
+            emit,
+            self._report_loading,
+        )
 
     # `model`, `cache` and `disk` are public for tests.
+
+    @property
+    def model(self) -> LoadedModel | None:
+        """The loaded model."""
+        return self._served.model
 
     @property
     def cache(self) -> PrefixCache | None:
@@ -187,7 +178,7 @@ class EngineCore:
         """
         while not self._stopping:
             self.step(wait=True)
-        self._unload()
+        self._served.unload()
         self._caching.drop(write_until=self._write_until)
 
     def step(self, *, wait: bool) -> bool:
@@ -211,12 +202,10 @@ class EngineCore:
             return self._unload_idle() or self._work_idly() or self._release_idle() or worked
         self._idler.pause()
         self._requested_at = time.monotonic()
-        if self._serving is None and self._idle_load is not None:
-            self._load(self._idle_load)
-        elif self._serving is None:
+        if self._served.serving is not None:
+            self._served.serving.step()
+        elif not self._served.load_again():
             self._waiting.refuse_all()
-        else:
-            self._serving.step()
         return True
 
     def _work_idly(self) -> bool:
@@ -239,8 +228,8 @@ class EngineCore:
 
     @property
     def _has_requests(self) -> bool:
-        is_running = self._serving is not None and self._serving.is_running
-        return is_running or bool(self._waiting)
+        serving = self._served.serving
+        return (serving is not None and serving.is_running) or bool(self._waiting)
 
     # Commands from the queue
 
@@ -303,7 +292,7 @@ class EngineCore:
                 self._want(wanted)
             case Forget() | Evict() | ClearDisk() | ReportStatistics():
                 self._caching.obey(command)
-                self._use_disk()
+                self._served.use_disk()
             case Shutdown(until):
                 self._stopping = True
                 self._write_until = until
@@ -316,24 +305,22 @@ class EngineCore:
         self._scheduler.shown = wanted.shown
         self._idler.want(shown=wanted.shown, enabled=wanted.idle_work)
         self._caching.want(wanted)
-        self._use_disk()
-
-    def _use_disk(self) -> None:
-        """Let the running requests use the tier that is open now."""
-        if self._serving is not None:
-            self._serving.runner.disk = self.disk
+        self._served.use_disk()
 
     def _obey_request(self, command: RequestCommand) -> None:
+        serving = self._served.serving
         match command:
             case Submit():
                 self._waiting.add(command)
             case Cancel():
-                self._cancel(command.request_id)
+                if serving is not None:
+                    serving.cancel(command.request_id)
+                self._waiting.cancel(command.request_id)
             case CountTokens():
-                if self._serving is not None:
-                    self._emit(self._serving.count_tokens(command.turn))
+                if serving is not None:
+                    self._emit(serving.count_tokens(command.turn))
             case Verify():
-                result = self._records.verify(self.model, command)
+                result = self._served.records.verify(self.model, command)
                 self._emit(Verified(command.request_id, result))
             case _:
                 assert_never(command)
@@ -341,83 +328,14 @@ class EngineCore:
     def _obey_model(self, command: ModelCommand) -> None:
         match command:
             case LoadModel():
-                self._load(command)
+                self._served.load(command)
+                self._requested_at = time.monotonic()
             case UnloadModel(until_needed):
-                self._set_aside(self._loaded_by if until_needed else None)
+                self._served.set_aside(until_needed=until_needed)
             case _:
                 assert_never(command)
 
-    def _cancel(self, request_id: RequestId) -> None:
-        if self._serving is not None:
-            self._serving.cancel(request_id)
-        self._waiting.cancel(request_id)
-
     # Loading and unloading of models
-
-    def _load(self, command: LoadModel) -> None:
-        """Replace the current model with that of a command. Emit events about the progress.
-
-        Requests wait during the load. The cache is kept if the same model is loaded again. If a
-        Shutdown, LoadModel or UnloadModel command arrives during the load, the load ends early.
-        """
-        self._unload()
-        self._idle_load, self._loaded_by = None, command
-        path, kv_bits = Path(command.path), command.kv_bits or self._config.kv_bits
-        limit_memory(self._config)
-        try:
-            namespace = namespace_of(path, kv_bits, self._opener)
-            self._caching.keep_for(namespace)
-            model = load_model(
-                path,
-                lambda done, total: self._report_loading(path, done, total),
-                kv_bits=kv_bits,
-                context_len=command.context_len,
-                opener=self._opener,
-                records=self._abilities,
-            )
-            self._serve(model)
-        except LoadAbandonedError:
-            log.info("a newer command ended the load of %s", path)
-            self._emit(ModelUnloaded())
-        except BaseException as error:
-            if not is_failure(error):
-                raise
-            log.warning("the model %a could not be loaded", str(path), exc_info=True)
-            self._emit(ModelFailed(str(path), problem_of(error)))
-            # _serve may have created some of its objects before the error. Drop them too.
-            self._unload()
-        else:
-            self._emit(ModelLoaded(model.facts))
-
-    def _serve(self, model: LoadedModel) -> None:
-        """Create the objects that answer requests and do idle work with a loaded model."""
-        cache = self._caching.open(model)
-        drafter = make_drafter(model, self._history)
-        runner = Runner(model, cache, self._history, self._config, drafter, recorded_source)
-        runner.disk = self.disk
-        self._serving = Serving(
-            runner, cache, self._waiting, self._idler, self._emit, self._records.keep
-        )
-        audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
-        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens, self._emit)
-        ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
-        self._idler.worker = IdleWorker(
-            runner.read_ahead,
-            audit,
-            test_ways=ways.step if model.abilities.ways is None else None,
-            measure_passes=drafter.measure_passes,
-            # The caches of other stages are not worth a second copy for a title.
-            title=None if model.others else title,
-        )
-        self.model = model
-        self._requested_at = time.monotonic()
-        fit_to_weights(self._config, model.own_weight_bytes)
-
-    def _use_ways(self, model: LoadedModel, ways: FasterWays) -> None:
-        """Record the faster ways of the model in use, and use them from the next request on."""
-        abilities = replace(model.abilities, ways=ways)
-        self._abilities.keep(model.abilities_key, abilities)
-        self._serve(replace(model, abilities=abilities))
 
     def _report_loading(self, path: Path, done: int, total: int) -> None:
         """Emit ModelLoading, and move all newly arrived commands to the list of deferred commands.
@@ -444,15 +362,8 @@ class EngineCore:
             return False
         if time.monotonic() - self._requested_at < seconds:
             return False
-        self._set_aside(self._loaded_by)
+        self._served.set_aside(until_needed=True)
         return True
-
-    def _set_aside(self, idle_load: LoadModel | None) -> None:
-        """Unload the model. The next request carries out `idle_load`, if it is not None."""
-        self._idle_load = idle_load
-        self._unload()
-        self._caching.drop()
-        self._emit(ModelUnloaded(is_idle=idle_load is not None))
 
     def _release_idle(self) -> bool:
         """Return freed memory to the machine if no request came for some seconds.
@@ -465,18 +376,3 @@ class EngineCore:
             return False
         release_freed()
         return True
-
-    def _unload(self) -> None:
-        """Cut off running requests and idle work, then drop the model. Keep the cache.
-
-        A cut-off request finishes with FinishReason.CANCELLED, and its state is published. A
-        read-ahead publishes the tokens that it fed. Its task is queued again, and does not reference
-        the model. A call without a loaded model is harmless.
-        """
-        if self._serving is not None:
-            self._serving.close()
-        self._idler.pause()
-        self.model = self._serving = self._idler.worker = None
-        self._caching.rest()
-        self._records.clear()
-        release_freed()

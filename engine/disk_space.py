@@ -1,6 +1,6 @@
 """The cached state on disk of the loaded model: opened, limited, forgotten and closed here.
 
-The engine loop (core.py) has one DiskSpace. It is open while a prefix cache exists. The tier itself,
+CacheSpace has one DiskSpace. It is open while a prefix cache exists. The tier itself,
 which saves and restores, is in cache/disk. Engine thread only.
 """
 

@@ -1,6 +1,6 @@
 """The memory budget of the prefix cache, and MLX's own memory limits. Engine thread only.
 
-core.py calls limit_memory before it loads a model, and fit_to_weights after the load. When it creates
+served_model.py calls limit_memory before it loads a model, and fit_to_weights after the load. When it creates
 a prefix cache, it calls cache_budget and creates a `MemoryWatch`, which lives until the next cache
 is created. adjust_budget is called in each step of the engine loop. Runner calls spare_bytes to
 decide if a request fits into memory.

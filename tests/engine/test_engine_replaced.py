@@ -31,6 +31,7 @@ from engine.events import (
 )
 from engine.idle import Idler
 from engine.runner.runner import Runner
+from engine.served_model import ServedModel
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
@@ -41,7 +42,7 @@ T = TypeVar("T", bound=Event)
 # A method of the engine thread, for each kind of work. The thread ends at its first call.
 PLACES = [
     (EngineCore, "_obey"),
-    (EngineCore, "_serve"),
+    (ServedModel, "_serve"),
     (CacheSpace, "check_memory"),
     (PrefixCache, "acquire"),
     (Runner, "start"),
@@ -52,7 +53,7 @@ PLACES = [
     (Idler, "step"),
 ]
 # With a load under way, in a prompt, in a reply, and without a request.
-HERE = [(EngineCore, "_serve"), (Runner, "read"), (Runner, "decode"), (Idler, "step")]
+HERE = [(ServedModel, "_serve"), (Runner, "read"), (Runner, "decode"), (Idler, "step")]
 
 
 class Death(BaseException):

@@ -1,0 +1,167 @@
+"""The loaded model and the objects that answer requests with it: loaded, set aside and dropped here.
+
+The engine loop (core.py) has one ServedModel. The prefix cache outlives a model (cache_space.py). Engine
+thread only.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from engine.cache_space import CacheSpace
+from engine.checking.audit import AuditJob
+from engine.checking.records import Records, recorded_source
+from engine.config import EngineConfig
+from engine.errors import is_failure, problem_of
+from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, ModelUnloaded
+from engine.idle import Idler, IdleWorker
+from engine.memory import fit_to_weights, limit_memory, release_freed
+from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
+from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
+from engine.models.opening import ModelOpener
+from engine.runner.history import History
+from engine.runner.runner import Runner
+from engine.runner.speculation import make_drafter
+from engine.runner.title import TitleMaker
+from engine.serving import Serving
+from engine.waiting import WaitingRequests
+
+log = logging.getLogger(__name__)
+
+# Called with the folder and the numbers of loaded and of all bytes. Raises LoadAbandonedError if the load
+# must end.
+OnProgress = Callable[[Path, int, int], None]
+
+
+class ServedModel:
+    """One model at most, and what serves it."""
+
+    def __init__(  # noqa: PLR0913 (the parts of the engine that use a model)
+        self,
+        config: EngineConfig,
+        opener: ModelOpener,
+        waiting: WaitingRequests,
+        caching: CacheSpace,
+        history: History,
+        idler: Idler,
+        emit: Callable[[Event], None],
+        on_progress: OnProgress,
+    ) -> None:
+        self._config = config
+        self._opener = opener
+        self._waiting = waiting
+        self._caching = caching
+        self._history = history
+        self._idler = idler
+        self._emit = emit
+        self._on_progress = on_progress
+        self.model: LoadedModel | None = None
+        self.serving: Serving | None = None  # None while no model is loaded
+        self.records = Records()
+        # The command that loaded the model in use.
+        self._loaded_by: LoadModel | None = None
+        # The command that loads the model again, which was set aside. The next request carries it out.
+        self._aside: LoadModel | None = None
+        self._abilities = AbilityRecords(config.abilities_folder)
+
+    def load(self, command: LoadModel) -> None:
+        """Replace the current model with that of a command. Emit events about the progress.
+
+        Requests wait during the load. The cache is kept if the same model is loaded again. If a
+        Shutdown, LoadModel or UnloadModel command arrives during the load, the load ends early.
+        """
+        self.unload()
+        self._aside, self._loaded_by = None, command
+        path, kv_bits = Path(command.path), command.kv_bits or self._config.kv_bits
+        limit_memory(self._config)
+        try:
+            namespace = namespace_of(path, kv_bits, self._opener)
+            self._caching.keep_for(namespace)
+            model = load_model(
+                path,
+                partial(self._on_progress, path),
+                kv_bits=kv_bits,
+                context_len=command.context_len,
+                opener=self._opener,
+                records=self._abilities,
+            )
+            self._serve(model)
+        except LoadAbandonedError:
+            log.info("a newer command ended the load of %s", path)
+            self._emit(ModelUnloaded())
+        except BaseException as error:
+            if not is_failure(error):
+                raise
+            log.warning("the model %a could not be loaded", str(path), exc_info=True)
+            self._emit(ModelFailed(str(path), problem_of(error)))
+            # _serve may have created some of its objects before the error. Drop them too.
+            self.unload()
+        else:
+            self._emit(ModelLoaded(model.facts))
+
+    def load_again(self) -> bool:
+        """Load the model that was set aside. Return False if there is none."""
+        if self._aside is None:
+            return False
+        self.load(self._aside)
+        return True
+
+    def _serve(self, model: LoadedModel) -> None:
+        """Create the objects that answer requests and do idle work with a loaded model."""
+        cache = self._caching.open(model)
+        drafter = make_drafter(model, self._history)
+        runner = Runner(model, cache, self._history, self._config, drafter, recorded_source)
+        self.serving = Serving(
+            runner, cache, self._waiting, self._idler, self._emit, self.records.keep
+        )
+        self.use_disk()
+        audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
+        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens, self._emit)
+        ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
+        self._idler.worker = IdleWorker(
+            runner.read_ahead,
+            audit,
+            test_ways=ways.step if model.abilities.ways is None else None,
+            measure_passes=drafter.measure_passes,
+            # The caches of other stages are not worth a second copy for a title.
+            title=None if model.others else title,
+        )
+        self.model = model
+        fit_to_weights(self._config, model.own_weight_bytes)
+
+    def _use_ways(self, model: LoadedModel, ways: FasterWays) -> None:
+        """Record the faster ways of the model in use, and use them from the next request on."""
+        abilities = replace(model.abilities, ways=ways)
+        self._abilities.keep(model.abilities_key, abilities)
+        self._serve(replace(model, abilities=abilities))
+
+    def use_disk(self) -> None:
+        """Let the requests use the tier that is open now."""
+        if self.serving is not None:
+            self.serving.runner.disk = self._caching.disk
+
+    def set_aside(self, *, until_needed: bool) -> None:
+        """Unload the model and drop the cache. With until_needed, the next request loads it again."""
+        self._aside = self._loaded_by if until_needed else None
+        self.unload()
+        self._caching.drop()
+        self._emit(ModelUnloaded(is_idle=self._aside is not None))
+
+    def unload(self) -> None:
+        """Cut off running requests and idle work, then drop the model. Keep the cache.
+
+        A cut-off request finishes with FinishReason.CANCELLED, and its state is published. A
+        read-ahead publishes the tokens that it fed. Its task is queued again, and does not reference
+        the model. A call without a loaded model is harmless.
+        """
+        if self.serving is not None:
+            self.serving.close()
+        self._idler.pause()
+        self.model = self.serving = self._idler.worker = None
+        self._caching.rest()
+        self.records.clear()
+        release_freed()
