@@ -1,6 +1,6 @@
 """A model's chat template: its options for reasoning, and how it gets replies that it would refuse.
 
-Callers: PromptBuilder (prompt.py) calls `ChatTemplate.segments` for every prompt that it builds.
+Callers: PromptBuilder (prompt_builder.py) calls `ChatTemplate.segments` for every prompt that it builds.
 checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that built it.
 models/loader.py reads `ChatTemplate.can_keep_thinking` once, when it loads a model. Nothing is kept
 between two calls, except the name of the template's option that keeps reasoning.

@@ -23,7 +23,7 @@ from tokenizers import Tokenizer
 from transformers import PreTrainedConfig
 
 from engine.catalog.model_config import read_settings, wrong_tokenizer_field
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import ModelFolderError, TokenizerError

@@ -29,7 +29,7 @@ from mlx_lm.utils import load_config
 from engine.cache.layout import Layout
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import read_card
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
 from engine.errors import (
     EngineError,
     ModelFolderError,

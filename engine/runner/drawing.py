@@ -15,6 +15,7 @@ from typing import Protocol
 import mlx.core as mx
 
 from engine.chat.reply import ReplyStream
+from engine.chat.reply_ids import forced_ids
 from engine.models.filters import LogitsFilter, make_filter
 from engine.models.loader import LoadedModel
 from engine.sampling.draw import draw
@@ -86,7 +87,10 @@ def token_source(model: LoadedModel, request: Request, reply: ReplyStream) -> To
     if request.forced is None:
         logits_filter = make_filter(sampling, model.vocab_size, model.spared_ids)
         return SampledTokens(logits_filter, sampling.temperature, sampling.seed)
-    token_ids = model.prompts.forced_ids(
-        request.forced.text, request.forced.reasoning, in_reasoning=reply.is_reasoning
+    token_ids = forced_ids(
+        model.prompts.tokenizer,
+        request.forced.text,
+        request.forced.reasoning,
+        in_reasoning=reply.is_reasoning,
     )
     return ForcedTokens(token_ids, len(reply.token_ids), min(tokenizer.markers.eos_ids))

@@ -24,7 +24,8 @@ from engine.cache.holdings import Lease
 from engine.cache.points import PointKind, ResumePoint
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
 from engine.cache.trees import evaluate
-from engine.chat.prompt import Prompt, may_call_tool
+from engine.chat.prompt import Prompt
+from engine.chat.prompt_builder import may_call_tool
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
 from engine.config import EngineConfig

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from engine.cache import kv
 from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import Prompt
+from engine.chat.reply_ids import forced_ids
 from engine.cleanup import undo_on_error
 from engine.errors import Failure
 from engine.events import Event, IdleKind, MakeTitle, RequestFinished, TitleMade
@@ -95,7 +96,7 @@ class TitleMaker:
 
     def _end_of_reasoning(self) -> Message:
         prompts = self.model.prompts
-        token_ids = prompts.forced_ids("", "", in_reasoning=True)
+        token_ids = forced_ids(prompts.tokenizer, "", "", in_reasoning=True)
         tokenizer_hash = prompts.tokenizer.tokenizer_hash
         end = ReplyTokens.of(token_ids, answer_start=len(token_ids), tokenizer_hash=tokenizer_hash)
         return Message(role=Role.ASSISTANT, content="", reply=end)

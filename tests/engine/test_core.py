@@ -291,7 +291,7 @@ def test_cache_of_a_model_that_failed_to_load_is_not_kept_for_another_model(
         raise MemoryError("no memory for a runner")
 
     with monkeypatch.context() as patch:
-        patch.setattr("engine.core.Runner", failing)
+        patch.setattr("engine.served_model.Runner", failing)
         client.send(LoadModel(str(tiny_model("qwen3_5", Template.KEEPING))))
         assert isinstance(client.run_until_idle()[-1], ModelFailed)
     load_model(client, tiny_model("llama", Template.KEEPING), lambda _: None)

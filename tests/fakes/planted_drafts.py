@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence as Items
 import pytest
 from typing_extensions import override
 
-from engine import core
+from engine import served_model
 from engine.models.loader import LoadedModel
 from engine.runner.drafting import Drafts, HeadDrafts, NoDrafts
 from engine.runner.history import History
@@ -70,4 +70,4 @@ def plant(monkeypatch: pytest.MonkeyPatch, drafter: PlantedDrafts) -> None:
         drafter.end_ids = model.prompts.tokenizer.markers.eos_ids
         return drafter if model.ways.rewinding is not None else NoDrafts()
 
-    monkeypatch.setattr(core, "make_drafter", planted)
+    monkeypatch.setattr(served_model, "make_drafter", planted)

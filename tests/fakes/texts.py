@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from typing_extensions import override
 
-from engine.chat.prompt import Prompt, PromptBuilder
+from engine.chat.prompt import Prompt
+from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.reply import ReplyStream
+from engine.chat.reply_ids import forced_ids
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.types import Message, Role
@@ -66,7 +68,7 @@ def written_reply(
     builder: PromptBuilder, prompt: Prompt, text: str, reasoning: str = ""
 ) -> Message:
     """Return the assistant message that the engine makes from a reply's text and reasoning."""
-    token_ids = builder.forced_ids(text, reasoning, in_reasoning=prompt.in_reasoning)
+    token_ids = forced_ids(builder.tokenizer, text, reasoning, in_reasoning=prompt.in_reasoning)
     return reply_of(builder, prompt, token_ids)
 
 

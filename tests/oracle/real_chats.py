@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
 from engine.types import Message, Role
 
 _PIECES = [

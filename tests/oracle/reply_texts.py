@@ -19,7 +19,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from engine.chat.prompt import Prompt, PromptBuilder
+from engine.chat.prompt import Prompt
+from engine.chat.prompt_builder import PromptBuilder
+from engine.chat.reply_ids import forced_ids
 from engine.chat.template import Thoughts
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.checking.prompts import prompt_fault
@@ -103,8 +105,8 @@ def _chat(
     messages = [FIRST]
     for following in (SECOND, FIRST):
         prompt = builder.build(messages, thinking=thinking, keep_thinking=False)
-        drawn = builder.forced_ids(
-            text if is_drawn else "", reasoning, in_reasoning=prompt.in_reasoning
+        drawn = forced_ids(
+            builder.tokenizer, text if is_drawn else "", reasoning, in_reasoning=prompt.in_reasoning
         )
         if not is_drawn:
             drawn = (*drawn, *builder.tokenizer.encode_text(text))

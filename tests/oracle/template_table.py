@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
 from engine.models.renderer import JinjaRenderer
 from tests.fakes.qwen import Qwen, build_qwen, qwen_chat_tokenizer, qwen_template
 from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, RealTurn, tally

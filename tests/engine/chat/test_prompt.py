@@ -8,7 +8,8 @@ from itertools import pairwise
 from hypothesis import given, settings, strategies as st
 
 from engine.cache.points import PointKind
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
+from engine.chat.reply_ids import forced_ids
 from engine.chat.template import Thoughts
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len
@@ -55,7 +56,7 @@ def test_prompt_without_replies_has_the_tokenizers_ids(text: str) -> None:
 
 def test_prompt_has_a_resume_point_before_its_thinking_tail() -> None:
     first = THINKING.build([user("one")], thinking=None, keep_thinking=False)
-    answer = reply(THINKING, THINKING.forced_ids("Yes.", "hm", in_reasoning=True), 3)
+    answer = reply(THINKING, forced_ids(THINKING.tokenizer, "Yes.", "hm", in_reasoning=True), 3)
     second = THINKING.build([user("one"), answer, user("two")], thinking=None, keep_thinking=False)
     common = common_prefix_len(first.token_ids, second.token_ids)
 
@@ -132,7 +133,7 @@ def test_typed_text_and_template_text_form_no_control_token() -> None:
 def test_forced_reply_keeps_control_tokens_except_the_end_token() -> None:
     tokenizer = KEEPING.tokenizer
     text = "One <|im_start|>two<|im_end|> three"
-    token_ids = KEEPING.forced_ids(text, "", in_reasoning=False)
+    token_ids = forced_ids(KEEPING.tokenizer, text, "", in_reasoning=False)
 
     assert tokenizer.decode(token_ids) == text
     assert tokenizer.count_control(token_ids) == 1
@@ -140,7 +141,7 @@ def test_forced_reply_keeps_control_tokens_except_the_end_token() -> None:
 
 
 def test_read_ahead_after_a_tool_call_has_a_point_for_user_messages() -> None:
-    call = reply(KEEPING, KEEPING.forced_ids("<|im_start|>look", "", in_reasoning=False))
+    call = reply(KEEPING, forced_ids(KEEPING.tokenizer, "<|im_start|>look", "", in_reasoning=False))
     ahead = KEEPING.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
     )
@@ -159,7 +160,7 @@ def test_read_ahead_without_tools_in_the_template_expects_a_user() -> None:
         return "".join(f"<|im_start|>{m.content}" for m in messages)
 
     builder = PromptBuilder(chat_tokenizer(), FakeRenderer(without_tools))
-    call = reply(builder, builder.forced_ids("<|im_start|>look", "", in_reasoning=False))
+    call = reply(builder, forced_ids(builder.tokenizer, "<|im_start|>look", "", in_reasoning=False))
     ahead = builder.build_read_ahead(
         [user("one"), call], thinking=None, keep_thinking=False, is_draft=False
     )

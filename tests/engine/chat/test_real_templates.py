@@ -14,7 +14,9 @@ from functools import cache
 import pytest
 
 from engine.cache.points import PointKind, ResumePoint
-from engine.chat.prompt import Prompt, PromptBuilder
+from engine.chat.prompt import Prompt
+from engine.chat.prompt_builder import PromptBuilder
+from engine.chat.reply_ids import forced_ids
 from engine.chat.template import Thoughts
 from engine.checking.prompts import prompt_fault
 from engine.models.renderer import JinjaRenderer
@@ -114,7 +116,7 @@ class TemplateChat:
         """Add a reply and return the prompt's ids followed by the reply's ids."""
         builder = self.builder
         thought = thought if self.thinks else ""
-        token_ids = builder.forced_ids(text, thought, in_reasoning=prompt.in_reasoning)
+        token_ids = forced_ids(builder.tokenizer, text, thought, in_reasoning=prompt.in_reasoning)
         return self.produce(prompt, token_ids)
 
     def produce(self, prompt: Prompt, token_ids: tuple[int, ...]) -> tuple[int, ...]:
@@ -299,7 +301,9 @@ def test_edited_reply_leaves_a_resume_point_before_its_text(qwen: Qwen, keep: bo
 def test_reply_stopped_inside_its_thought_leaves_no_open_thought(qwen: Qwen, keep: bool) -> None:
     chat = TemplateChat(qwen, True, keep=keep)
     prompt = chat.ask(QUESTIONS[0])
-    whole = chat.builder.forced_ids(ANSWERS[0], THOUGHTS[0], in_reasoning=prompt.in_reasoning)
+    whole = forced_ids(
+        chat.builder.tokenizer, ANSWERS[0], THOUGHTS[0], in_reasoning=prompt.in_reasoning
+    )
     fed = chat.produce(prompt, whole[:STOPPED_AFTER])
     stopped = chat.messages[-1]
     later = chat.ask(QUESTIONS[1])

@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.template import Thoughts
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.chat.prompt import PromptBuilder
+from engine.chat.prompt_builder import PromptBuilder
+from engine.chat.reply_ids import forced_ids
 from engine.chat.template import Thoughts
 from engine.checking.prompts import Ids, cut_replies, prompt_fault
 from engine.types import Message, Role
@@ -69,7 +70,7 @@ def test_half_a_character_at_the_end_of_a_reply_is_no_fault(
     half = TOKENIZER.encode_text("\N{SLIGHTLY SMILING FACE}")[:1]
     asked = Message(role=Role.USER, content="A \N{SLIGHTLY SMILING FACE}?")
     prompt = THINKING.build([asked], thinking=None, keep_thinking=False)
-    answer = THINKING.forced_ids(" a ", "", in_reasoning=prompt.in_reasoning)
+    answer = forced_ids(THINKING.tokenizer, " a ", "", in_reasoning=prompt.in_reasoning)
     reply = reply_of(THINKING, prompt, (*answer, *half, *TOKENIZER.encode_text(ending)))
     messages = [asked, reply, Message(role=Role.USER, content="And?")]
     prompt = THINKING.build(messages, thinking=None, keep_thinking=False)
@@ -83,7 +84,7 @@ def test_reply_of_ids_that_may_all_be_trimmed_is_no_fault() -> None:
     prompt = THINKING.build([asked], thinking=None, keep_thinking=False)
     # Half a character, a word that begins with a blank, and blanks: the template trims the last only.
     drawn = (*half, *TOKENIZER.encode_text(" list"), *TOKENIZER.encode_text("\n  "))
-    thought = THINKING.forced_ids("", "hm", in_reasoning=prompt.in_reasoning)
+    thought = forced_ids(THINKING.tokenizer, "", "hm", in_reasoning=prompt.in_reasoning)
     messages = [asked, reply_of(THINKING, prompt, (*thought, *drawn))]
     messages.append(Message(role=Role.USER, content="And?"))
     prompt = THINKING.build(messages, thinking=None, keep_thinking=False)
