@@ -7,7 +7,7 @@ and compares it with the stored state. Before the first audit, passes of several
 for a loaded model. A job works in steps of one forward pass. It may stop between two steps. So a
 request waits for at most one step. The
 engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
-request arrives. runner/read_ahead.py, runner/title.py and checking/audit.py implement the jobs.
+request arrives. idle_job.py has the interface of the jobs.
 
 Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
 conversation, then a title, then an audit. On battery power the only idle work is the read-ahead
@@ -20,8 +20,8 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, assert_never
+from dataclasses import replace
+from typing import TypeVar, assert_never
 
 from engine.errors import Failure, attempt
 from engine.events import (
@@ -35,6 +35,7 @@ from engine.events import (
     MakeTitle,
     ReadAhead,
 )
+from engine.idle_job import IdleJob, IdleWorker
 from engine.idle_queue import IdleQueue, IdleTask
 from engine.power import ASK_EVERY_S
 from engine.types import ConversationId
@@ -42,69 +43,6 @@ from engine.types import ConversationId
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-
-class IdleJob(Protocol):
-    """A job that works in short steps and may be stopped between any two of them."""
-
-    @property
-    def conversation_id(self) -> ConversationId | None: ...
-
-    @property
-    def kind(self) -> IdleKind: ...
-
-    @property
-    def num_cached(self) -> int:
-        """Number of tokens of the prompt that were cached before the job."""
-        ...
-
-    @property
-    def done(self) -> int:
-        """Number of tokens that the job has fed so far."""
-        ...
-
-    @property
-    def total(self) -> int:
-        """Number of tokens that the job feeds in total."""
-        ...
-
-    def step(self) -> bool:
-        """Do one step. Return False if the job is complete."""
-        ...
-
-    def stop(self) -> None:
-        """End the job early. Keep the tokens that it fed if a later request can use them."""
-        ...
-
-
-class ReadAheadMaker(Protocol):
-    """A function that creates the job for a read-ahead task."""
-
-    def __call__(self, task: ReadAhead, *, displaces: bool) -> IdleJob | None:
-        """Return a job, or None if there is nothing to feed or no room in the cache.
-
-        Args:
-            task: the messages of the next prompt.
-            displaces: True if the job may evict less valuable state to make room.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class IdleWorker:
-    """Functions that create the idle jobs for the loaded model."""
-
-    read_ahead: ReadAheadMaker
-    # Creates an audit. Returns None if the cache has no state that can be audited.
-    audit: Callable[[], IdleJob | None]
-    # Tests a step of the model's faster ways. Returns False after the last step, which makes another
-    # worker. None if they are tested.
-    test_ways: Callable[[], bool] | None = None
-    # Times a few passes of the model. Returns False once nothing is left to time.
-    measure_passes: Callable[[], bool] | None = None
-    # Creates the job that writes a title, or returns None if there is no memory for it or too much
-    # to read. None if the model makes no titles.
-    title: Callable[[MakeTitle], IdleJob | None] | None = None
 
 
 class Idler:

@@ -18,7 +18,8 @@ from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
 from engine.errors import is_failure, problem_of
 from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, ModelUnloaded
-from engine.idle import Idler, IdleWorker
+from engine.idle import Idler
+from engine.idle_job import IdleWorker
 from engine.memory import fit_to_weights, limit_memory, release_freed
 from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of

@@ -20,7 +20,8 @@ from engine.events import (
     MakeTitle,
     ReadAhead,
 )
-from engine.idle import Idler, IdleWorker
+from engine.idle import Idler
+from engine.idle_job import IdleWorker
 from engine.idle_queue import IdleQueue
 from engine.power import ASK_EVERY_S, Battery
 from engine.types import ConversationId, Message, Role
