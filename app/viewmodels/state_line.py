@@ -36,7 +36,7 @@ from app.viewmodels import figures
 from app.words import models, state as words, units
 from engine.types import PromptPlan, ReasonKind
 
-# A line is minor if fewer tokens were restored and fed, and the first word came within LONG_MS.
+# A line is minor if fewer tokens were restored and to be fed, and the wait was shorter than LONG_MS.
 MANY_TOKENS = 1000
 LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
@@ -208,7 +208,7 @@ def _reading(phase: Reading) -> StateLine:
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
-    num_fed = plan.read + plan.replayed
+    to_feed = plan.prompt_tokens - plan.restored  # more than were fed if it was stopped
     kind = _kind(phase)
     text, *shorter = _texts(phase, is_spared=kind in (StateKind.INSTANT, StateKind.ON_DISK))
     return StateLine(
@@ -217,7 +217,7 @@ def _planned(phase: Planned) -> StateLine:
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
         shorter=tuple(shorter),
-        is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
+        is_minor=max(plan.restored, to_feed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
     )
 
 

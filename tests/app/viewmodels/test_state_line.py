@@ -209,6 +209,11 @@ _LINES = {
         StateKind.READ,
         "Read 9,000 of 61,909 tokens, then stopped",
     ),
+    "stopped early in a long message": (
+        planned(reason(ReasonKind.NEW_CONVERSATION, 745), read=745, unread=1204),
+        StateKind.READ,
+        "Read 745 of 1,949 tokens, then stopped",
+    ),
     "stopped while little was left to read": (
         planned(new(100), restored=31_000, read=100, unread=90),
         StateKind.READ,
