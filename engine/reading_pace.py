@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MAX_MEASURED = 64
+_MIN_TOKENS = 16  # fewer measured tokens give no estimate
 # Weight of a measurement in the factor, compared with a newer one, and with one 30 s newer.
 _KEPT, _KEPT_AFTER_30_S = 0.7, 0.5
 # The line has a slope only if the measurements are at least this many tokens apart. Differences
@@ -57,8 +58,8 @@ class ReadingPace:
             self._measured.append(_Measured((start + end) / 2, end, count, seconds / count, now))
 
     def time(self, start: int, end: int) -> ReadingTime | None:
-        """Return the time that the tokens [start, end) take. None before the first measurement."""
-        if not self._measured:
+        """Return the time that the tokens [start, end) take. None if too few were measured."""
+        if sum(one.num_tokens for one in self._measured) < _MIN_TOKENS:
             return None
         at_0, slope = self._line()
         ratios = [one.token_s / (at_0 + slope * one.middle) for one in self._measured]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtWidgets import QWidget
 
 
-def set_panel_visible(panel: QWidget, visible: bool, heir: QWidget) -> None:
+def set_panel_visible(panel: QWidget, *, visible: bool, heir: QWidget) -> None:
     """Show or hide a panel. If a hidden panel had the focus, `heir` gets it."""
     focused = panel.window().focusWidget()
     if not visible and focused is not None and panel.isAncestorOf(focused):
