@@ -262,7 +262,7 @@ class _Case:
             new, and so are all messages                   NEW_CONVERSATION
             new                                            NEW_MESSAGE
             read before, by other models only              MODEL_CHANGED
-            read before, for the newest answer             INTERRUPTED, if that has no tokens
+            read before, for a newest answer               INTERRUPTED, if that has no tokens
             read before                                    NOT_KEPT
 
         Without a known path (after a start of the app, or if the engine forgot the path) no message
@@ -280,7 +280,8 @@ class _Case:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
         if index in self.request.foreign_messages:
             return Why(kind=ReasonKind.MODEL_CHANGED)
-        is_cut = self._is_cut_off(index + 1)
+        is_last = index == len(messages) - 1
+        is_cut = self._is_cut_off(index + 1) or (is_last and self.request.is_unsaved)
         return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
 
     def _is_cut_off(self, index: int) -> bool:

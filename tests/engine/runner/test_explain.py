@@ -211,6 +211,13 @@ def test_crash_in_an_answer_explains_the_loss_of_its_question_too(then: list[Sai
     assert [kind for kind, *_ in new] == [ReasonKind.NEW_MESSAGE] * len(then)
 
 
+def test_crash_in_an_answer_explains_the_loss_of_its_question_to_another_version() -> None:
+    asked = ask(SYSTEM, ONE, new=[])
+    asked = replace(asked, request=replace(asked.request, is_unsaved=True))
+    found = reasons(History(), asked, at(10))
+    assert brief(found) == [(ReasonKind.INTERRUPTED, 10, asked.num_tokens - 10)]
+
+
 def test_edited_answer_is_not_taken_for_one_that_a_crash_cut_off() -> None:
     edited = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
     found = reasons(History(), ask(SYSTEM, ONE, edited, SECOND, new=[]), at(10))
