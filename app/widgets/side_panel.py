@@ -7,7 +7,6 @@ from PySide6.QtWidgets import QWidget
 
 def set_panel_visible(panel: QWidget, *, visible: bool, heir: QWidget) -> None:
     """Show or hide a panel. If a hidden panel had the focus, `heir` gets it."""
-    focused = panel.window().focusWidget()
-    if not visible and focused is not None and panel.isAncestorOf(focused):
+    if not visible and panel.isAncestorOf(panel.window().focusWidget() or heir):
         heir.setFocus()
     panel.setVisible(visible)
