@@ -3,16 +3,19 @@
 Reading slows down with the length of a prompt, because a token attends to all tokens before it. So
 the seconds per token are a straight line over the position of the token, fitted to all measurements.
 Other programs slow the machine down for a while. So the line is multiplied by a factor, fitted to
-the newest measurements.
+the newest measurements. A measurement counts by its tokens: a pass over a few tokens takes nearly as
+long as one over many.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MAX_MEASURED = 64
+_MIN_TOKENS = 16  # fewer measured tokens give no estimate
 # Weight of a measurement in the factor, compared with a newer one, and with one 30 s newer.
 _KEPT, _KEPT_AFTER_30_S = 0.7, 0.5
 # The line has a slope only if the measurements are at least this many tokens apart. Differences
@@ -37,6 +40,7 @@ class ReadingTime:
 class _Measured:
     middle: float  # position of the middle token
     end: int
+    num_tokens: int
     token_s: float  # seconds per token
     at: float  # time of the measurement in seconds
 
@@ -49,14 +53,13 @@ class ReadingPace:
 
     def note(self, start: int, end: int, seconds: float, now: float) -> None:
         """Add a measurement: the tokens [start, end) were read within some seconds."""
-        if end > start and seconds > 0:
-            self._measured.append(
-                _Measured((start + end) / 2, end, seconds / (end - start), now),
-            )
+        count = end - start
+        if count > 0 and seconds > 0:
+            self._measured.append(_Measured((start + end) / 2, end, count, seconds / count, now))
 
     def time(self, start: int, end: int) -> ReadingTime | None:
-        """Return the time that the tokens [start, end) take. None before the first measurement."""
-        if not self._measured:
+        """Return the time that the tokens [start, end) take. None if too few were measured."""
+        if sum(one.num_tokens for one in self._measured) < _MIN_TOKENS:
             return None
         at_0, slope = self._line()
         ratios = [one.token_s / (at_0 + slope * one.middle) for one in self._measured]
@@ -70,16 +73,14 @@ class ReadingPace:
 
     def _line(self) -> tuple[float, float]:
         """Return the seconds of a token at position 0, and what each position adds."""
-        number = len(self._measured)
-        middle = sum(one.middle for one in self._measured) / number
-        mean = sum(one.token_s for one in self._measured) / number
+        counts = [one.num_tokens for one in self._measured]
+        middle = _mean([one.middle for one in self._measured], counts)
+        mean = _mean([one.token_s for one in self._measured], counts)
         offsets = [one.middle - middle for one in self._measured]
         if max(offsets) - min(offsets) < _MIN_SPAN:
             return mean, 0.0
-        products = sum(
-            offset * one.token_s for offset, one in zip(offsets, self._measured, strict=True)
-        )
-        slope = products / sum(offset**2 for offset in offsets)
+        times = [offset * one.token_s for offset, one in zip(offsets, self._measured, strict=True)]
+        slope = _mean(times, counts) / _mean([offset**2 for offset in offsets], counts)
         # No token takes less time than one before it, and none takes less than nothing.
         slope = min(max(0.0, slope), mean / middle)
         return mean - slope * middle, slope
@@ -88,11 +89,11 @@ class ReadingPace:
         newest = self._measured[-1].at
         ranks = range(len(self._measured) - 1, -1, -1)
         return [
-            _KEPT**rank * _KEPT_AFTER_30_S ** ((newest - one.at) / 30)
+            one.num_tokens * _KEPT**rank * _KEPT_AFTER_30_S ** ((newest - one.at) / 30)
             for rank, one in zip(ranks, self._measured, strict=True)
         ]
 
 
-def _mean(values: list[float], weights: list[float]) -> float:
+def _mean(values: Sequence[float], weights: Sequence[float]) -> float:
     total = sum(weights)
     return sum(weight * one for weight, one in zip(weights, values, strict=True)) / total

@@ -140,6 +140,8 @@ class Request:
     new_messages: frozenset[int]
     # Indices of the messages that only other models have read.
     foreign_messages: frozenset[int] = frozenset()
+    # True if an earlier answer to the last message was cut off before its state was saved.
+    is_unsaved: bool = False
     sampling: SamplingParams = field(default_factory=SamplingParams)
     # Highest number of tokens to draw. The earlier part of a continued reply does not count.
     max_tokens: int = 4096

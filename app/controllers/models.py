@@ -180,8 +180,10 @@ class ModelsController(QObject):
         self._checking = True
         preferences = self._preferences.value
         known, paths = self._fingerprint, (preferences.model_path, self.status.path, self._noted)
+        # The model of the command line is listed too, so that it can be chosen again.
+        folders = (*preferences.model_folders, *([str(self._wanted)] if self._wanted else []))
         self._lane.run(
-            lambda: self._scan(preferences.model_folders, known, [path for path in paths if path]),
+            lambda: self._scan(folders, known, [path for path in paths if path]),
             self._on_scanned,
             self._on_scan_failed,
         )

@@ -65,6 +65,7 @@ def make_request(
         conversation_id=turn.conversation.conversation_id,
         messages=turn.messages,
         new_messages=turn.new_messages,
+        is_unsaved=turn.is_unsaved,
         sampling=sampling,
         max_tokens=setup.max_tokens or MAX_TOKENS,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),

@@ -69,6 +69,8 @@ class Turn:
     messages: tuple[Message, ...]  # the last one is the user's message, or the reply to continue
     # the paths of the models that have read each of `messages` (readers.py)
     readers: tuple[frozenset[str], ...]
+    # True if an answer to the last message was cut off before the engine saved its state
+    is_unsaved: bool = False
 
     @property
     def new_messages(self) -> frozenset[int]:
@@ -141,8 +143,10 @@ def plan_regenerate(
     """Plan a turn with a new version of a reply, generated from the same messages."""
     parent = conv.nodes[reply_id].parent
     assert parent is not None
-    user = conv.nodes[parent]
-    return _plan(conv, user, _reply_node(new_id, user, now, generation))
+    user, reply = conv.nodes[parent], conv.nodes[reply_id]
+    turn = _plan(conv, user, _reply_node(new_id, user, now, generation))
+    is_cut = reply.status is MessageStatus.STOPPED and reply.reply is None
+    return replace(turn, is_unsaved=is_cut and writer_of(reply) is not None)
 
 
 def can_continue(conv: Conversation, reply_id: NodeId) -> bool:

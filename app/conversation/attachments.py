@@ -148,7 +148,8 @@ def chosen_pages(attachment: Attachment, pages: Sequence[range]) -> Attachment |
 def first_part(attachment: Attachment, num_chars: int) -> Attachment:
     """Return the attachment with at most this many characters, cut where a paragraph ends.
 
-    If the text has pages, whole pages are kept if at least one fits.
+    If the text has pages, whole pages are kept if at least one fits. Otherwise the label names the
+    share of the whole file, also if the attachment is such a part of it already.
     """
     text = attachment.text
     if num_chars >= len(text):
@@ -160,7 +161,7 @@ def first_part(attachment: Attachment, num_chars: int) -> Attachment:
         if part is not None:
             return part
     cut = _break_before(text, num_chars)
-    share = max(1, round(100 * cut / len(text)))
+    share = max(1, round(words.shared_percent(attachment.part) * cut / len(text)))
     return attachment.with_text(text[:cut].rstrip(), words.first_share(share))
 
 

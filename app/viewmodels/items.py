@@ -220,7 +220,7 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
     return Planned(
         plan=usage.plan,
         restore_ms=usage.restore_ms,
-        queue_ms=usage.queue_ms,
+        queue_ms=usage.queue_ms + usage.render_ms,  # until restoring began, as in the live line
         wait_ms=usage.ttft_ms if usage.output_tokens else None,
     )
 

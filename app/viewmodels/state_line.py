@@ -29,14 +29,14 @@ in the tooltip below it. No Qt, no I/O.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from app.viewmodels import figures
 from app.words import models, state as words, units
 from engine.types import PromptPlan, ReasonKind
 
-# A line is minor if fewer tokens were restored and fed, and the first word came within LONG_MS.
+# A line is minor if fewer tokens were restored and to be fed, and the wait was shorter than LONG_MS.
 MANY_TOKENS = 1000
 LONG_MS = 1000
 LONG_WAIT_MS = 2000  # after a longer wait for the first word, a line is never green
@@ -208,23 +208,31 @@ def _reading(phase: Reading) -> StateLine:
 
 def _planned(phase: Planned) -> StateLine:
     plan = phase.plan
-    num_fed = plan.read + plan.replayed
-    spared, fed = _spared(plan), _fed(plan)
+    to_feed = plan.prompt_tokens - plan.restored  # more than were fed if it was stopped
     kind = _kind(phase)
-    is_spared = kind in (StateKind.INSTANT, StateKind.ON_DISK)
-    main = spared if is_spared else fed
-    text, without_wait, shortest = (
-        words.line([clause for clause in clauses if clause])
-        for clauses in ((spared, fed, _wait(phase)), (spared, fed), (main,))
-    )
+    text, *shorter = _texts(phase, is_spared=kind in (StateKind.INSTANT, StateKind.ON_DISK))
     return StateLine(
         kind,
         text,
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
-        shorter=(without_wait, shortest, *([words.RESTORED] if is_spared else [])),
-        is_minor=max(plan.restored, num_fed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
+        shorter=tuple(shorter),
+        is_minor=max(plan.restored, to_feed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
     )
+
+
+def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
+    """Return the text of a planned answer, then shorter ones. Each gives up one more part."""
+    spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
+    rows = [
+        (spared, fed, _wait(phase)),
+        (spared, fed, _wait(replace(phase, queue_ms=0.0))),
+        (spared, fed),
+        (spared, fed_alone),
+        (spared if is_spared else fed_alone,),
+    ]
+    texts = [words.line(clause for clause in row if clause) for row in rows]
+    return list(dict.fromkeys([*texts, *([words.RESTORED] if is_spared else [])]))
 
 
 def _kind(phase: Planned) -> StateKind:
@@ -246,23 +254,23 @@ def _spared(plan: PromptPlan) -> str:
     return words.restored(units.tokens(plan.restored), from_disk=from_disk, is_all=is_all)
 
 
-def _fed(plan: PromptPlan) -> str:
-    """Return the clause about the tokens that were read, and why."""
+def _fed(plan: PromptPlan, *, why: bool = True) -> str:
+    """Return the clause about the tokens that were read, with the cause if `why` is True."""
     num_fed, planned = plan.read + plan.replayed, plan.prompt_tokens - plan.restored
     if num_fed < planned:
         share = units.share(done=figures.count(num_fed), total=units.tokens(planned))
         return words.stopped(share)
     if num_fed == 0:
         return words.NOTHING_READ
-    cause = _cause(plan)
-    why = "" if cause is None else _CAUSES[cause]
+    kind = _cause(plan)
+    cause = _CAUSES[kind] if why and kind is not None else ""
     tokens = units.tokens(num_fed)
     if plan.replayed == num_fed >= FEW_TOKENS:
-        return words.read_again(tokens, why)
+        return words.read_again(tokens, cause)
     if plan.replayed >= FEW_TOKENS:
-        return words.read_partly_again(tokens, figures.count(plan.replayed), why)
-    if why or plan.replayed > 0 or plan.restored == 0:
-        return words.read(tokens, why)
+        return words.read_partly_again(tokens, figures.count(plan.replayed), cause)
+    if kind is not None or plan.replayed > 0 or plan.restored == 0:
+        return words.read(tokens, cause)
     return words.read_new(num_fed)
 
 

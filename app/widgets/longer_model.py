@@ -69,6 +69,7 @@ class TooLongNotice(QObject):
         self._flush()
         self._core.library.new_chat()
         self._composer.set_text(text)
+        self._composer.edit.setFocus()
 
     def _end(self) -> None:
         """Hide the notice: the composer is empty now."""

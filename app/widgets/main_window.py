@@ -69,6 +69,7 @@ from app.widgets.quitting import QuitGuard
 from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
+from app.widgets.side_panel import set_panel_visible
 from app.widgets.sidebar import Sidebar
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
@@ -397,7 +398,8 @@ class MainWindow(QMainWindow):
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
-        self.inspector.setVisible(value.inspector_visible)
+        field = self.pane.composer.edit
+        set_panel_visible(self.inspector, visible=value.inspector_visible, heir=field)
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
@@ -405,7 +407,7 @@ class MainWindow(QMainWindow):
         value = self._core.preferences.value
         visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
         self.commands[CommandId.SIDEBAR].setChecked(visible)
-        self.sidebar.setVisible(visible)
+        set_panel_visible(self.sidebar, visible=visible, heir=self.pane.composer.edit)
         self.toolbar.set_sidebar_visible(visible)
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:

@@ -85,6 +85,13 @@ def first_share(percent: int) -> str:
     return f"First {percent}%"
 
 
+def shared_percent(part: str) -> int:
+    """Return the percentage in a label of first_share(), and 100 for any other label."""
+    number = part[len("First ") : -1]
+    is_share = number.isdecimal() and part == first_share(int(number[:3]))
+    return int(number) if is_share else 100
+
+
 def num_pages(number: int) -> str:
     return "1 page" if number == 1 else f"{number:,} pages"
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 # Reasons why a file or a chat cannot be imported.
-DAMAGED: Final = "It is damaged: the JSON in it breaks off or is invalid."
+DAMAGED: Final = "It is not JSON, or a part of it is missing."
 NOT_TEXT: Final = "It is not UTF-8 text."
 TOO_DEEP: Final = "Its JSON is nested too deeply."
 TOO_LARGE: Final = "One of its chats is larger than 32 million characters."

@@ -92,7 +92,7 @@ def more_reasons(number: int, tokens: str) -> str:
 
 # Causes of the clause that `read` returns.
 NOT_KEPT: Final = "their state was not kept"
-INTERRUPTED: Final = "the answer was cut off before its state was saved"
+INTERRUPTED: Final = "an answer was cut off before its state was saved"
 MODEL_CHANGED: Final = "another model had read them"
 MESSAGE_CHANGED: Final = "a message changed"
 SYSTEM_CHANGED: Final = "the system prompt changed"

@@ -131,7 +131,7 @@ _SENTENCES = {
     ReasonKind.NEW_MESSAGE: "{news}: {count}.",
     ReasonKind.NOT_KEPT: ("The state of earlier messages was not kept: {count} read again."),
     ReasonKind.INTERRUPTED: (
-        "This answer was cut off before its state was saved: {count} read again."
+        "An answer was cut off before its state was saved: {count} read again."
     ),
     ReasonKind.MODEL_CHANGED: "Another model had read these messages: {count} read again.",
     ReasonKind.EDITED_MESSAGE: "{subject} changed at token {place}: {count} read{again}.",
@@ -256,12 +256,13 @@ class _Case:
         """Return the reason why a message is fed although no stored state was lost.
 
             message                                        reason
-            the answer to continue, without its tokens     INTERRUPTED
+            the newest answer, without its tokens          INTERRUPTED
             follows a change of the known path             self.change, unless it is new and not the
                                                            first message that changed
             new, and so are all messages                   NEW_CONVERSATION
             new                                            NEW_MESSAGE
             read before, by other models only              MODEL_CHANGED
+            read before, for a newest answer               INTERRUPTED, if that has no tokens
             read before                                    NOT_KEPT
 
         Without a known path (after a start of the app, or if the engine forgot the path) no message
@@ -277,15 +278,22 @@ class _Case:
             return Why(kind=ReasonKind.NEW_CONVERSATION)
         if is_new:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
-        is_foreign = index in self.request.foreign_messages
-        return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.NOT_KEPT)
+        if index in self.request.foreign_messages:
+            return Why(kind=ReasonKind.MODEL_CHANGED)
+        is_last = index == len(messages) - 1
+        is_cut = self._is_cut_off(index + 1) or (is_last and self.request.is_unsaved)
+        return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
 
     def _is_cut_off(self, index: int) -> bool:
-        """Return True if a message is an answer to continue whose tokens were not saved."""
-        messages = self.request.messages
-        message = messages[index]
-        is_last = index == len(messages) - 1
-        return is_last and message.role is Role.ASSISTANT and message.reply is None
+        """Return True if a message is an answer of a model whose tokens were not saved.
+
+        Only new messages may follow it. An earlier answer has no tokens because it was edited.
+        """
+        following = self.request.messages[index:]
+        if not following or index in self.request.new_messages:
+            return False
+        is_newest = self.request.new_messages.issuperset(range(index + 1, index + len(following)))
+        return is_newest and following[0].role is Role.ASSISTANT and following[0].reply is None
 
     def _why_rendered(self, path: FedPath, index: int, place: int) -> Why:
         """Return the reason why an unchanged message has other tokens than when it was last fed."""

@@ -378,5 +378,5 @@ def test_line_of_an_answer_continued_after_a_crash_names_the_crash(
         assert line is not None
         assert line.text.startswith(
             f"Restored {plan.restored} tokens from disk · read {plan.replayed} tokens again:"
-            " the answer was cut off before its state was saved · "
+            " an answer was cut off before its state was saved · "
         )

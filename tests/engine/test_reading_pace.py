@@ -61,3 +61,14 @@ def test_time_left_approaches_the_truth_while_a_machine_becomes_busy() -> None:
         errors.append(abs(expected.seconds - left) / max(left, 1.0))
     assert max(errors[20:]) < 0.25, "half of the tokens are read"
     assert max(errors[30:]) < 0.1
+
+
+def test_pass_over_one_token_says_little_about_the_time_of_many() -> None:
+    pace = ReadingPace()
+    pace.note(0, 1, 0.5, 0.5)
+    assert pace.time(1, 1949) is None
+    pace.note(24, 49, 2.0, 1.0)
+    pace.note(0, 1, 0.5, 10.0)
+    left = pace.time(1, 1949)
+    assert left is not None
+    assert left.seconds < 300  # by the one token alone: 974 s

@@ -92,6 +92,14 @@ def test_first_part_ends_with_a_whole_page_or_paragraph() -> None:
     assert cut.part == "First 36%"
 
 
+def test_part_that_is_cut_again_names_its_share_of_the_whole_file() -> None:
+    whole = make_attachment("a.txt", "text", "word " * 200)
+    fifth = first_part(first_part(whole, 500), 200)
+    assert len(fifth.text) == 199
+    assert fifth.part == "First 20%"
+    assert first_part(whole.with_text(whole.text, "First ²%"), 500).part == "First 50%"
+
+
 @pytest.mark.parametrize("typed", ["", "x", "1-", "1..3", "9" * 9])
 def test_pages_that_are_not_understood_are_none(typed: str) -> None:
     assert parse_pages(typed) == ()

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.conversation.actions import Turn, plan_continue, plan_send
+from app.conversation.actions import Turn, plan_continue, plan_regenerate, plan_send
 from app.conversation.readers import readers_of
 from app.conversation.tree import (
     Conversation,
@@ -133,3 +133,17 @@ def test_reply_in_progress_has_no_writer() -> None:
     turn = plan_send(person.conv, "one", person.ids(), now=1.0)
     assert turn.conversation.nodes[turn.reply_id].status is MessageStatus.STREAMING
     assert turn.readers == (frozenset(),)
+
+
+def test_new_version_of_an_answer_that_a_crash_cut_off_knows_of_it() -> None:
+    person = ConversationWriter()
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    conv = set_generation(turn.conversation, turn.reply_id, written_by(BIG))
+    cut = stop_reply(conv, turn.reply_id, content="Half", reasoning="")
+    empty = stop_reply(conv, turn.reply_id, content="", reasoning="")
+    whole = two_turns(BIG, BIG)
+    last = shown_path(whole.conv)[-1].node_id
+    assert [
+        plan_regenerate(conv, reply, person.ids().reply, now=2.0).is_unsaved
+        for conv, reply in ((cut, turn.reply_id), (empty, turn.reply_id), (whole.conv, last))
+    ] == [True, False, False]

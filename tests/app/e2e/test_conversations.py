@@ -505,7 +505,9 @@ def test_message_refused_by_a_full_context_returns_and_new_chat_is_offered(stage
     assert stage.edit.toPlainText() == "Too much"
     assert "33,012" in stage.pane.notice.text
     assert "Edit an earlier message" in stage.pane.notice.text
+    stage.pane.view.setFocus()
     QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    assert stage.edit.hasFocus()
     stage.settle()
     assert stage.pane.question.isVisible()
     assert stage.edit.toPlainText() == "Too much"

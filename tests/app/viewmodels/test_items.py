@@ -96,6 +96,14 @@ def test_finished_answer_has_figures_and_a_state_line() -> None:
     assert reply.state_line.kind is StateKind.INSTANT
 
 
+def test_wait_of_a_finished_answer_begins_like_that_of_a_live_one() -> None:
+    # The live line counts the time until the engine restores, which includes rendering.
+    usage = replace(USAGE, queue_ms=2400, render_ms=400, ttft_ms=4900)
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
+    assert reply.state_line is not None
+    assert reply.state_line.text.endswith("first word after 4.9 s, 2.8 s of it waiting to begin")
+
+
 def test_measured_duration_of_the_reasoning_replaces_the_estimate() -> None:
     conversation = finished(send(EMPTY, 1), answer_start=100)
     *_others, reply_id = conversation.nodes

@@ -201,13 +201,18 @@ _LINES = {
             again(ReasonKind.INTERRUPTED, 400), restored=5000, disk=5000, replayed=400, wait_ms=900
         ),
         StateKind.ON_DISK,
-        ("Restored 5,000 tokens from disk · read 400 tokens again: the answer was cut"
+        ("Restored 5,000 tokens from disk · read 400 tokens again: an answer was cut"
         " off before its state was saved · first word after 900 ms"),
     ),
     "imported chat, stopped while it was read": (
         planned(reason(ReasonKind.NEW_CONVERSATION, 9000), read=9000, unread=52_909),
         StateKind.READ,
         "Read 9,000 of 61,909 tokens, then stopped",
+    ),
+    "stopped early in a long message": (
+        planned(reason(ReasonKind.NEW_CONVERSATION, 745), read=745, unread=1204),
+        StateKind.READ,
+        "Read 745 of 1,949 tokens, then stopped",
     ),
     "stopped while little was left to read": (
         planned(new(100), restored=31_000, read=100, unread=90),
@@ -295,6 +300,18 @@ def test_line_gives_up_the_wait_first_and_then_all_but_the_main_clause() -> None
     )
     read = state_line(planned(new(2400), restored=31, read=2400, wait_ms=4000))
     assert read.shorter == ("Restored 31 tokens · read 2,400 new tokens", "Read 2,400 new tokens")
+
+
+def test_line_gives_up_the_cause_before_what_was_spared() -> None:
+    lost = again(ReasonKind.NOT_KEPT, 287)
+    line = state_line(planned(lost, restored=1792, replayed=287, wait_ms=19_500, queue_ms=5400))
+    assert line.shorter == (
+        ("Restored 1,792 tokens · read 287 tokens again: their state was not kept"
+        " · first word after 20 s"),
+        "Restored 1,792 tokens · read 287 tokens again: their state was not kept",
+        "Restored 1,792 tokens · read 287 tokens again",
+        "Read 287 tokens again",
+    )  # fmt: skip
 
 
 def test_line_of_a_wait_gives_up_the_numbers_and_keeps_the_percentage() -> None:

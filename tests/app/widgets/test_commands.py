@@ -140,6 +140,19 @@ def test_sidebar_and_inspector_commands_show_and_hide_them(stage: Stage) -> None
     assert not window.toolbar.sidebar_button.isVisible()
 
 
+def test_hidden_panel_hands_its_focus_to_the_composer(stage: Stage) -> None:
+    window = stage.window
+    stage.run(CommandId.INSPECTOR)
+    for field, command in (
+        (window.inspector.prompt, CommandId.INSPECTOR),
+        (window.sidebar.search.edit, CommandId.SIDEBAR),
+    ):
+        field.setFocus()
+        stage.run(command)
+        assert not field.isVisible()
+        assert stage.edit.hasFocus()
+
+
 def test_narrow_window_shows_sidebar_or_inspector_not_both(stage: Stage) -> None:
     window = stage.window
     window.resize(640, 480)

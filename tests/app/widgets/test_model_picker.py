@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
 
 from app.hub.values import Download, DownloadState
 from app.settings import Settings
@@ -15,7 +18,7 @@ from app.words.models import DEMO_NOTE
 from engine.errors import EngineEndedError, ModelFolderError, NoModelError, OutOfMemoryError
 from engine.events import LoadModel, LoadStage, ModelLoading, ModelUnloaded
 from tests.app.conftest import MakeStage
-from tests.fakes.rig import DEMO, FakeCatalog, card
+from tests.fakes.rig import DEMO, FakeCatalog, Rig, card
 from tests.fakes.stage import Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -216,6 +219,18 @@ def test_model_added_later_is_found_and_loaded(make_stage: MakeStage) -> None:
     stage.rig.models.refresh()
     stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
+
+
+def test_model_of_the_command_line_is_searched_with_the_folders(
+    tmp_path: Path, qtbot: QtBot
+) -> None:
+    rig = Rig(tmp_path, model=OTHER.path, settings=Settings(model_folders=("/added",)))
+    try:
+        rig.start()
+        qtbot.waitUntil(lambda: rig.catalog.folders == ("/added", str(OTHER.path)))
+    finally:
+        rig.close()
+    assert rig.core.preferences.value.model_folders == ("/added",)
 
 
 def test_added_model_folder_is_remembered_and_searched(stage: Stage) -> None:

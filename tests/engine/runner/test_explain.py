@@ -198,8 +198,30 @@ def test_answer_cut_off_by_a_crash_is_the_reason_to_feed_it_again() -> None:
     found = reasons(History(), ask(SYSTEM, ONE, cut, tail=(), new=[]), at(20))
     assert brief(found) == [(ReasonKind.INTERRUPTED, 20, 8)]
     assert texts(found) == [
-        "This answer was cut off before its state was saved: 8 tokens read again."
+        "An answer was cut off before its state was saved: 8 tokens read again."
     ]
+
+
+@pytest.mark.parametrize("then", [[], [SECOND]])
+def test_crash_in_an_answer_explains_the_loss_of_its_question_too(then: list[Said]) -> None:
+    cut = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
+    asked = ask(SYSTEM, ONE, cut, *then, tail=(), new=[3] if then else [])
+    lost, *new = brief(reasons(History(), asked, at(10)))
+    assert lost == (ReasonKind.INTERRUPTED, 10, 18)
+    assert [kind for kind, *_ in new] == [ReasonKind.NEW_MESSAGE] * len(then)
+
+
+def test_crash_in_an_answer_explains_the_loss_of_its_question_to_another_version() -> None:
+    asked = ask(SYSTEM, ONE, new=[])
+    asked = replace(asked, request=replace(asked.request, is_unsaved=True))
+    found = reasons(History(), asked, at(10))
+    assert brief(found) == [(ReasonKind.INTERRUPTED, 10, asked.num_tokens - 10)]
+
+
+def test_edited_answer_is_not_taken_for_one_that_a_crash_cut_off() -> None:
+    edited = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
+    found = reasons(History(), ask(SYSTEM, ONE, edited, SECOND, new=[]), at(10))
+    assert {reason.kind for reason in found} == {ReasonKind.NOT_KEPT}
 
 
 def test_prompt_restored_whole_has_no_reason(history: History) -> None:
