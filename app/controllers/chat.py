@@ -158,7 +158,10 @@ class ChatController(QObject):
             current = replace(current, draft_attachments=message.files)
             turn = plan_send(current, message.text, ids, now=now)
             conversation = replace(
-                turn.conversation, draft=draft.text, draft_attachments=draft.files
+                turn.conversation,
+                draft=draft.text,
+                draft_attachments=draft.files,
+                draft_was_sent=False,
             )
             return replace(turn, conversation=conversation)
 

@@ -274,7 +274,7 @@ class Core(QObject):
         self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
-        self.library.note_cut_off()
+        self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()
         self.turns.close()

@@ -48,6 +48,7 @@ from app.widgets.queued_message import QueuedMessage
 from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
+from app.widgets.unsent_note import UnsentNote
 from app.words import commands, composer as words, several
 from engine.types import ConversationId, Problem
 
@@ -94,7 +95,7 @@ class ChatPane(QWidget):
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
-            self.return_note, self.long_files, self.queued,
+            self.return_note, self.long_files, self.queued, UnsentNote(core, self),
         )  # fmt: skip
         self.cards = CardStack(self._lines, self)
         self.cards.stackUnder(self.composer)  # Tab visits the children in this order
