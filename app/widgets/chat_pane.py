@@ -117,6 +117,10 @@ class ChatPane(QWidget):
         """Stop the shown conversation's answer, if one is in progress."""
         self._core.chat.stop(self._shown)
 
+    def _stop_in_transcript(self) -> None:
+        self.stop()
+        self.composer.edit.setFocus()  # the Stop button in the transcript is gone
+
     def escape(self) -> None:
         """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
         if self.find_bar.isVisible():
@@ -177,6 +181,7 @@ class ChatPane(QWidget):
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
         self.view.edit_closed.connect(composer.edit.setFocus)
+        self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.first.clicked.connect(self.choose_model_requested)
