@@ -394,6 +394,9 @@ class TokensCounted:
     conversation_id: ConversationId
     num_tokens: int  # length of the known beginning of the next prompt
     num_cached: int  # number of these tokens whose state is cached, so they need not be fed
+    # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
+    # error of a refused request has the same number.
+    num_too_long: int = 0
     # Number of tokens up to the start of the last message's text, then up to the end of each of its
     # parts (Message.part_ends). Empty if the last message has no parts.
     part_ends: tuple[int, ...] = ()
