@@ -22,6 +22,7 @@ from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
+from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
@@ -135,6 +136,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
+        self.continuing = UndoContinue(self.desk, self.turns, self.chat, self.undo)
         self.undoing = Undoing(
             self.undo,
             self.library,
