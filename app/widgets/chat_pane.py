@@ -202,6 +202,7 @@ class ChatPane(QWidget):
 
     def _show_current(self) -> None:
         self.flush()
+        self._note_typing()
         self.find_bar.end()
         self._shown = self._core.library.current
         self.notice.hide()
@@ -216,6 +217,12 @@ class ChatPane(QWidget):
         self._layout.activate()
         self._place_composer()
         self.transcript.show(self._shown)
+
+    def _note_typing(self) -> None:
+        """Let Undo take back the text that was typed into the composer, when the chat returns."""
+        before, after = self.composer.edit.text_before, self.composer.text
+        if before != after:
+            self._core.undoing.sending.note_typing(self._shown, before, after)
 
     def _send(self, text: str) -> None:
         if not self.attaching.may_send():
