@@ -231,13 +231,17 @@ class Core(QObject):
             source.failed.connect(self.failed)
 
     def open(self) -> None:
-        """Open the store and load presets and conversations. This needs no engine."""
+        """Open the store and load what it has. This needs no engine."""
+        self.open_chats()
+        self.login.start()
+
+    def open_chats(self) -> None:
+        """Open the store and load presets and conversations. If that failed, call this again."""
         self.store.open()
         self.presets.start()
         self.folders.start()
         value = self.preferences.value
         self.library.start(value.selected_conversation if value.reopen_last else None)
-        self.login.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""

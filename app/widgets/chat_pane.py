@@ -2,10 +2,10 @@
 
 ChatPane shows the current conversation of LibraryController, and loads another one when
 `current_changed` is emitted. It connects the composer to ChatController. It also shows refused and
-queued messages, and reports an unusable store. The pane owns only the unsaved draft, which is saved
-after a pause in typing. Answers belong to the controllers and continue when another conversation is
-shown. In an empty conversation the transcript is hidden; a heading, the composer, a note on the
-model and recent chats take its place. Main thread.
+queued messages. The pane owns only the unsaved draft, which is saved after a pause in typing. Answers
+belong to the controllers and continue when another conversation is shown. In an empty conversation
+the transcript is hidden; a heading, the composer, a note on the model and recent chats take its
+place. Main thread.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
 from app.widgets.longer_model import TooLongNotice, is_too_long
+from app.widgets.lost_store import LostStore
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
@@ -102,6 +103,7 @@ class ChatPane(QWidget):
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
+        LostStore(core, self.notice, self.composer, self)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -156,7 +158,6 @@ class ChatPane(QWidget):
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
         core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
-        core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
         core.models.lost.connect(self._on_model_lost)
@@ -272,11 +273,6 @@ class ChatPane(QWidget):
     def _refresh_queue(self) -> None:
         queued = self._core.chat.queued(self._shown)
         self.queued.show_text(document_text(queued.files, queued.text))
-
-    def _on_unavailable(self, problem: Problem) -> None:
-        """Show why the store cannot be used, and disable the composer."""
-        self.notice.say(problem)
-        self.composer.setEnabled(False)
 
     def _on_model_lost(self, problem: Problem) -> None:
         word = several.START_AGAIN if self._core.several.is_on else commands.LOAD_AGAIN
