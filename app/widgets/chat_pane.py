@@ -56,6 +56,9 @@ from engine.types import ConversationId, Problem
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
 
+# largest share of the pane's height for the attached files, which scroll
+FILES_SHARE = 1 / 3
+
 
 class ChatPane(QWidget):
     """The transcript and composer of the current conversation, and its unsaved draft."""
@@ -402,6 +405,7 @@ class ChatPane(QWidget):
 
         In an empty chat the space above the heading, the heading and the promise give way first.
         """
+        self.composer.files.set_room(round(self.height() * FILES_SHARE))
         layout = self._layout
         others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
         if not self._above.isHidden():
