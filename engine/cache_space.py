@@ -6,6 +6,7 @@ opened and closed together with it. Engine thread only.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ from engine.events import (
     Evict,
     EvictWhat,
     Forget,
+    ForgetUnknown,
     Pin,
     ReportStatistics,
     SetDisk,
@@ -35,6 +37,12 @@ from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes,
 from engine.models.loader import LoadedModel
 from engine.runner.history import History
 from engine.types import NOTHING_CACHED, ConversationId
+
+# Highest number of conversations that one ForgetUnknown command forgets: each takes a few
+# milliseconds of the engine thread.
+MOST_FORGOTTEN = 20
+
+log = logging.getLogger(__name__)
 
 
 class CacheSpace:
@@ -159,7 +167,7 @@ class CacheSpace:
     # Commands
 
     def obey(self, command: CacheCommand) -> None:
-        """Carry out a command. Report the figures, except after Pin."""
+        """Carry out a command. Report the figures, except after a command that cannot change them."""
         match command:
             case Pin():
                 self._pin(command)
@@ -169,6 +177,9 @@ class CacheSpace:
                 return
             case Forget():
                 self._forget(command)
+            case ForgetUnknown(known):
+                if not self._forget_unknown(known):
+                    return
             case SetMemory(most_bytes):
                 self._config = replace(self._config, most_budget_bytes=most_bytes)
                 self._fit_budget()
@@ -176,14 +187,17 @@ class CacheSpace:
                 self._disk_space.configure(command)
             case ClearDisk():
                 self._disk_space.clear()
-            case Evict():
-                # An idle job in progress holds a lease, and leased state is not evicted.
-                self._idler.pause()
-                if self.cache is not None:
-                    _evict(self.cache, command.what)
+            case Evict(what):
+                self._evict(what)
             case _:
                 assert_never(command)
         self._report_statistics()
+
+    def _evict(self, what: EvictWhat) -> None:
+        # An idle job in progress holds a lease, and leased state is not evicted.
+        self._idler.pause()
+        if self.cache is not None:
+            _evict(self.cache, what)
 
     def _forget(self, command: Forget) -> None:
         """Drop the state of a conversation. It stays pinned; only Pin commands change that."""
@@ -196,6 +210,14 @@ class CacheSpace:
             self.cache.forget(command.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
+
+    def _forget_unknown(self, known: frozenset[ConversationId]) -> bool:
+        """Forget conversations on disk that are not in `known`. Return False if there are none."""
+        unknown = sorted(self._disk_space.users - known)[:MOST_FORGOTTEN]
+        for conversation_id in unknown:
+            log.info("conversation %s is forgotten: it was removed", conversation_id)
+            self._forget(Forget(conversation_id))
+        return bool(unknown)
 
     def _pin(self, command: Pin) -> None:
         change = self._pinned.add if command.pinned else self._pinned.discard

@@ -48,6 +48,7 @@ from engine.events import (
     Event,
     Evict,
     Forget,
+    ForgetUnknown,
     LoadModel,
     LoadStage,
     MakeTitle,
@@ -309,6 +310,7 @@ class EngineCore:
             case (
                 Pin()
                 | Forget()
+                | ForgetUnknown()
                 | Evict()
                 | SetMemory()
                 | SetDisk()

@@ -43,6 +43,7 @@ from engine.events import (
     Event,
     Evict,
     Forget,
+    ForgetUnknown,
     LoadModel,
     LoadStage,
     MakeTitle,
@@ -257,7 +258,7 @@ class Engine(EngineCommands):
                     pass
                 case Show() | ReadAhead() | MakeTitle() | SetIdleWork() | AwaitIdle():
                     pass
-                case Pin() | Evict() | SetMemory() | ReportStatistics():
+                case Pin() | Evict() | SetMemory() | ReportStatistics() | ForgetUnknown():
                     pass
                 case _:
                     assert_never(command)

@@ -78,6 +78,16 @@ class Forget:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgetUnknown:
+    """Forget conversations that are not in `known`, but have state of the loaded model on disk.
+
+    At most MOST_FORGOTTEN are forgotten, the others at the next such command.
+    """
+
+    known: frozenset[ConversationId]
+
+
+@dataclass(frozen=True, slots=True)
 class Pin:
     """Pin or unpin a conversation. The cache evicts the state of pinned conversations last."""
 
@@ -236,7 +246,9 @@ class Shutdown:
     until: float | None = None
 
 
-CacheCommand = Forget | Pin | Evict | SetMemory | SetDisk | ClearDisk | ReportStatistics
+CacheCommand = (
+    Forget | ForgetUnknown | Pin | Evict | SetMemory | SetDisk | ClearDisk | ReportStatistics
+)
 IdleCommand = Show | ReadAhead | MakeTitle | SetIdleWork | AwaitIdle
 ModelCommand = LoadModel | UnloadModel | SetUnloadAfter
 RequestCommand = Submit | Cancel | CountTokens | Verify

@@ -34,6 +34,7 @@ from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.imports import Imports
+from app.controllers.leftovers import Leftovers
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
 from app.controllers.longer_models import LongerModels
@@ -176,6 +177,7 @@ class Core(QObject):
             seams.origin,
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.leftovers = Leftovers(self.bridge, self.store, self.desk)
         self.diagnostics = Diagnostics(
             self._lane,
             self.store,

@@ -79,6 +79,11 @@ class Desk(QObject):
     def __contains__(self, conversation_id: object) -> bool:
         return conversation_id in self._open
 
+    @property
+    def ids(self) -> frozenset[ConversationId]:
+        """The open conversations."""
+        return frozenset(self._open)
+
     def get(self, conversation_id: ConversationId) -> Conversation:
         return self._open[conversation_id]
 

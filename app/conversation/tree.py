@@ -32,6 +32,8 @@ from engine.types import (
 NodeId = NewType("NodeId", str)
 
 MANUAL_TITLE_LEN = 200
+# The conversation of `rejoinder chat`, which is not stored. Its cached state may be on disk.
+TERMINAL_CHAT = ConversationId("terminal")
 
 
 class MessageStatus(StrEnum):
