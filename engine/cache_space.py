@@ -6,6 +6,7 @@ opened and closed together with it. Engine thread only.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +25,7 @@ from engine.events import (
     Evict,
     EvictWhat,
     Forget,
+    ForgetUnknown,
     ReportStatistics,
     StatisticsReported,
 )
@@ -31,8 +33,14 @@ from engine.idle import Idler
 from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
 from engine.models.loader import LoadedModel
 from engine.runner.history import History
-from engine.types import NOTHING_CACHED
+from engine.types import NOTHING_CACHED, ConversationId
 from engine.wanted import Wanted
+
+# Highest number of conversations that one ForgetUnknown command forgets: each takes a few
+# milliseconds of the engine thread.
+MOST_FORGOTTEN = 20
+
+log = logging.getLogger(__name__)
 
 
 class CacheSpace:
@@ -167,23 +175,29 @@ class CacheSpace:
             self._disk_space.configure(wanted.disk)
 
     def obey(self, command: CacheCommand) -> None:
-        """Carry out a command and report the figures."""
+        """Carry out a command and report the figures, except after ForgetUnknown."""
         match command:
             case ReportStatistics():
                 self._report_statistics(checks_invariants=command.checks_invariants)
                 return
             case Forget():
                 self._forget(command)
+            case ForgetUnknown(known):
+                self._forget_unknown(known)
+                return
             case ClearDisk():
                 self._disk_space.clear()
-            case Evict():
-                # An idle job in progress holds a lease, and leased state is not evicted.
-                self._idler.pause()
-                if self.cache is not None:
-                    _evict(self.cache, command.what)
+            case Evict(what):
+                self._evict(what)
             case _:
                 assert_never(command)
         self._report_statistics()
+
+    def _evict(self, what: EvictWhat) -> None:
+        # An idle job in progress holds a lease, and leased state is not evicted.
+        self._idler.pause()
+        if self.cache is not None:
+            _evict(self.cache, what)
 
     def _forget(self, command: Forget) -> None:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
@@ -196,6 +210,13 @@ class CacheSpace:
             self.cache.forget(command.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
+
+    def _forget_unknown(self, known: frozenset[ConversationId]) -> None:
+        """Forget conversations on disk that are not in `known`."""
+        unknown = sorted(self._disk_space.users - known)[:MOST_FORGOTTEN]
+        for conversation_id in unknown:
+            log.info("conversation %s is forgotten: it was removed", conversation_id)
+            self._forget(Forget(conversation_id))
 
     def _report_statistics(self, *, checks_invariants: bool = False) -> None:
         statistics, checked = NOTHING_CACHED, None

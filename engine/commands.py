@@ -20,6 +20,7 @@ from engine.events import (
     Evict,
     EvictWhat,
     Forget,
+    ForgetUnknown,
     LoadModel,
     MakeTitle,
     ReadAhead,
@@ -77,6 +78,10 @@ class EngineCommands(Protocol):
     def forget(self, conversation_id: ConversationId, *, on_disk: bool = True) -> None:
         """Drop the cached state of a conversation; on_disk=False: only that in memory."""
         self.send(Forget(conversation_id, on_disk))
+
+    def forget_unknown(self, known: frozenset[ConversationId]) -> None:
+        """Delete state on disk of conversations that are not in `known`. See ForgetUnknown."""
+        self.send(ForgetUnknown(known))
 
     def pin(self, conversation_ids: frozenset[ConversationId]) -> None:
         """Pin these conversations and no others: the cache evicts their state last."""

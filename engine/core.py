@@ -46,6 +46,7 @@ from engine.events import (
     Event,
     Evict,
     Forget,
+    ForgetUnknown,
     LoadModel,
     LoadStage,
     MakeTitle,
@@ -290,7 +291,7 @@ class EngineCore:
                 self._idler.obey(command)
             case Want(wanted):
                 self._want(wanted)
-            case Forget() | Evict() | ClearDisk() | ReportStatistics():
+            case Forget() | ForgetUnknown() | Evict() | ClearDisk() | ReportStatistics():
                 self._caching.obey(command)
                 self._served.use_disk()
             case Shutdown(until):

@@ -154,6 +154,11 @@ class DiskSpace:
             self.tier.forget(conversation_id)
         self._delete(root, forget(conversation_id, used=used))
 
+    @property
+    def users(self) -> set[ConversationId]:
+        """The conversations that have state of the loaded model on disk."""
+        return set() if self.tier is None else self.tier.users
+
     def mark_faulty(self, token_ids: Sequence[int], num_tokens: int) -> None:
         """Delete the state of token_ids after num_tokens, because it was wrong."""
         if self.tier is not None:

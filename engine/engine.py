@@ -43,6 +43,7 @@ from engine.events import (
     Event,
     Evict,
     Forget,
+    ForgetUnknown,
     LoadModel,
     LoadStage,
     MakeTitle,
@@ -275,7 +276,7 @@ class Engine(EngineCommands):
                     UnloadModel() | Cancel() | CountTokens() | Verify() | ReadAhead() | MakeTitle()
                 ):
                     pass
-                case Want() | AwaitIdle() | Evict() | ReportStatistics():
+                case Want() | AwaitIdle() | Evict() | ReportStatistics() | ForgetUnknown():
                     pass
                 case _:
                     assert_never(command)

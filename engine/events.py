@@ -78,6 +78,16 @@ class Forget:
     on_disk: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class ForgetUnknown:
+    """Forget conversations that are not in `known`, but have state of the loaded model on disk.
+
+    At most MOST_FORGOTTEN are forgotten, the others at the next such command.
+    """
+
+    known: frozenset[ConversationId]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadAhead:
     """Feed a conversation's next prompt while the engine is idle, as far as the prompt is known.
@@ -193,7 +203,7 @@ class Shutdown:
     until: float | None = None
 
 
-CacheCommand = Forget | Evict | ClearDisk | ReportStatistics
+CacheCommand = Forget | ForgetUnknown | Evict | ClearDisk | ReportStatistics
 IdleCommand = ReadAhead | MakeTitle | AwaitIdle
 ModelCommand = LoadModel | UnloadModel
 RequestCommand = Submit | Cancel | CountTokens | Verify
@@ -351,6 +361,9 @@ class TokensCounted:
     conversation_id: ConversationId
     num_tokens: int  # length of the known beginning of the next prompt
     num_cached: int  # number of these tokens whose state is cached, so they need not be fed
+    # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
+    # error of a refused request has the same number.
+    num_too_long: int = 0
     # Number of tokens up to the start of the last message's text, then up to the end of each of its
     # parts (Message.part_ends). Empty if the last message has no parts.
     part_ends: tuple[int, ...] = ()

@@ -34,7 +34,7 @@ class StoreLane(QObject):
 
     opened = Signal()
     purged = Signal(object)  # argument: tuple of ConversationId, removed for good at the opening
-    # argument: a Problem. The store cannot be opened, so every call will fail.
+    # argument: a Problem. The store cannot be opened, so every call fails until open() succeeds.
     unavailable = Signal(object)
     unchecked = Signal()  # the opened database should be checked (OpenedStore.is_checked)
     rescued = Signal(object)  # argument: a Problem; a damaged database was replaced at the opening
@@ -55,10 +55,10 @@ class StoreLane(QObject):
         # Any call opens the store again once the disk has room.
         self._look_for_room = QTimer(self, interval=ROOM_MS)
         self._look_for_room.timeout.connect(lambda: self.run(lambda _store: None))
-        self.is_lost = False  # True if the store could not be opened
+        self.is_lost = False  # True while the store could not be opened
 
     def open(self) -> None:
-        """Queue the opening of the store. Later calls run after it."""
+        """Queue the opening of the store, also after it has failed. Later calls run after it."""
         self._lane.run(self._worker.open, self._on_opened, self._on_unavailable)
 
     def run(
@@ -145,6 +145,7 @@ class StoreLane(QObject):
         return unless_lost
 
     def _on_opened(self, opened: OpenedStore) -> None:
+        self.is_lost = False
         self.opened.emit()
         if opened.is_read_only:
             self._look_for_room.start()

@@ -25,6 +25,7 @@ from app.cli.stages import add_stages, stages_of
 from app.cli.terminal import for_terminal
 from app.conversation.actions import Turn, TurnIds, plan_send
 from app.conversation.tree import (
+    TERMINAL_CHAT,
     Conversation,
     NodeId,
     finish_reply,
@@ -34,7 +35,7 @@ from app.conversation.tree import (
 )
 from engine.config import EngineConfig
 from engine.events import RequestFailed, RequestFinished, TextDelta
-from engine.types import Channel, ConversationId, ModelFacts, Request, RequestId
+from engine.types import Channel, ModelFacts, Request, RequestId
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -65,7 +66,7 @@ def _not_negative(text: str) -> float:
 
 def run(args: Namespace, model: Path) -> int:
     """Print the model's answer to every message of the user. Return the exit status."""
-    conv = new_conversation(ConversationId("terminal"), now=time.time())
+    conv = new_conversation(TERMINAL_CHAT, now=time.time())
     conv = set_system_prompt(conv, args.system)
     conv = set_draft_attachments(conv, attachments_from(args.attach))
     config = EngineConfig(kv_bits=args.kv_bits, disk_folder=state_folder(args))

@@ -85,6 +85,8 @@ class ChatController(QObject):
     queue_changed = Signal(object)
     # arguments: ConversationId, NodeId of a message of the composer that became part of it
     sent = Signal(object, object)
+    # arguments: ConversationId, the MessageNode of an answer before it is continued
+    continued = Signal(object, object)
     # arguments: number of deleted messages, function that undoes the deletion
     deleted = Signal(int, object)
     # argument: ConversationId of a conversation in which a deleted message was restored
@@ -158,7 +160,10 @@ class ChatController(QObject):
             current = replace(current, draft_attachments=message.files)
             turn = plan_send(current, message.text, ids, now=now)
             conversation = replace(
-                turn.conversation, draft=draft.text, draft_attachments=draft.files
+                turn.conversation,
+                draft=draft.text,
+                draft_attachments=draft.files,
+                draft_was_sent=False,
             )
             return replace(turn, conversation=conversation)
 
@@ -246,10 +251,13 @@ class ChatController(QObject):
         can_continue() of conversation/actions.py must be True; otherwise the window does not offer
         this action.
         """
-        now = self._origin.now()
-        return self._begin(
+        before, now = self._desk.get(conversation_id).nodes[reply_id], self._origin.now()
+        has_begun = self._begin(
             conversation_id, "", lambda current: plan_continue(current, reply_id, now=now)
         )
+        if has_begun and self._desk.get(conversation_id).nodes[reply_id] is not before:
+            self.continued.emit(conversation_id, before)
+        return has_begun
 
     def rewrite(self, conversation_id: ConversationId, reply_id: NodeId, text: str) -> bool:
         """Add a version of an answer with the user's own text. No answer is requested.

@@ -22,6 +22,7 @@ from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
+from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
 from app.controllers.desk import Desk
@@ -33,6 +34,7 @@ from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
 from app.controllers.idle import IdleController
 from app.controllers.imports import Imports
+from app.controllers.leftovers import Leftovers
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
 from app.controllers.longer_models import LongerModels
@@ -135,6 +137,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
+        self.continuing = UndoContinue(self.desk, self.turns, self.chat, self.undo)
         self.undoing = Undoing(
             self.undo,
             self.library,
@@ -174,6 +177,7 @@ class Core(QObject):
             seams.origin,
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.leftovers = Leftovers(self.bridge, self.store, self.desk)
         self.diagnostics = Diagnostics(
             self._lane,
             self.store,
@@ -229,13 +233,17 @@ class Core(QObject):
             source.failed.connect(self.failed)
 
     def open(self) -> None:
-        """Open the store and load presets and conversations. This needs no engine."""
+        """Open the store and load what it has. This needs no engine."""
+        self.open_chats()
+        self.login.start()
+
+    def open_chats(self) -> None:
+        """Open the store and load presets and conversations. If that failed, call this again."""
         self.store.open()
         self.presets.start()
         self.folders.start()
         value = self.preferences.value
         self.library.start(value.selected_conversation if value.reopen_last else None)
-        self.login.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""
@@ -274,7 +282,7 @@ class Core(QObject):
         self.titles.stop()
         self.prompt_sizes.stop()
         self.storage.stop()
-        self.library.note_cut_off()
+        self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()
         self.turns.close()

@@ -3,8 +3,8 @@
 The desk keeps the current value of every open conversation. The controllers replace this value, and
 the transcript shows it. A new turn (a message and its reply) is shown at once, but stored only when
 the engine has accepted the turn. Until then, only the text of its user message is saved, as part of
-the draft. A queued message is saved as part of the draft too. A save that failed is retried after 5
-s.
+the draft. A queued message is saved as part of the draft too. The stored draft has a mark while it has
+such a text (Conversation.draft_was_sent). A save that failed is retried after 5 s.
 """
 
 from __future__ import annotations
@@ -71,11 +71,18 @@ class Desk(QObject):
         self._expected: ConversationId | None = None
         self._pinned: set[ConversationId] = set()  # conversations with a running turn
         self._unsaved: set[ConversationId] = set()  # conversations whose last save failed
+        # conversations with a message that no model read before the app quit
+        self._cut_off: set[ConversationId] = set()
         self._retry = QTimer(self, singleShot=True, interval=RETRY_MS)
         self._retry.timeout.connect(self.save_again)
 
     def __contains__(self, conversation_id: object) -> bool:
         return conversation_id in self._open
+
+    @property
+    def ids(self) -> frozenset[ConversationId]:
+        """The open conversations."""
+        return frozenset(self._open)
 
     def get(self, conversation_id: ConversationId) -> Conversation:
         return self._open[conversation_id]
@@ -161,6 +168,8 @@ class Desk(QObject):
     def accept(self, conversation_id: ConversationId) -> None:
         """Save the turn that hold() showed, because the engine has accepted it."""
         del self._held[conversation_id]
+        if conversation_id not in self._queued:
+            self._cut_off.discard(conversation_id)
         self._save(conversation_id)
 
     def take_back(self, conversation_id: ConversationId) -> Unsent:
@@ -168,7 +177,7 @@ class Desk(QObject):
 
         Their texts and files are put in front of the draft, in the order in which they were sent.
         """
-        value, queued = self._stored(conversation_id), self.take_queued(conversation_id)
+        value, queued = self._with_unaccepted(conversation_id), self.take_queued(conversation_id)
         del self._held[conversation_id]
         self.save(set_draft(value, value.draft))  # a new conversation gets its title from the draft
         return queued
@@ -217,6 +226,10 @@ class Desk(QObject):
         for conversation_id in self._unsaved:
             self._save(conversation_id)
 
+    def note_quit(self) -> None:
+        """Note that the app quits: messages that are taken back from now on were not sent."""
+        self._cut_off = {one for one in self._held.keys() | self._queued if self._has_unsent(one)}
+
     def close(self) -> None:
         """Retry the failed saves once more before the app ends."""
         self.save_again()
@@ -228,8 +241,21 @@ class Desk(QObject):
             lambda problem: self._on_save_failed(conversation_id, problem),
         )
 
+    def _has_unsent(self, conversation_id: ConversationId) -> bool:
+        """Return True if a conversation has a message that is held or queued."""
+        held = self._held.get(conversation_id)
+        is_held = held is not None and bool(held.text or held.files)
+        return is_held or conversation_id in self._queued
+
     def _stored(self, conversation_id: ConversationId) -> Conversation:
-        """Return the value to store: texts and files that were not accepted belong to the draft."""
+        """Return the value to store, with a marked draft if a message was not accepted."""
+        value = self._with_unaccepted(conversation_id)
+        if conversation_id not in self._cut_off and not self._has_unsent(conversation_id):
+            return value
+        return replace(value, draft_was_sent=bool(value.draft or value.draft_attachments))
+
+    def _with_unaccepted(self, conversation_id: ConversationId) -> Conversation:
+        """Return a conversation with the texts and files that were not accepted in its draft."""
         value = self._open[conversation_id]
         if conversation_id in self._queued:
             value = with_unsent(value, self.queued(conversation_id))
@@ -245,6 +271,7 @@ class Desk(QObject):
             keep_ready=value.keep_ready,
             draft=join_texts(held.text, value.draft),
             draft_attachments=(*held.files, *value.draft_attachments),
+            draft_was_sent=value.draft_was_sent,
         )
 
     def _read(self, conversation_id: ConversationId) -> list[_Waiter]:

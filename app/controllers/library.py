@@ -339,7 +339,10 @@ class LibraryController(QObject):
             self.list_changed.emit()
 
     def note_cut_off(self) -> None:
-        """Mark the running answers that are not on show as unseen, because the app ends."""
+        """Mark the running answers that are not on show as unseen, because the app ends.
+
+        Call this before the window is hidden: no conversation is on show without it.
+        """
         self._unseen.add(one for one in self._turns.writing if not self._is_on_show(one))
 
     def leave(self, following: ConversationId | None) -> None:

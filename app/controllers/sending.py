@@ -1,5 +1,7 @@
 """The undo of sending: a message and its answer leave the chat, and its text returns. Main thread.
 
+Text that was typed and not sent is undone here too, after the user has left its chat and come back.
+
     state of the message at the undo      undo                             redo
     queued behind a running answer        the queue gives it back          queued or sent again
     sent, the engine has not started it   its turn is stopped and refused  sent again
@@ -25,7 +27,7 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Refusal, Turns
 from app.controllers.undo import UndoList
 from app.conversation.deletion import delete_message, restore_message
-from app.conversation.tree import Conversation, NodeId, path_to, show_branch
+from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch
 from app.words import problems, undo as words
 from engine.types import ConversationId
 
@@ -92,6 +94,25 @@ class UndoSend(QObject):
         if sent is not None and sent.node_id not in self._desk.get(conversation_id).nodes:
             del self._newest[conversation_id]
             self._drop(sent)
+
+    def note_typing(self, conversation_id: ConversationId, before: str, after: str) -> None:
+        """Add the text that the user typed before leaving a conversation, as one step.
+
+        Until then the text field has the steps. It drops them when it shows another draft.
+        """
+        self._undo.add(
+            words.TYPING,
+            partial(self._set_draft, conversation_id, after, before),
+            conversation_id,
+            redo=partial(self._set_draft, conversation_id, before, after),
+            stays=True,
+        )
+
+    def _set_draft(self, conversation_id: ConversationId, expected: str, draft: str) -> None:
+        """Replace the text of the draft, unless it has changed in another way."""
+        conversation = self._desk.get(conversation_id)
+        if conversation.draft == expected:
+            self._replace(set_draft(conversation, draft))
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Drop what is known about a conversation that was removed for good."""

@@ -14,12 +14,15 @@ from engine.events import (
     ModelUnloaded,
     RequestFailed,
     RequestFinished,
+    RequestStarted,
     StatisticsReported,
 )
 from engine.types import CacheStatistics, ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
 _GB = 10**9
+# Events after which the figures are others than before.
+_CHANGING = (ModelLoaded, ModelUnloaded, RequestStarted, RequestFinished, RequestFailed)
 
 
 class Storage(QObject):
@@ -78,9 +81,8 @@ class Storage(QObject):
             self._engine.report_statistics()
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
-        """Ask for figures when they have changed: after an answer, after a load or an unload."""
-        changes = isinstance(event, ModelLoaded | ModelUnloaded | RequestFinished | RequestFailed)
-        if changes and not self._is_stopped:
+        """Ask for figures when they have changed: at an answer's start and end, after a load or unload."""
+        if isinstance(event, _CHANGING) and not self._is_stopped:
             self._engine.report_statistics()
 
     def _on_reported(self, event: StatisticsReported) -> None:

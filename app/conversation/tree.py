@@ -32,6 +32,8 @@ from engine.types import (
 NodeId = NewType("NodeId", str)
 
 MANUAL_TITLE_LEN = 200
+# The conversation of `rejoinder chat`, which is not stored. Its cached state may be on disk.
+TERMINAL_CHAT = ConversationId("terminal")
 
 
 class MessageStatus(StrEnum):
@@ -156,6 +158,8 @@ class Conversation:
     setup: Setup = field(default_factory=Setup)
     draft: str = ""  # text in the composer that is not sent yet
     draft_attachments: tuple[Attachment, ...] = ()  # files in the composer that are not sent yet
+    # True if the draft has a message that the user sent, and the app ended before a model read it
+    draft_was_sent: bool = False
     deleted_at: float | None = None
     # All messages, deleted ones too, in order of creation: a parent comes before its children.
     nodes: Mapping[NodeId, MessageNode] = field(default_factory=dict[NodeId, MessageNode])
@@ -280,16 +284,18 @@ def set_system_prompt(conv: Conversation, text: str) -> Conversation:
 def set_draft(conv: Conversation, text: str) -> Conversation:
     """Set the draft. It also gives a conversation without messages its title."""
     draft = clean_text(text)
+    was_sent = conv.draft_was_sent and bool(draft or conv.draft_attachments)
+    conv = replace(conv, draft=draft, draft_was_sent=was_sent)
     if conv.title_is_manual or has_messages(conv):
-        return replace(conv, draft=draft)
+        return conv
     names = [attachment.name for attachment in conv.draft_attachments]
-    title = title_from(draft) or next(iter(names), words.NEW_TITLE)
-    return replace(conv, draft=draft, title=title)
+    return replace(conv, title=title_from(draft) or next(iter(names), words.NEW_TITLE))
 
 
 def set_draft_attachments(conv: Conversation, files: tuple[Attachment, ...]) -> Conversation:
     """Set the files of the draft. They also give a conversation without text its title."""
-    changed = replace(conv, draft_attachments=files)
+    was_sent = conv.draft_was_sent and bool(conv.draft or files)
+    changed = replace(conv, draft_attachments=files, draft_was_sent=was_sent)
     if conv.title_is_manual or has_messages(conv) or conv.draft.strip():
         return changed
     return replace(changed, title=files[0].name if files else words.NEW_TITLE)

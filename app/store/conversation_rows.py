@@ -32,6 +32,7 @@ class ConversationRecord(NamedTuple):
     read_system_prompt: str | None
     draft: str
     keep_ready: int
+    draft_was_sent: int
 
 
 class SummaryRow(NamedTuple):
@@ -82,6 +83,7 @@ def conversation_row(conv: Conversation) -> ConversationRecord:
         read_system_prompt=conv.read_system_prompt,
         draft=conv.draft,
         keep_ready=conv.keep_ready,
+        draft_was_sent=conv.draft_was_sent,
     )
 
 
@@ -99,6 +101,7 @@ def conversation_from(row: ConversationRecord) -> Conversation:
         read_system_prompt=row.read_system_prompt,
         draft=row.draft,
         keep_ready=bool(row.keep_ready),
+        draft_was_sent=bool(row.draft_was_sent),
     )
 
 

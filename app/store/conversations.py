@@ -331,6 +331,11 @@ class ConversationStore:
             num_unindexed=_integer(unindexed),
         )
 
+    def ids(self) -> frozenset[ConversationId]:
+        """Return the ids of all conversations, also of those that are marked as deleted."""
+        rows = self._database.rows(statements.SELECT_IDS)
+        return frozenset(ConversationId(str(row[0])) for row in rows)
+
     def has(self, conversation_id: ConversationId) -> bool:
         """Return True if a conversation is stored. It may be marked as deleted."""
         return bool(self._database.rows(statements.HAS_CONVERSATION, (conversation_id,)))

@@ -277,6 +277,11 @@ _M009: Migration = (
 # 1: the last answer of the conversation ended out of sight (unseen.py).
 _M010: Migration = ("ALTER TABLE conversations ADD COLUMN unseen INTEGER NOT NULL DEFAULT 0",)
 
+# 1: the draft has a message that was sent, and the app ended before a model read it.
+_M011: Migration = (
+    "ALTER TABLE conversations ADD COLUMN draft_was_sent INTEGER NOT NULL DEFAULT 0",
+)
+
 MIGRATIONS: tuple[Migration, ...] = (
-    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010,
+    _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
 )  # fmt: skip

@@ -60,6 +60,7 @@ REMOVE_DELETED_AT = (
     "DELETE FROM conversations WHERE deleted_at = ?"
     " AND conversation_id IN (SELECT value FROM json_each(?))"
 )
+SELECT_IDS = "SELECT conversation_id FROM conversations"
 HAS_CONVERSATION = "SELECT 1 FROM conversations WHERE conversation_id = ?"
 SET_UPDATED = "UPDATE conversations SET updated_at = max(updated_at, ?) WHERE conversation_id = ?"
 

@@ -60,6 +60,7 @@ def _label_rules(fonts: Fonts) -> str:
 
 def _zoomed_rules(zoom: float) -> str:
     """Return the rules that scale texts with the zoom, in the parts of the window in ZOOMED."""
+    icon = round(Space.L * max(1.0, zoom))
     heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER, Size.SWITCHER_FIELD)
     mini, high, row, footer, field = (round(height * max(1.0, zoom)) for height in heights)
     texts = _in_zoomed("QLabel", "QPushButton", "QLineEdit", "QCheckBox")
@@ -69,6 +70,8 @@ def _zoomed_rules(zoom: float) -> str:
         rules.append(f"{label} {{ {_font(style, zoom)} }}")
     checked = _in_zoomed('QPushButton[kind="segment"]:checked:focus')
     labels = _in_zoomed('QLabel[kind="row"]')
+    arrows = _in_zoomed("QPushButton::menu-indicator")
+    chip_arrows = _in_zoomed('QPushButton[kind="chip"]::menu-indicator')
     chip, rows = (_in_zoomed(f'QPushButton[kind="{kind}"]') for kind in ("chip", "row"))
     return "\n".join(
         (
@@ -78,6 +81,9 @@ def _zoomed_rules(zoom: float) -> str:
             f"{labels} {{ min-height: {high}px; }}",
             f'#settings QToolButton[kind="tab"] {{ {_size(Type.SMALL, min(zoom, TAB_ZOOM))} }}',
             f"QToolTip {{ {_size(Type.SMALL, zoom)} }}",
+            f"QMenu::indicator {{ width: {icon}px; height: {icon}px; }}",
+            f"{arrows} {{ width: {icon}px; }}",
+            f"{chip_arrows} {{ width: 0; }}",
             f"{chip} {{ border-radius: {high // 2}px; }}",
             f"{rows} {{ min-height: {row - 2}px; }}",
             f"#toast QPushButton {{ min-height: {mini - 2}px; }}",
@@ -186,7 +192,8 @@ QPushButton[kind="chip"] {{
 }}
 QPushButton[kind="chip"]:hover, QPushButton[kind="chip"]:pressed {{ color: {colors.text}; }}
 QPushButton[kind="chip"]:focus {{ border-color: {colors.accent}; }}
-QPushButton[kind="chip"]::menu-indicator {{ image: none; width: 0; }}
+QPushButton::menu-indicator {{ image: none; width: {Space.L}px; }}
+QPushButton[kind="chip"]::menu-indicator {{ width: 0; }}
 """
 
 

@@ -20,4 +20,6 @@ def idle_note(event: IdleWorking) -> str:
 
 
 def _percent(event: IdleWorking) -> str:
-    return figures.percent(event.done / max(1, event.total))
+    """Return the part of the prompt that is read. A job that was paused continues as a new job."""
+    done, total = event.num_cached + event.done, event.num_cached + event.total
+    return figures.percent(done / max(1, total))

@@ -155,7 +155,7 @@ def _reply_item(
         text=node.content,
         reasoning=node.reasoning,
         reasoning_s=_reasoning_s(node.generation, node.reply),
-        status=_STATUS[node.status],
+        status=ItemStatus.UNANSWERED if _lacks_answer(node) else _STATUS[node.status],
         version=version,
         figures=_figures(node, names_model=names_model),
         phase=_stored_phase(node.generation),
@@ -185,7 +185,7 @@ def _cut(reply: MessageNode) -> str:
     For a failed reply the label does not give the reason: an error card shows it.
     """
     if reply.status is MessageStatus.STOPPED:
-        return words.STOPPED
+        return words.NO_ANSWER if _lacks_answer(reply) else words.STOPPED
     if reply.status is MessageStatus.FAILED:
         return words.INTERRUPTED if reply.content or reply.reasoning else ""
     generation = reply.generation
@@ -193,6 +193,12 @@ def _cut(reply: MessageNode) -> str:
         return ""
     limit = units.tokens(generation.max_tokens)
     return words.reached_limit(limit) if is_at_limit(reply) else words.NO_ROOM
+
+
+def _lacks_answer(reply: MessageNode) -> bool:
+    """Return True for the empty answer of a question with which an imported chat ends."""
+    was_requested = reply.generation is not None and bool(reply.generation.model_path)
+    return reply.status is MessageStatus.STOPPED and not (reply.content or was_requested)
 
 
 def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:

@@ -1,8 +1,8 @@
 """Markdown parser: CommonMark, tables, strikethrough, task lists and formulas. No Qt, no I/O.
 
 markdown-it makes tokens. This module converts them to a flat sequence of blocks (blocks.py). Raw
-HTML stays text, and images become links to their address, so that nothing is fetched from the
-network. Loose and tight lists give the same blocks. So the layout of a list does not change when a
+HTML stays text, but for a <br> in a table, which has no other line break. Images become links to
+their address, so that nothing is fetched from the network. Loose and tight lists give the same blocks. So the layout of a list does not change when a
 blank line arrives between its items.
 """
 
@@ -39,6 +39,7 @@ from app.viewmodels.table_rule import limit_tables
 _BLANKS = re.compile(r"[ \t\n\r\f]+")
 _TASK = re.compile(r"\[([ xX])\](?:\s+|$)")
 _MARKS = {"strong": TextMark.BOLD, "em": TextMark.ITALIC, "s": TextMark.STRIKE}
+_BREAKS = {"<br>", "<br/>"}  # without blanks
 _ALIGNS = {f"text-align:{align}": align for align in Align}
 
 
@@ -207,7 +208,7 @@ class _Reader:
         for at in range(start, end):
             token = self._tokens[at]
             if token.type in {"th_open", "td_open"}:
-                row.append(Cell(_spans(self._tokens[at + 1].children or ())))
+                row.append(Cell(_spans(_with_breaks(self._tokens[at + 1].children or ()))))
                 if token.type == "th_open":
                     aligns.append(_ALIGNS.get(str(token.attrs.get("style")), Align.LEFT))
             elif token.type == "tr_close":
@@ -269,6 +270,19 @@ def is_closed(token: Token) -> bool:
 
 def _verbatim(text: str) -> tuple[TextSpan, ...]:
     return (TextSpan(text.strip("\n").replace("\n", LINE_BREAK)),)
+
+
+def _with_breaks(children: Sequence[Token]) -> list[Token]:
+    """Replace the <br> tags of a table cell by line breaks. A new line begins without a blank."""
+    tokens: list[Token] = []
+    for token in children:
+        if token.type == "html_inline" and token.content.lower().replace(" ", "") in _BREAKS:
+            tokens.append(Token("hardbreak", "br", 0))
+        elif token.type == "text" and tokens and tokens[-1].type == "hardbreak":
+            tokens.append(token.copy(content=token.content.lstrip()))
+        else:
+            tokens.append(token)
+    return tokens
 
 
 def _spans(children: Sequence[Token]) -> tuple[TextSpan, ...]:

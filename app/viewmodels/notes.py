@@ -92,11 +92,11 @@ def too_long_note(status: ModelStatus, size: TokensCounted | None) -> str:
     size: the size of the next prompt, None if it is not known.
     """
     facts = status.facts
-    if facts is None or size is None or size.num_tokens < facts.context_len:
+    if facts is None or size is None or not size.num_too_long:
         return ""
     return composer.too_long(
         model_name=status.name or facts.name,
-        num_tokens=figures.count(size.num_tokens),
+        num_tokens=figures.count(size.num_too_long),
         limit=units.tokens(facts.context_len),
     )
 

@@ -23,6 +23,7 @@ class ItemStatus(StrEnum):
     COMPLETE = "complete"
     STOPPED = "stopped"
     FAILED = "failed"
+    UNANSWERED = "unanswered"  # no answer was requested: an imported chat ends with a question
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,6 +103,6 @@ def _end(item: TranscriptItem) -> str:
             return str(item.problem)
         case ItemStatus.STOPPED:
             return words.ANSWER_STOPPED
-        case ItemStatus.COMPLETE | ItemStatus.STREAMING:
+        case ItemStatus.COMPLETE | ItemStatus.STREAMING | ItemStatus.UNANSWERED:
             num_tokens = None if item.figures is None else item.figures.num_tokens
             return words.answer_finished(num_tokens)

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QPushButton, QWidget
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QMenu, QPushButton, QWidget
 from typing_extensions import override
 
+from app.theme.icons import Icon, Icons
+from app.theme.tokens import Space, Type
+
+_ICONS = Icons()
 _ARROWS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right)
 
 
 class Button(QPushButton):
-    """A push button. Tab focuses it, but a click leaves the focus where it is, as on a Mac."""
+    """A push button. Tab focuses it, but a click leaves the focus where it is, as on a Mac.
+
+    A button with a menu has an arrow that scales with the text. The arrow of the style would not.
+    """
 
     def __init__(self, text: str, parent: QWidget) -> None:
         super().__init__(text, parent)
+        self._has_menu = False
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+
+    @override
+    def setMenu(self, menu: QMenu) -> None:
+        super().setMenu(menu)
+        self._has_menu = True
 
     @override
     def keyPressEvent(self, arg__1: QKeyEvent) -> None:
@@ -24,6 +37,18 @@ class Button(QPushButton):
             arg__1.ignore()
         else:
             super().keyPressEvent(arg__1)
+
+    @override
+    def paintEvent(self, arg__1: QPaintEvent) -> None:
+        super().paintEvent(arg__1)
+        if not self._has_menu or self.property("kind") == "chip":
+            return
+        side = round(Space.L * max(1.0, self.font().pixelSize() / Type.UI.size))
+        arrow = QRectF(0, 0, side, side)
+        arrow.moveCenter(QRectF(self.rect()).center())
+        arrow.moveRight(self.width() - Space.S)
+        color = self.palette().color(QPalette.ColorRole.ButtonText).name()
+        _ICONS.paint(QPainter(self), Icon.CHEVRON_DOWN_SMALL, color, arrow)
 
 
 def focus_checked(group: QButtonGroup) -> None:

@@ -2,10 +2,10 @@
 
 ChatPane shows the current conversation of LibraryController, and loads another one when
 `current_changed` is emitted. It connects the composer to ChatController. It also shows refused and
-queued messages, and reports an unusable store. The pane owns only the unsaved draft, which is saved
-after a pause in typing. Answers belong to the controllers and continue when another conversation is
-shown. In an empty conversation the transcript is hidden; a heading, the composer, a note on the
-model and recent chats take its place. Main thread.
+queued messages. The pane owns only the unsaved draft, which is saved after a pause in typing. Answers
+belong to the controllers and continue when another conversation is shown. In an empty conversation
+the transcript is hidden; a heading, the composer, a note on the model and recent chats take its
+place. Main thread.
 """
 
 from __future__ import annotations
@@ -42,17 +42,22 @@ from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
 from app.widgets.longer_model import TooLongNotice, is_too_long
+from app.widgets.lost_store import LostStore
 from app.widgets.model_question import ModelQuestionLine
 from app.widgets.notice import Notice
 from app.widgets.queued_message import QueuedMessage
 from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
+from app.widgets.unsent_note import UnsentNote
 from app.words import commands, composer as words, several
 from engine.types import ConversationId, Problem
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4
+
+# largest share of the pane's height for the attached files, which scroll
+FILES_SHARE = 1 / 3
 
 
 class ChatPane(QWidget):
@@ -94,13 +99,14 @@ class ChatPane(QWidget):
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
-            self.return_note, self.long_files, self.queued,
+            self.return_note, self.long_files, self.queued, UnsentNote(core, self),
         )  # fmt: skip
         self.cards = CardStack(self._lines, self)
         self.cards.stackUnder(self.composer)  # Tab visits the children in this order
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
+        LostStore(core, self.notice, self.composer, self)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -115,6 +121,10 @@ class ChatPane(QWidget):
     def stop(self) -> None:
         """Stop the shown conversation's answer, if one is in progress."""
         self._core.chat.stop(self._shown)
+
+    def _stop_in_transcript(self) -> None:
+        self.stop()
+        self.composer.edit.setFocus()  # the Stop button in the transcript is gone
 
     def escape(self) -> None:
         """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
@@ -151,7 +161,6 @@ class ChatPane(QWidget):
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
         core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
-        core.store.unavailable.connect(self._on_unavailable)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
         core.models.lost.connect(self._on_model_lost)
@@ -176,6 +185,7 @@ class ChatPane(QWidget):
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
         self.view.edit_closed.connect(composer.edit.setFocus)
+        self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.first.clicked.connect(self.choose_model_requested)
@@ -196,6 +206,7 @@ class ChatPane(QWidget):
 
     def _show_current(self) -> None:
         self.flush()
+        self._note_typing()
         self.find_bar.end()
         self._shown = self._core.library.current
         self.notice.hide()
@@ -210,6 +221,12 @@ class ChatPane(QWidget):
         self._layout.activate()
         self._place_composer()
         self.transcript.show(self._shown)
+
+    def _note_typing(self) -> None:
+        """Let Undo take back the text that was typed into the composer, when the chat returns."""
+        before, after = self.composer.edit.text_before, self.composer.text
+        if before != after:
+            self._core.undoing.sending.note_typing(self._shown, before, after)
 
     def _send(self, text: str) -> None:
         if not self.attaching.may_send():
@@ -259,11 +276,6 @@ class ChatPane(QWidget):
     def _refresh_queue(self) -> None:
         queued = self._core.chat.queued(self._shown)
         self.queued.show_text(document_text(queued.files, queued.text))
-
-    def _on_unavailable(self, problem: Problem) -> None:
-        """Show why the store cannot be used, and disable the composer."""
-        self.notice.say(problem)
-        self.composer.setEnabled(False)
 
     def _on_model_lost(self, problem: Problem) -> None:
         word = several.START_AGAIN if self._core.several.is_on else commands.LOAD_AGAIN
@@ -393,6 +405,7 @@ class ChatPane(QWidget):
 
         In an empty chat the space above the heading, the heading and the promise give way first.
         """
+        self.composer.files.set_room(round(self.height() * FILES_SHARE))
         layout = self._layout
         others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
         if not self._above.isHidden():

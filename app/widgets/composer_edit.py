@@ -36,6 +36,7 @@ class ComposerEdit(MessageEdit):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(words.MESSAGE, Type.COMPOSER.line, parent)
         self.setObjectName("composerEdit")
+        self.text_before = ""  # the text before the user changed it
         self.setPlaceholderText(words.MESSAGE)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -50,6 +51,7 @@ class ComposerEdit(MessageEdit):
     def set_text(self, text: str) -> None:
         """Replace the whole text and clear the undo history."""
         self.setPlainText(break_long_lines(text))
+        self.text_before = self.text
         self.moveCursor(QTextCursor.MoveOperation.End)
 
     def set_zoom(self, zoom: float) -> None:

@@ -110,7 +110,7 @@ class ConversationList(QListView):
         delegate.menu_requested.connect(self._on_menu_requested)
         self.selectionModel().selectionChanged.connect(self._on_selection_changed)
         theme.changed.connect(self.viewport().update)
-        theme.zoomed.connect(self.scheduleDelayedItemsLayout)
+        theme.zoomed.connect(self._on_zoomed)
 
     @property
     def selected(self) -> list[ConversationId]:
@@ -149,6 +149,15 @@ class ConversationList(QListView):
         self.viewport().update()
         if chosen != self.selected:
             self.selection_changed.emit()
+
+    def follow(self) -> None:
+        """Scroll to the conversation on show, whose row may have moved, and select its row."""
+        if self._current is not None and self._current not in self.selected:
+            with QSignalBlocker(self.selectionModel()):
+                self._select_only(self._rows.index_of(self._current))
+            self.selection_changed.emit()
+        self._must_scroll = True
+        self._reveal_current()
 
     def edit_current(self) -> None:
         """Open the editor for the title of the selected conversation or folder."""
@@ -192,10 +201,15 @@ class ConversationList(QListView):
         if isinstance(row, ConversationRow):
             self.pointed_at.emit(row.conversation_id)
 
+    def _on_zoomed(self) -> None:
+        self._must_scroll = True
+        self.scheduleDelayedItemsLayout()
+
     def _on_selection_changed(self) -> None:
         ids = self.selected
         if len(ids) == 1:
             self._current = ids[0]
+            self._must_scroll = False  # the user sees the selected row
             self.chosen.emit(ids[0])
         self.selection_changed.emit()
 

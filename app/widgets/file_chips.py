@@ -179,6 +179,7 @@ class FileChips(QScrollArea):
         super().__init__(parent)
         self._theme = theme
         self._chips: list[FileChip] = []
+        self._room = 0  # height that the rows may take
         self._inner = QWidget(self)
         self.setWidget(self._inner)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -194,6 +195,12 @@ class FileChips(QScrollArea):
     @property
     def chips(self) -> list[FileChip]:
         return self._chips
+
+    def set_room(self, height: int) -> None:
+        """Set the height that the rows may take. One row is always shown."""
+        if height != self._room:
+            self._room = height
+            self._place()
 
     def show_chips(self, chips: Sequence[Chip]) -> None:
         """Show these chips. A chip widget stays if only its content changes."""
@@ -239,9 +246,10 @@ class FileChips(QScrollArea):
 
     def _rect(self, place: int) -> QRect:
         scale = max(1.0, self._theme.zoom)
-        width = min(round(_WIDTH * scale), max(_WIDTH, self.width()))
+        room = self.viewport().width()
+        width = min(round(_WIDTH * scale), max(_WIDTH, room))
         height = round(_HEIGHT * scale)
-        column = max(1, (self.width() + Space.S) // (width + Space.S))
+        column = max(1, (room + Space.S) // (width + Space.S))
         row, at = divmod(place, column)
         return QRect(at * (width + Space.S), row * (height + Space.S), width, height)
 
@@ -253,9 +261,10 @@ class FileChips(QScrollArea):
         last = self._rect(len(self._chips) - 1)
         height = last.bottom() + 1
         self._inner.resize(self.viewport().width(), height)
-        most = _MAX_ROWS * (last.height() + Space.S)
+        row = last.height() + Space.S
+        most = max(1, min(_MAX_ROWS, self._room // row)) * row
         # The space below separates the chips from the text.
-        self.setFixedHeight(min(height, most) + Space.S)
+        self.setFixedHeight(min(height + Space.S, most))
 
     @override
     def sizeHint(self) -> QSize:

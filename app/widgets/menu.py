@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from typing_extensions import override
 
 from app.theme.icons import Icon, Icons
-from app.theme.tokens import Space
+from app.theme.tokens import Space, Type
 
 
 class Menu(QMenu):
@@ -31,9 +31,10 @@ class Menu(QMenu):
         super().paintEvent(arg__1)
         painter = QPainter(self)
         color = self.palette().text().color().name()
+        side = round(Space.L * max(1.0, self.font().pixelSize() / Type.UI.size))
         for action in self.actions():
             if action.isCheckable() and action.isChecked() and action.isVisible():
-                tick = QRectF(0, 0, Space.L, Space.L)
+                tick = QRectF(0, 0, side, side)
                 tick.moveCenter(QRectF(self.actionGeometry(action)).center())
                 tick.moveLeft(self.actionGeometry(action).left() + Space.XS)
                 self._icons.paint(painter, Icon.CHECK, color, tick)

@@ -71,6 +71,8 @@ class Sidebar(QWidget):
         self._preferences = core.preferences
         self._make = RowMaker()
         self.shows_archived = False  # True: the list shows the archived chats
+        # time of the last message of the chat on show, to find out that its row has moved
+        self._sent_at: tuple[ConversationId | None, float] = (None, 0.0)
         self._models = core.models
         self._turns = core.turns
         self._idle = core.idle
@@ -248,9 +250,18 @@ class Sidebar(QWidget):
         else:
             rows = self._make.rows(self._organiser.arrangement, state)
         self.list.show_rows(rows, library.current)
+        self._follow_current()
         back, text = folder_words.BACK_TO_CHATS, folder_words.archived(len(archived))
         self.archived_button.setText(back if self.shows_archived else text)
         self.archived_button.setVisible(bool(archived))
+
+    def _follow_current(self) -> None:
+        """Keep the chat on show visible when a new message in it moves its row to the top."""
+        current, before = self._library.current, self._sent_at
+        if self._library.is_listed(current):
+            self._sent_at = current, self._library.summary(current).updated_at
+            if self._sent_at > (current, before[1]) and before[0] == current:
+                self.list.follow()
 
     def _show_found(self) -> None:
         """Show the list of conversations, or what was found in place of it."""

@@ -20,6 +20,10 @@ OFF: Final = "Off"
 KEEP_THOUGHTS: Final = "Keep Earlier Thinking"
 KEEP_THOUGHTS_NOTE: Final = "Faster next turn, uses more context"
 
+NOT_SENT_BEFORE_END: Final = (
+    "Your message was not sent: Rejoinder closed before a model began to read it."
+    " It is in the message field, so you can send it again."
+)
 TAKE_BACK: Final = "Edit Before Sending"
 MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
 PRIVATE: Final = f"Runs on {computer.THIS_COMPUTER}. Nothing leaves it."

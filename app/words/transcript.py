@@ -46,8 +46,9 @@ TEXT_FILE: Final = "text.txt"  # suggested file name for plain text
 THINKING: Final = "Thinking…"
 THOUGHT: Final = "Thought"
 
-# Reasons why an answer ends early.
+# Reasons why an answer is incomplete or missing.
 STOPPED: Final = "Stopped"
+NO_ANSWER: Final = "No answer"
 INTERRUPTED: Final = "Interrupted"
 NO_ROOM: Final = "The context is full"
 
@@ -59,6 +60,7 @@ SYSTEM: Final = "System"  # name of the role of the system prompt
 BEING_WRITTEN: Final = "being written"
 WAS_STOPPED: Final = "stopped"
 HAS_FAILED: Final = "failed"
+NOT_ANSWERED: Final = "no answer"
 ANSWERING: Final = "Answering…"
 ANSWER_STOPPED: Final = "Answer stopped"
 

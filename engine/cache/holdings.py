@@ -141,13 +141,15 @@ class Holdings:
     def statistics(self, budget_bytes: int) -> CacheStatistics:
         ledger = self.ledger()
         nodes = list(self.tree.nodes())
+        # A conversation that is read or answered for the first time has no node yet.
+        in_use = {lease.hot.conversation_id for lease in self.leases if not lease.side}
         return CacheStatistics(
             kv_bytes=ledger.kv_bytes,
             snapshot_bytes=ledger.snapshot_bytes,
             hot_bytes=ledger.hot_bytes,
             total_bytes=ledger.total_bytes,
             budget_bytes=budget_bytes,
-            num_conversations=len(set[ConversationId]().union(*(node.users for node in nodes))),
+            num_conversations=len(in_use.union(*(node.users for node in nodes))),
             num_nodes=len(nodes),
             num_snapshots=sum(node.snapshot is not None for node in nodes),
             num_hot=len(self.parked),

@@ -33,6 +33,7 @@ from engine.events import (
     Event,
     Evict,
     Forget,
+    ForgetUnknown,
     IdleReached,
     LoadModel,
     LoadStage,
@@ -168,6 +169,8 @@ class StagedEngine(EngineCommands):
                     # The stages keep nothing on disk, but engines of earlier runs have.
                     delete(command, self.wanted.disk)
                     self._forward(command)
+                case ForgetUnknown():
+                    pass  # the next engine on one machine gets the command again
                 case Submit() if self._idle_load is not None:
                     self._load(self._idle_load)
                     self._forward(command)

@@ -57,6 +57,9 @@ from engine.types import FinishReason, PromptPlan, Request, Role, Usage
 
 log = logging.getLogger(__name__)
 
+# More tokens than the last word of a draft has with the template's text after it.
+_DRAFT_END = 512
+
 
 class Runner:
     """The steps of requests on one loaded model and its prefix cache. Engine thread only."""
@@ -248,6 +251,7 @@ class Runner:
             conversation_id=task.conversation_id,
             num_tokens=len(token_ids),
             num_cached=num_cached,
+            num_too_long=self._num_too_long(task, prompt),
             part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
         )
 
@@ -277,17 +281,17 @@ class Runner:
             memory.fits_beside(prompt_len, room, others) for memory in self._memories
         )
 
-    def _check_context(self, prompt: Prompt, request: Request) -> None:
+    def _check_context(self, prompt: Prompt, turn: Request | ReadAhead) -> None:
         """Raise an error if a prompt leaves no room for a reply in the model's context."""
         facts, needed = self._model.facts, len(prompt.token_ids)
         if needed < facts.context_len:
             return
-        *earlier, newest = request.messages
+        *earlier, newest = turn.messages
         lasting = [one for one in earlier if one.role is Role.SYSTEM]
         error = ContextFullError
         if newest.role is Role.USER:
             alone = self._model.prompts.build(
-                (*lasting, newest), thinking=request.thinking, keep_thinking=request.keep_thinking
+                (*lasting, newest), thinking=turn.thinking, keep_thinking=turn.keep_thinking
             )
             if len(alone.token_ids) >= facts.context_len:
                 needed, error = len(alone.token_ids), TextTooLongError
@@ -295,6 +299,24 @@ class Runner:
             f"It needs {needed:,} tokens and {facts.name} reads at most {facts.context_len:,}.",
             needed,
         )
+
+    def _num_too_long(self, task: ReadAhead, known: Prompt) -> int:
+        """Return the length that the error has if a draft is sent now; 0 if its prompt fits.
+
+        known: the prompt without the end of the draft.
+        """
+        prompt = known
+        if len(known.token_ids) + _DRAFT_END < self._model.facts.context_len:
+            return 0
+        if task.is_draft:
+            prompt = self._model.prompts.build(
+                task.messages, thinking=task.thinking, keep_thinking=task.keep_thinking
+            )
+        try:
+            self._check_context(prompt, task)
+        except ContextFullError as error:
+            return error.problem.num_tokens
+        return 0
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""

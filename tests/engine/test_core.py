@@ -13,6 +13,7 @@ from engine.config import EngineConfig
 from engine.errors import ContextFullError, TextTooLongError
 from engine.events import (
     Cancel,
+    CountTokens,
     Event,
     LoadModel,
     LoadStage,
@@ -21,6 +22,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
+    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestQueued,
@@ -28,6 +30,7 @@ from engine.events import (
     StatisticsReported,
     Submit,
     TextDelta,
+    TokensCounted,
     UnloadModel,
 )
 from engine.types import (
@@ -41,9 +44,14 @@ from engine.types import (
     Role,
     SamplingParams,
 )
+from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
+
+
+def draft(*messages: Message) -> ReadAhead:
+    return ReadAhead(conversation_id=ConversationId("A"), messages=messages, is_draft=True)
 
 
 def submit(
@@ -154,6 +162,7 @@ def test_prompt_stopped_while_it_is_read_is_restored_next_time(open_tiny: OpenTi
     progress = client.next_event()
     while not isinstance(progress, PrefillProgress):
         progress = client.next_event()
+    assert cache_of(client).statistics().num_conversations == 1, "it has no stored state yet"
     client.send(Cancel(RequestId("r")))
     (finished,) = of_type(client.run_until_idle(), RequestFinished)
     assert isinstance(finished, RequestFinished)
@@ -174,6 +183,10 @@ def test_prompt_beyond_context_length_is_refused_with_numbers(open_tiny: OpenTin
     assert failed.problem.title == TextTooLongError.title
     assert "32,768" in failed.problem.cause
     assert "Shorten it" in failed.problem.advice
+    client.send(CountTokens(draft(Message(role=Role.USER, content="word " * 40_000))))
+    (counted,) = client.run_until_idle()
+    assert isinstance(counted, TokensCounted)
+    assert counted.num_too_long == failed.problem.num_tokens > counted.num_tokens
 
 
 def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
@@ -192,6 +205,10 @@ def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
     assert failed.problem.title == ContextFullError.title
     assert failed.problem.num_tokens > 40_000
     assert "new chat" in failed.problem.advice
+    client.send(CountTokens(draft(*long)))
+    (counted,) = client.run_until_idle()
+    assert isinstance(counted, TokensCounted)
+    assert counted.num_too_long == failed.problem.num_tokens
 
 
 def test_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:

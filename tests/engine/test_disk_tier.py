@@ -22,6 +22,7 @@ from engine.events import (
     Evict,
     EvictWhat,
     Forget,
+    ForgetUnknown,
     ReadAhead,
     ReportStatistics,
     RequestFinished,
@@ -163,7 +164,10 @@ def test_forgetting_deletes_what_no_other_conversation_uses(
     second = open_tiny("lfm2", disk_folder=tmp_path)
     again = ask(second, system, user("B asks"), chat="B").usage.plan
     assert again.restored_disk == again.prompt_tokens == shared[1]
-    second.send(Forget(ConversationId("B")))
+    second.send(ForgetUnknown(frozenset({ConversationId("B")})))
+    second.run_until_idle()
+    assert len(_files(tmp_path)) > 0
+    second.send(ForgetUnknown(frozenset({ConversationId("A")})))
     second.run_until_idle()
     _close(second)
     assert not _files(tmp_path)

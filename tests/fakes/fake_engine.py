@@ -303,6 +303,7 @@ class FakeEngine(EngineCommands):
                 conversation_id=turn.conversation_id,
                 num_tokens=num_tokens,
                 num_cached=min(self.num_cached, num_tokens),
+                num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
                 part_ends=_part_ends(turn.messages),
             )
         )

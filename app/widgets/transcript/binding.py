@@ -24,6 +24,7 @@ class TranscriptBinding(QObject):
     compares the new items with the shown items, and calls the view only if items differ.
     """
 
+    stop_requested = Signal()  # a click on the Stop button of the answer
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
@@ -211,7 +212,7 @@ class TranscriptBinding(QObject):
             case RowAction.CONTINUE:
                 self._continue(key)
             case RowAction.STOP:
-                self._stop()
+                self.stop_requested.emit()
             case RowAction.CHAT_STORAGE:
                 self.storage_requested.emit()
             case RowAction.DELETE:
@@ -255,10 +256,6 @@ class TranscriptBinding(QObject):
     def _continue(self, key: str) -> None:
         if self._shown is not None:
             self._chat.resume(self._shown, NodeId(key))
-
-    def _stop(self) -> None:
-        if self._shown is not None:
-            self._chat.stop(self._shown)
 
     def _delete(self, key: str) -> None:
         if self._shown is not None:

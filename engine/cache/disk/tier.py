@@ -340,6 +340,11 @@ class DiskTier:
     def namespace(self) -> str:
         return self._folder.namespace
 
+    @property
+    def users(self) -> set[ConversationId]:
+        """The conversations that use at least one record."""
+        return set(map(ConversationId, self._index.users()))
+
     def forget(self, conversation_id: ConversationId) -> None:
         """Delete the records that no other conversation uses."""
         self._writer.delete(self._index.forget(conversation_id))

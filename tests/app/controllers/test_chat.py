@@ -235,6 +235,7 @@ def test_unseen_answers_are_unseen_after_a_restart_until_opened(
     qtbot.waitUntil(lambda: rig.turns.writing == [cut])
     rig.chat.save_draft(rig.library.current, "On show")
     shown = rig.library.current
+    rig.library.note_cut_off()  # as app.main does before it hides the window
     again = restart(rig, tmp_path, qtbot)
     assert again.library.current == shown
     assert again.library.unseen == {cut}

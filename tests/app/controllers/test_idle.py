@@ -7,7 +7,8 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from app.controllers.idle import IdleController
-from engine.events import IdleKind
+from app.viewmodels.idle_note import idle_note
+from engine.events import IdleKind, IdleWorking
 from tests.fakes.rig import Rig
 
 NEVER_MS = 60_000
@@ -44,6 +45,12 @@ def test_long_idle_work_is_shown_with_its_progress(rig: Rig, qtbot: QtBot) -> No
         "Checking saved state",
         "",
     ]
+
+
+def test_reading_ahead_that_was_paused_continues_at_its_share() -> None:
+    """A paused job continues as a new one. Its prompt is cached up to the pause."""
+    continued = IdleWorking(None, IdleKind.READ_AHEAD, done=10, total=40, num_cached=60)
+    assert idle_note(continued) == "Reading ahead · 70%"
 
 
 def test_short_idle_work_is_never_shown(rig: Rig, qtbot: QtBot) -> None:

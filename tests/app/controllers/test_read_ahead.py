@@ -10,10 +10,10 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers import read_ahead
 from app.controllers.requests import LONG_DRAFT
-from app.conversation.tree import Setup
+from app.conversation.tree import TERMINAL_CHAT, Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, Forget, ReadAhead
+from engine.events import Command, Forget, ForgetUnknown, ReadAhead
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -210,6 +210,18 @@ def test_deleted_chat_is_forgotten_after_a_delay(
     qtbot.waitUntil(lambda: sent(rig, Forget) == [Forget(first, on_disk=False)])
 
 
+def test_chats_that_the_store_lacks_are_forgotten_after_a_model_was_loaded(
+    rig: Rig, make_rig: MakeRig, qtbot: QtBot
+) -> None:
+    """A kill may come between the removal of a chat and the end of its state on disk."""
+    stored = rig.library.current
+    chat(rig, qtbot, "One", "1")
+    again = make_rig()
+    qtbot.waitUntil(lambda: bool(sent(again, ForgetUnknown)))
+    known = frozenset({stored, again.library.current, TERMINAL_CHAT})
+    assert sent(again, ForgetUnknown) == [ForgetUnknown(known)]
+
+
 def test_restored_chat_is_not_forgotten(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -293,7 +305,7 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     rig.library.new_chat()
     chat(rig, qtbot, "Two", "2")
     rig.library.keep_ready(first, True)
-    assert rig.engine.wanted.pinned == {first}
+    assert rig.engine.changes(lambda one: one.pinned)[-1:] == [{first}]
     again = restarted(make_rig, rig)
     qtbot.waitUntil(lambda: again.engine.wanted.pinned == {first})
     assert first not in again.desk

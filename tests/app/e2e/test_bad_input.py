@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,22 +22,34 @@ from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import CTRL, Key, Stage
 
 
+def _set_version(path: Path, number: int) -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.execute(f"PRAGMA user_version = {number}")
+        database.commit()
+
+
 def test_database_of_newer_version_shows_notice_and_is_not_changed(
     tmp_path: Path, make_stage: MakeStage
 ) -> None:
     path = tmp_path / "conversations.db"
-    database = sqlite3.connect(path)
-    database.execute("PRAGMA user_version = 999")
-    database.commit()
-    database.close()
+    _set_version(path, 999)
     before = path.read_bytes()
     stage = make_stage()
     stage.wait_until(stage.pane.notice.isVisible)
     assert "newer Rejoinder" in stage.pane.notice.text
     assert not stage.composer.isEnabled()
     assert not stage.window.toast.isVisible()
-    stage.close()
+    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    stage.wait_until(stage.pane.notice.isVisible)
+    stage.wait_until(lambda: stage.pane.notice.button.height() > 0)
     assert path.read_bytes() == before
+    _set_version(path, 0)
+    QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
+    stage.wait_until(stage.composer.isEnabled)
+    assert stage.pane.notice.isHidden()
+    stage.edit.setFocus()
+    stage.chat("One", "1")
+    assert [one.title for one in stage.stored(lambda store: store.summaries())] == ["One"]
 
 
 def test_pasted_image_shows_a_toast(stage: Stage) -> None:

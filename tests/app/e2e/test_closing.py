@@ -15,6 +15,7 @@ from app.widgets import quitting
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.send_button import SendButton
+from app.widgets.unsent_note import UnsentNote
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import run_app, wait_for_window
 from tests.fakes.ask_store import PATIENCE_S
@@ -33,16 +34,47 @@ def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
         "Hello",
         "Half an ans",
     ]
+    assert conversation_id not in again.core.library.unseen, "the cut answer was on show"
 
 
-def test_close_while_loading_keeps_the_waiting_message_as_draft(make_stage: MakeStage) -> None:
+def test_close_while_loading_returns_the_waiting_message_with_a_note(
+    make_stage: MakeStage,
+) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
+    assert _note(stage).isHidden()
     settings = stage.rig.core.preferences
     stage.close()
     again = make_stage(settings=settings.value)
     again.wait_until(lambda: again.edit.toPlainText() == "Early bird")
     assert again.engine.submitted == []
+    assert "Rejoinder closed before a model began to read it" in _note(again).sentence.text()
+    QTest.keyClick(again.edit, Qt.Key.Key_Return)
+    again.settle()
+    assert _note(again).isHidden(), "it is sent now"
+
+
+def test_close_while_answering_returns_the_queued_message_with_a_note(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    stage.send("And then?")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    assert not _note(again).isHidden()
+    QTest.mouseClick(_note(again).first, Qt.MouseButton.LeftButton)
+    again.settle()
+    assert _note(again).isHidden()
+    assert not again.stored(lambda store: store.load(again.current)).draft_was_sent
+
+
+def _note(stage: Stage) -> UnsentNote:
+    (note,) = stage.pane.findChildren(UnsentNote)
+    return note
 
 
 def test_close_while_reading_the_prompt_closes_the_engine(make_stage: MakeStage) -> None:

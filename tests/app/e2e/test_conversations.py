@@ -129,8 +129,10 @@ def test_stop_button_in_the_state_line_stops_reading(stage: Stage) -> None:
     line = stage.items[-1].state_line
     assert line is not None
     assert line.text == "Reading 4,096 of 9,000 tokens · about 9 s left"
+    stage.pane.view.setFocus()
     stage.click(RowAction.STOP)
     assert stage.items[-1].status is ItemStatus.STOPPED
+    assert stage.edit.hasFocus()
 
 
 def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:

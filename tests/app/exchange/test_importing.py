@@ -24,6 +24,8 @@ from app.exchange.reading import UnreadableError
 from app.store.conversations import ConversationStore, open_store
 from app.store.errors import MessagesTakenError
 from app.store.merging import Merged, merge
+from app.viewmodels.items import TranscriptItems
+from app.viewmodels.transcript import ItemStatus
 from app.words import exchange as words
 from engine.types import ConversationId, Role
 from tests.fakes.conversations import ConversationWriter, filed
@@ -251,11 +253,13 @@ def test_an_answer_at_the_start_follows_a_user_message() -> None:
     assert said(conv) == [("user", words.NO_QUESTION), ("assistant", "Hello")]
 
 
-def test_a_question_without_an_answer_gets_a_stopped_one() -> None:
+def test_a_question_without_an_answer_gets_an_empty_one_that_nothing_stopped() -> None:
     conv = chat(ForeignMessage(key="1", parent=None, role=Role.USER, text="Hello"))
 
     assert said(conv) == [("user", "Hello"), ("assistant", "")]
     assert shown_path(conv)[1].status is MessageStatus.STOPPED
+    item = TranscriptItems().of(conv, {})[1]
+    assert (item.status, item.cut) == (ItemStatus.UNANSWERED, "No answer")
 
 
 def test_a_title_is_made_from_the_first_message(tmp_path: Path) -> None:

@@ -180,6 +180,16 @@ def test_table_has_aligns_and_rows_of_equal_length() -> None:
     ]
 
 
+def test_break_tag_in_a_table_cell_is_a_line_break() -> None:
+    table = only("| a | b |\n|---|---|\n| 1 <br> 2<BR/>3<br />**4** | <b>5</b> `<br>` |")
+    assert isinstance(table, TableBlock)
+    assert [cell.text for cell in table.rows[1]] == [
+        f"1 {LINE_BREAK}2{LINE_BREAK}3{LINE_BREAK}4",
+        "<b>5</b> <br>",
+    ]
+    assert spans("1<br>2") == (TextSpan("1<br>2"),), "other text has line breaks of its own"
+
+
 def test_thematic_break_becomes_a_rule_block() -> None:
     assert isinstance(only("* * *"), RuleBlock)
 

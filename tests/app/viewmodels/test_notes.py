@@ -21,7 +21,10 @@ PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.")
 
 def counted(num_tokens: int, num_cached: int = 0) -> TokensCounted:
     return TokensCounted(
-        conversation_id=EMPTY.conversation_id, num_tokens=num_tokens, num_cached=num_cached
+        conversation_id=EMPTY.conversation_id,
+        num_tokens=num_tokens,
+        num_cached=num_cached,
+        num_too_long=num_tokens if num_tokens >= FACTS.context_len else 0,
     )
 
 

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from app.conversation.attachments import make_attachment
 from app.settings import Settings
 from engine.errors import ContextFullError
 from tests.app.conftest import MakeStage
@@ -52,3 +53,22 @@ def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(
     assert pane.cards.height() > pane.height() // 4
     pane.notice.hide()
     stage.wait_until(lambda: pane.question.height() > 0)
+
+
+def test_files_and_a_card_leave_the_composer_whole_in_the_smallest_window(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(settings=Settings(text_zoom=200))
+    stage.chat("Hello", "Hi")
+    stage.window.resize(640, 480)
+    files = tuple(make_attachment(f"volume {n}.md", "md", "Words. " * 20) for n in (1, 2))
+    stage.core.chat.set_attachments(stage.current, files)
+    stage.pane.notice.say(ContextFullError("It has 33,012 tokens and takes 32,768.").problem)
+    pane, composer = stage.pane, stage.composer
+    stage.wait_until(lambda: composer.height() >= composer.heightForWidth(composer.width()))
+    assert composer.geometry().bottom() <= pane.rect().bottom()
+    assert composer.files.verticalScrollBar().maximum() > 0
+    stage.window.resize(900, 900)
+    stage.wait_until(lambda: composer.files.verticalScrollBar().maximum() == 0)
+    stage.core.chat.set_attachments(stage.current, ())  # so that nothing is left to count
+    stage.settle()

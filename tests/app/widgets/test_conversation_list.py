@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 
 from app.controllers.desk import KEPT
+from app.conversation.tree import new_conversation, set_title
 from app.theme.tokens import Size, Space
 from app.widgets.commands import CommandId
 from app.widgets.conversation_delegate import ConversationDelegate
@@ -263,6 +264,27 @@ def test_chat_on_show_below_the_first_batch_of_rows_is_scrolled_into_view(stage:
     stage.wait_until(lambda: stage.list.visualRect(stage.list.currentIndex()).isValid())
     shown = stage.list.visualRect(stage.list.currentIndex())
     assert stage.list.viewport().rect().contains(shown)
+
+
+def test_chat_on_show_stays_visible_when_it_moves_to_the_top(stage: Stage) -> None:
+    stage.window.resize(900, 480)
+    for number in range(14):
+        stage.rig.origin.time_s += 1
+        name, now = f"Chat {number}", stage.rig.origin.time_s
+        chat = new_conversation(ConversationId(name), now=now)
+        stage.core.library.add_beside(set_title(chat, name), stage.current)
+    stage.click_row("Chat 0")
+    assert stage.list.verticalScrollBar().value() > 0
+    stage.rig.origin.time_s += 1
+    stage.send("More")
+    assert stage.list.currentIndex().row() == 1, "it is the first chat, below the heading"
+    assert stage.list.viewport().rect().contains(stage.list.visualRect(stage.list.currentIndex()))
+    assert stage.list.selected == [stage.current]
+    stage.list.scrollToBottom()
+    bottom = stage.list.verticalScrollBar().value()
+    stage.engine.write("Half")
+    stage.settle()
+    assert stage.list.verticalScrollBar().value() == bottom, "only a message moves the list"
 
 
 def test_focus_of_a_list_without_the_shown_chat_is_visible_and_an_empty_list_is_skipped(

@@ -20,8 +20,10 @@ from PySide6.QtWidgets import (
 from app.conversation.attachments import make_attachment
 from app.theme.icons import GRID, Icon
 from app.theme.tokens import Size, Space
+from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
+from app.widgets.menu import Menu
 from app.widgets.models_window import ModelsWindow
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
@@ -29,6 +31,7 @@ from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
 from engine.events import StatisticsReported
 from engine.types import NOTHING_CACHED, Problem
+from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import Stage
 
 CACHED = replace(NOTHING_CACHED, total_bytes=3 * 10**9, num_conversations=14)
@@ -258,6 +261,29 @@ def test_larger_text_scales_the_menus(stage: Stage) -> None:
     for menu in menus:
         menu.ensurePolished()
     assert [menu.font().pixelSize() for menu in menus] == [2 * size for size in before]
+
+
+def test_larger_text_scales_the_arrow_of_a_button_and_the_tick_of_a_menu(stage: Stage) -> None:
+    menu = Menu(stage.pane)
+    tick = menu.addAction("")
+    tick.setCheckable(True)
+    tick.setChecked(True)
+    button = Button("", stage.pane)
+    button.setMenu(menu)
+
+    def heights() -> list[int]:
+        menu.ensurePolished()
+        menu.adjustSize()
+        button.ensurePolished()
+        button.resize(120, 80)
+        inside = [pixels_of(one.grab().toImage())[6:-6, 6:-6] for one in (button, menu)]
+        return [int((one != one[0, -1]).any(axis=1).sum()) for one in inside]
+
+    small = heights()
+    stage.core.preferences.set_zoom(200)
+    stage.settle()
+    assert min(small) > 0
+    assert all(after > 1.6 * before for before, after in zip(small, heights(), strict=True))
 
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)

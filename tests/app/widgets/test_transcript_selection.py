@@ -118,6 +118,9 @@ def test_copied_table_row_has_its_cells_separated_by_tabs(transcript: Transcript
     assert transcript.copied().startswith("| aa | bb |\n|--|--|\n| cc | dd |")
     transcript.drag(QPoint(41, 80), QPoint(700, 80))
     assert transcript.copied() == "cc\tdd"
+    transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc<br>ee | dd |\n\nafter")])
+    transcript.drag(QPoint(41, 80), QPoint(700, 108))
+    assert transcript.copied() == "cc ee\tdd", "a line of the copy is a row of the table"
 
 
 def test_long_table_is_copied_as_markdown_if_it_is_selected_as_a_whole(

@@ -328,7 +328,7 @@ def test_text_typed_while_a_message_is_taken_back_stays(stage: Stage) -> None:
     assert stage.edit.toPlainText() == "One\n\nTwo"
 
 
-def test_message_does_not_come_back_below_an_answer_that_is_continued(stage: Stage) -> None:
+def test_continue_ends_the_redo_of_a_message_below(stage: Stage) -> None:
     stage.send("One")
     stage.engine.write("1")
     stage.settle()
@@ -337,11 +337,10 @@ def test_message_does_not_come_back_below_an_answer_that_is_continued(stage: Sta
     stage.chat("Two", "2")
     undo(stage)
     stage.run(CommandId.CONTINUE)
-    assert redo(stage).startswith("An answer is being written")
+    assert redo_name(stage) == "Redo"
     stage.answer(" and more")
     assert stage.texts == ["One", "1 and more"]
-    redo(stage)
-    assert stage.texts == ["One", "1 and more", "Two", "2"]
+    assert stage.composer.text == "Two"
 
 
 def test_actions_of_a_chat_that_is_removed_for_good_are_forgotten(stage: Stage) -> None:
@@ -353,3 +352,54 @@ def test_actions_of_a_chat_that_is_removed_for_good_are_forgotten(stage: Stage) 
     stage.settle()
 
     assert not stage.core.undo.entries
+
+
+def test_undo_takes_back_what_continue_has_added(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("Half")
+    stage.run(CommandId.STOP)
+    stage.run(CommandId.CONTINUE)
+    assert name(stage) == "Undo Continue"
+    stage.engine.write(" an answer")
+    stage.settle()
+    assert undo(stage) == "Undone: Continue"
+    assert stage.texts == ["One", "Half"]
+    assert stage.engine.running is None
+    assert name(stage) == "Undo Send"
+    assert redo(stage) == "Redone: Continue"
+    assert stage.texts == ["One", "Half an answer"]
+    undo(stage)
+    stage.run(CommandId.CONTINUE)
+    stage.answer(" answer")
+    undo(stage)
+    assert stage.texts == ["One", "Half"]
+    assert stage.items[-1].can_continue
+
+
+def test_refused_continue_leaves_nothing_to_undo(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("Half")
+    stage.run(CommandId.STOP)
+    stage.engine.hold_start = True
+    stage.run(CommandId.CONTINUE)
+    assert undo(stage) == "Undone: Continue"
+    assert stage.texts == ["One", "Half"]
+    redo(stage)
+    assert name(stage) == "Undo Continue"
+    stage.engine.fail(OutOfMemoryError("Too long.").problem)
+    stage.settle()
+    assert name(stage) == "Undo Send"
+
+
+def test_draft_that_was_typed_before_a_switch_is_undone_before_older_steps(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.type("A draft")
+    stage.run(CommandId.NEW_CHAT)
+    stage.click_row("One")
+    stage.edit.setFocus()
+    assert undo(stage) == "Undone: Typing"
+    assert (stage.composer.text, stage.texts) == ("", ["One", "1"])
+    assert redo(stage) == "Redone: Typing"
+    assert stage.composer.text == "A draft"
+    undo(stage)
+    assert name(stage) == "Undo Send"

@@ -30,6 +30,7 @@ _STATUS_WORDS = {
     ItemStatus.STREAMING: words.BEING_WRITTEN,
     ItemStatus.STOPPED: words.WAS_STOPPED,
     ItemStatus.FAILED: words.HAS_FAILED,
+    ItemStatus.UNANSWERED: words.NOT_ANSWERED,
 }
 
 

@@ -20,7 +20,7 @@ from PySide6.QtGui import QColor, QFontMetricsF
 from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle, Type
-from app.viewmodels.blocks import Align, Cell, TableBlock, TextMark
+from app.viewmodels.blocks import LINE_BREAK, Align, Cell, TableBlock, TextMark
 from app.viewmodels.typeset import Formula
 from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.formula_shelf import Awaited
@@ -150,7 +150,8 @@ class TableColumns:
             flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
             flow.wrap(None)
             return flow.natural_width
-        return metrics.horizontalAdvance(cell.text[:_WIDTH_TEXT])
+        lines = cell.text[:_WIDTH_TEXT].split(LINE_BREAK)
+        return max(metrics.horizontalAdvance(line) for line in lines)
 
 
 class TableRow(TranscriptRow):
@@ -273,7 +274,8 @@ class TableRow(TranscriptRow):
                 if start < part.end and part.start <= end:
                     first, last = max(part.start - start, 0), min(part.end, end) - start
                     content = SpanText(self._look, Type.BODY, cell.spans)
-                    pieces.append(content.source(Range(first, last)))
+                    # A line of the copied text is a row of the table.
+                    pieces.append(content.source(Range(first, last)).replace("\n", " "))
                 if part.start <= end < part.end:
                     pieces.append("\n" if number + 1 == len(row) else "\t")
                 start = end + 1
