@@ -22,7 +22,7 @@ import mlx.core as mx
 from mlx import nn
 from typing_extensions import override
 
-from engine.cache.layout import CacheList, leaves_of
+from engine.cache.layout import is_list, leaves_of
 from engine.models.adapter import ModelAdapter
 from engine.pipeline.paths import Path, array_paths, with_arrays
 from engine.pipeline.trace import LayerTrace, Slot, layers_of, replace_call
@@ -175,7 +175,7 @@ def _shown(every: Sequence[object], own: Sequence[int]) -> list[int | None]:
 
 def _kind(cache: object) -> tuple[object, ...]:
     """Return what distinguishes caches that give different masks."""
-    if isinstance(cache, CacheList):
+    if is_list(cache):
         return tuple(_kind(inner) for inner in cache.caches)
     return type(cache), getattr(cache, "max_size", None), getattr(cache, "chunk_size", None)
 

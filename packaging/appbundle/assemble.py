@@ -75,7 +75,9 @@ class Builder:
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         layout = _empty(app, self._spec.name, version)
         runtime.copy_own(layout)
-        copy_kept(wheels.installed(), layout.site_packages, wheel_rule(self._spec, linux=True))
+        installed = list(wheels.installed())
+        copy_kept(installed, layout.site_packages, wheel_rule(self._spec, linux=True))
+        bytecode.copy_installed(installed, layout.site_packages)
         launcher.compile_for_linux(layout.executable, version)
         self._add_ours(layout)
         bytecode.compile_all(layout, [sys.executable])

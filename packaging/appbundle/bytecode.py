@@ -5,11 +5,29 @@ Without this step, Python would write bytecode into the bundle at run time and s
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from importlib.util import cache_from_source
 from pathlib import Path
 
 from appbundle.spec import BundleLayout
+from appbundle.trim import File
+
+
+def copy_installed(sources: Iterable[File], target: Path) -> None:
+    """Copy the bytecode of installed sources that were copied to `target` with their times.
+
+    compile_all() then skips these sources. Python compares such bytecode with the time of its source, so
+    this is of use only in a bundle that stays where it was made.
+    """
+    for path, relative in sources:
+        compiled, source = Path(cache_from_source(str(path))), target / relative
+        if path.suffix == ".py" and compiled.is_file() and source.is_file():
+            copied = Path(cache_from_source(str(source)))
+            copied.parent.mkdir(exist_ok=True)
+            shutil.copyfile(compiled, copied)
 
 
 def compile_all(layout: BundleLayout, python: list[str]) -> None:

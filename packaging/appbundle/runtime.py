@@ -12,6 +12,7 @@ import sys
 import sysconfig
 from pathlib import Path, PurePosixPath
 
+from appbundle.bytecode import copy_installed
 from appbundle.spec import BundleLayout, Spec
 from appbundle.trim import copy_kept, files_below
 
@@ -90,7 +91,9 @@ def copy_own(layout: BundleLayout) -> None:
     folder, library = sysconfig.get_config_var("LIBDIR"), sysconfig.get_config_var("INSTSONAME")
     if not sysconfig.get_config_var("Py_ENABLE_SHARED"):
         raise NoRuntimeError(f"{sys.executable} has no shared libpython")
-    _copy(Path(folder, library), Path(sysconfig.get_path("stdlib")), layout)
+    stdlib = Path(sysconfig.get_path("stdlib"))
+    _copy(Path(folder, library), stdlib, layout)
+    copy_installed(files_below(stdlib, _DROPPED), layout.stdlib)
 
 
 def _copy(library: Path, stdlib: Path, layout: BundleLayout) -> None:

@@ -35,7 +35,7 @@ from mlx_lm.utils import (
 from app.cli.client import ProblemError, load_model
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
-from engine.cache.layout import CacheList, Leaves, leaves_of
+from engine.cache.layout import Leaves, is_list, leaves_of
 from engine.cache.trees import evaluate, tree_bytes
 from engine.config import EngineConfig
 from engine.events import Evict, EvictWhat
@@ -164,7 +164,7 @@ def _described(caches: Sequence[object]) -> list[str]:
     """Return the class names of the caches. The name of a CacheList also lists its members."""
     return [
         f"{type(cache).__name__}({', '.join(_described(cache.caches))})"
-        if isinstance(cache, CacheList)
+        if is_list(cache)
         else type(cache).__name__
         for cache in caches
     ]

@@ -113,7 +113,7 @@ def test_tokens_of_concurrent_answers_are_interleaved(open_tiny: OpenTiny) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("looks_ahead", [True, False])
+@pytest.mark.parametrize("looks_ahead", rest_in_soak([True, False], True))
 def test_stopped_request_keeps_its_text_and_other_requests_continue(
     open_tiny: OpenTiny, looks_ahead: bool
 ) -> None:
@@ -140,7 +140,7 @@ def test_stopped_request_keeps_its_text_and_other_requests_continue(
 @pytest.mark.slow
 def test_prompt_is_read_between_tokens_of_another_answer(open_tiny: OpenTiny) -> None:
     client = open_tiny(max_gap_s=0.001, cell_len=64, stride_len=256)
-    running = request_of(1, num_words=5, max_tokens=200)
+    running = request_of(1, num_words=5, max_tokens=60)
     long = request_of(2, num_words=150)
     send(client, [running])
     events = [client.next_event()]

@@ -45,7 +45,8 @@ def stripped_replies() -> dict[str, int]:
     }
 
 
-@pytest.mark.slow
+# tests/oracle has a shorter chat whose thoughts are replayed, and scripts of branches without redo.
+@pytest.mark.soak
 def test_chat_tree_without_idle_work_replays_at_most_the_visible_reply(open_tiny: OpenTiny) -> None:
     costs = play(open_tiny, idle=False)
 

@@ -95,13 +95,13 @@ def test_copy_loads_and_answers(card: ModelCard, models_dir: Path, bits: int) ->
 def test_second_copy_gets_a_number_and_equals_the_conversion_of_mlx_lm(
     card: ModelCard, models_dir: Path
 ) -> None:
-    first = make_copy(card, 4, models_dir, no_progress)
+    (models_dir / "Tiny-4bit").mkdir()
     folder = make_copy(card, 4, models_dir, no_progress)
     with pytest.raises(CopyError) as caught:
-        make_copy(read_card(first, ModelSource.FOLDER), 4, models_dir, no_progress)
+        make_copy(read_card(folder, ModelSource.FOLDER), 4, models_dir, no_progress)
 
-    assert [first.name, folder.name] == ["Tiny-4bit", "Tiny-4bit-2"]
-    assert caught.value.problem.cause == "Tiny-4bit is already quantized, to 4 bits."
+    assert folder.name == "Tiny-4bit-2"
+    assert caught.value.problem.cause == "Tiny-4bit-2 is already quantized, to 4 bits."
     assert sorted(left(models_dir)) == ["Tiny-4bit", "Tiny-4bit-2"]
     model, config = load_with_mlx_lm(card.path)
     expected, _ = quantize_model(model, config, 64, 4)

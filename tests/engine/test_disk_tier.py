@@ -340,7 +340,7 @@ def test_statistics_have_the_reason_why_the_tier_is_off(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
+@pytest.mark.parametrize("kind", rest_in_soak(["qwen3_5", "llama"], "qwen3_5"))
 def test_evicted_state_is_written_before_it_is_removed(
     open_tiny: OpenTiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
@@ -377,7 +377,7 @@ def test_small_disk_and_memory_budgets_give_the_same_answers(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["qwen3_5", "llama"])
+@pytest.mark.parametrize("kind", rest_in_soak(["qwen3_5", "llama"], "qwen3_5"))
 def test_state_is_fetched_ahead_into_free_memory(
     open_tiny: OpenTiny, tmp_path: Path, kind: str
 ) -> None:

@@ -75,7 +75,6 @@ assert not [t for t in threading.enumerate() if t.name == "engine"]
     rest_in_soak(
         ["starting", "loading", "answering", "finished", "reading ahead"],
         "answering",
-        "reading ahead",
     ),
 )
 def test_process_that_closes_the_engine_ends_with_status_0(

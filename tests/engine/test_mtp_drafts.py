@@ -85,12 +85,12 @@ def test_replies_with_drafts_of_the_head_equal_replies_without(
     wanted = ids_of(answer(opened(folder, looks_ahead=looks_ahead), plain))
     for together in (False, True):
         client = opened(folder, looks_ahead=looks_ahead)
-        requests = [replace(one, max_drafts=3) for one in REQUESTS]
+        requests = [replace(one, max_drafts=3) for one in REQUESTS[: None if together else 2]]
         finished: dict[str, RequestFinished] = {}
         for batch in [requests] if together else [[request] for request in requests]:
             finished |= answer(client, batch)
 
-        assert ids_of(finished) == wanted
+        assert ids_of(finished) == {one.request_id: wanted[one.request_id] for one in requests}
         assert sum(one.usage.drafted_tokens for one in finished.values()) > 20
         assert share is None or sum(one.usage.accepted_tokens for one in finished.values()) > 4
         hold_to_the_oracle(client, "qwen3_5", requests)
@@ -331,7 +331,7 @@ def test_reply_without_drafts_keeps_no_hidden_states_in_memory(
 
     monkeypatch.setattr(Decoder, "step", noted)
     client = opened(build("qwen3_5", share=0.1))
-    answer(client, [replace(chat(0, max_drafts=0), max_tokens=300, record_logits=False)])
+    answer(client, [replace(chat(0, max_drafts=0), max_tokens=150, record_logits=False)])
 
-    assert len(used) > 200
+    assert len(used) > 100
     assert used[-10] - used[50] < 4096

@@ -363,9 +363,7 @@ def test_read_ahead_without_room_reads_and_evicts_nothing(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "spare", rest_in_soak([0, 1_000, 2_000, 4_000, 8_000, PLENTY], 0, 2_000, PLENTY)
-)
+@pytest.mark.parametrize("spare", rest_in_soak([0, 1_000, 2_000, 4_000, 8_000, PLENTY], 0, PLENTY))
 def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: int) -> None:
     roomy = open_short(idle_work=False)
     ask(roomy, user("one"))
@@ -398,7 +396,7 @@ def test_forgotten_conversation_is_not_read_ahead(open_short: OpenShort) -> None
     assert list(cache_of(client).nodes()) == []
 
 
-@pytest.mark.parametrize("what", list(EvictWhat))
+@pytest.mark.parametrize("what", rest_in_soak(EvictWhat, EvictWhat.ALL))
 def test_eviction_during_read_ahead_leaves_a_sound_cache(
     open_short: OpenShort, what: EvictWhat
 ) -> None:

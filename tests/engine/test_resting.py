@@ -11,6 +11,7 @@ import pytest
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
+from engine.events import Shutdown
 from engine.pulse import Pulse
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import TinyModel
@@ -30,7 +31,10 @@ def sleep_s(model: Path, config: EngineConfig, unload_after_s: float | None = No
     client.set_unload_after(unload_after_s)
     ask(client, user("Hello there"), chat="A")
     client.run_until_idle()
-    return client.core.work_in_s
+    found = client.core.work_in_s
+    client.send(Shutdown())
+    client.core.run()
+    return found
 
 
 def test_engine_without_work_sleeps_until_something_is_due(

@@ -96,6 +96,7 @@ _DELTA_NET = {
 _QWEN = {
     **_ATTENTION,
     **_DELTA_NET,
+    "num_hidden_layers": 2,
     "head_dim": 32,
     "max_position_embeddings": 262144,
     "attn_output_gate": True,
@@ -131,7 +132,6 @@ CONFIGS: dict[str, Config] = {
             "model_type": "qwen3_5_moe_text",
             **_QWEN,
             **_EXPERTS,
-            "num_hidden_layers": 2,
             "tie_word_embeddings": False,
         },
     },

@@ -90,6 +90,12 @@ IN_SOAK = frozenset(
         "unigram nan",
         "weights many entries",
         "weights zero",
+        "rms_norm_eps inf",
+        "max_position_embeddings 0",
+        "generation words",
+        "vocabulary empty",
+        "dropout",
+        "weights infinite",
         "index of 100,000 files",  # tested below
     }
 )
@@ -100,7 +106,7 @@ def test_hostile_folder_gives_an_answer_or_an_honest_sentence(
     tiny_model: TinyModel, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = damaged(tiny_model("llama", Template.KEEPING), tmp_path, kind)
-    if kind == "template loops":
+    if kind in {"template loops", "normalizer grows"}:
         monkeypatch.setattr(isolated, "_CALL_S", 0.5)
 
     problem = trial(folder)

@@ -31,7 +31,7 @@ from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
 # only.
 SPLITS = {
     "qwen3_5_moe": (1, 1),
-    "qwen3_5": (1, 2, 1),
+    "qwen3_5": (1, 1),
     "lfm2": (1, 2),
     "falcon_h1": (1, 1),
     "mamba2": (2, 2),

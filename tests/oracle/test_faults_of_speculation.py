@@ -112,7 +112,6 @@ def results(client: InlineClient) -> list[CheckResult]:
         ],
         ("qwen3_5", one_less),
         ("qwen3_5", stale_window),
-        ("falcon_h1", one_more),
         ("lfm2", another_rows_count),
         ("mamba2", states_not_rewound),
     ),

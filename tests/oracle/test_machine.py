@@ -10,6 +10,7 @@ import pytest
 from engine.config import EngineConfig
 from engine.events import EvictWhat
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.oracle.flight import How
 from tests.oracle.harness import Harness
@@ -17,7 +18,12 @@ from tests.oracle.machine import run_machine, subjects_of
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"])
+@pytest.mark.parametrize(
+    "name",
+    rest_in_soak(
+        ["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"], "qwen3_5", "lfm2", "gemma3", "llama"
+    ),
+)
 def test_random_actions_give_exact_answers_and_feed_no_token_twice(
     tiny_model: TinyModel, name: str
 ) -> None:

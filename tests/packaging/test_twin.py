@@ -19,7 +19,6 @@ from app.selftest import LIMIT_MS
 from appbundle.spec import ROOT, read_spec
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template, build_tiny
-from tests.packaging.tree import contents
 
 NAME = "Rejoinder.app"
 MODULES = re.compile(r"^\| `(\w+)` .* \| exact \|", re.MULTILINE)
@@ -59,6 +58,12 @@ def run(executable: Path, home: Path, *arguments: str) -> str:
     return done.stdout
 
 
+def states(app: Path) -> dict[Path, tuple[int, int, int]]:
+    """Return each path's mode, number of bytes and time of the last change, which no program can set."""
+    found = {path: path.lstat() for path in app.rglob("*")}
+    return {path: (it.st_mode, it.st_size, it.st_ctime_ns) for path, it in found.items()}
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(bool(missing()), reason=missing())
 @pytest.mark.parametrize("model", rest_in_soak(("tiny", "starter"), "tiny"))
@@ -81,7 +86,7 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
         build_tiny("llama", starter, Template.KEEPING)
     for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
         folder.chmod(0o555)
-    before = contents(app)
+    before = states(app)
     executable = app / "Contents" / "MacOS" / "Rejoinder"
 
     data, report = home / "data", home / "report.json"
@@ -108,6 +113,6 @@ def test_linux_bundle_answers_and_restores_without_changing_its_files(
     said = run(executable, home, "-m", "huggingface_hub.cli.hf", "download", "--help")
     assert "REPO_ID" in said
 
-    assert contents(app) == before
+    assert states(app) == before
     for folder in (app, *filter(Path.is_dir, app.rglob("*"))):
         folder.chmod(0o755)  # let pytest remove the folder

@@ -30,7 +30,7 @@ def test_stored_trace_equals_the_one_written_from_its_seed(seed: int) -> None:
 @pytest.mark.slow
 def test_coverage_ranking_feeds_fewer_tokens_than_lru() -> None:
     model = load_sized(state_tokens=STATE_TOKENS)
-    steps = list(with_texts("trace-1", TraceWriter(1).write()[:60]))
+    steps = list(with_texts("trace-1", TraceWriter(1).write()[:45]))
     free = play(model, steps, CoverageRanking, 1 << 62)
     budget = free.working_set_bytes // 2
     ours, lru, paths = (

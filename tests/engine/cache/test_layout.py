@@ -20,7 +20,7 @@ from tests.fakes.engine_fixtures import OpenTiny
 
 # Key: model. Value: number of K/V caches, number of auxiliary caches.
 EXPECTED = {
-    "qwen3_5": (2, 2),
+    "qwen3_5": (1, 1),
     "qwen3_5_moe": (1, 1),
     "lfm2": (1, 2),
     "falcon_h1": (2, 2),

@@ -50,10 +50,10 @@ def fail_to_answer(client: InlineClient, *messages: Message) -> None:
 def test_continuing_and_switching_copy_nothing(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     first = ask(client, user("one"))
-    other = ask(client, user("two"), chat="B")
+    other = ask(client, user("six"), chat="B")
     before = cache_of(client).counters.copied_bytes
     again = ask(client, user("one"), reply_of(first), user("more"))
-    ask(client, user("two"), reply_of(other), user("more"), chat="B")
+    ask(client, user("six"), reply_of(other), user("more"), chat="B")
 
     assert cache_of(client).counters.copied_bytes == before
     assert again.usage.plan.replayed == 0

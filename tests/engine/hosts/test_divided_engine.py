@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import subprocess
 from pathlib import Path
@@ -9,7 +10,14 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine.events import LoadStage, ModelFailed, ModelLoading, RequestFinished, StagesReported
+from engine.events import (
+    LoadStage,
+    ModelFailed,
+    ModelLoading,
+    RequestFinished,
+    StagesReported,
+    TextDelta,
+)
 from engine.hosts import group
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
@@ -17,7 +25,7 @@ from engine.types import StagePhase, StageState
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh
-from tests.fakes.staged import StagedRig, is_stage, sentence_of
+from tests.fakes.staged import LONG, StagedRig, harm, is_stage, sentence_of
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
@@ -56,7 +64,7 @@ def failed_load(hosts: Hosts, model: Path, limits: Limits = LIMITS) -> ModelFail
     return failed
 
 
-def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
+def test_stages_report_their_layers_and_answer_until_one_is_killed(ssh: None, model: Path) -> None:
     rig = StagedRig(hosts_with("studio"), LIMITS)
     rig.reload(model)
     loading: list[LoadStage] = []
@@ -69,12 +77,17 @@ def test_stages_report_their_layers_and_answer(ssh: None, model: Path) -> None:
             states = event.stages
     rig.submit("first")
     answered = rig.wait(RequestFinished, timeout_s=120)
+    rig.submit("long", forced=LONG)
+    rig.wait(TextDelta)
+    harm(rig.processes[1], signal.SIGKILL)
+    failed = rig.wait(ModelFailed)
     rig.close()
 
     assert [one.name for one in states] == ["localhost", "studio"]
-    assert sum(one.num_layers for one in states) == 4
+    assert sum(one.num_layers for one in states) == 2
     assert all(one.total_bytes > 0 for one in states)
     assert answered.content
+    assert sentence_of(failed).title.startswith("studio ")
     assert loading[0] is LoadStage.CONNECTING
     assert loading == sorted(loading, key=list(LoadStage).index)
     assert rig.processes == []
@@ -87,9 +100,7 @@ def test_process_that_has_ended_is_no_stage() -> None:
     assert not is_stage(child)
 
 
-@pytest.mark.parametrize(
-    "trial", rest_in_soak(TRIALS, TRIALS[0]), ids=("killed", "ended", "out of memory")
-)
+@pytest.mark.parametrize("trial", rest_in_soak(TRIALS), ids=("killed", "ended", "out of memory"))
 def test_fault_of_the_follower_or_of_rank_0_names_the_stage(model: Path, trial: Trial) -> None:
     run = FaultRun(model)
     try:

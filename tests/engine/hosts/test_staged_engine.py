@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
@@ -52,13 +52,25 @@ def model(tiny_model: TinyModel) -> Path:
     return tiny_model("llama", Template.KEEPING)
 
 
-def test_answer_of_a_stage_equals_the_answer_of_this_process(rig: StagedRig, model: Path) -> None:
+def test_stage_answers_as_this_process_and_its_unload_finishes_the_running_request(
+    rig: StagedRig, model: Path
+) -> None:
     config = EngineConfig(use_openblas=False, cache_budget_bytes=1 << 28)
     assert isinstance(rig.load(model), ModelLoaded)
     rig.submit("first")
     in_stage = rig.wait(RequestFinished)
     rig.submit("second")
     again = rig.wait(RequestFinished)
+    rig.submit("long", forced=LONG)
+    rig.wait(TextDelta)
+    rig.engine.send(UnloadModel())
+    finished = rig.wait(RequestFinished)
+    rig.wait(ModelUnloaded)
+
+    assert finished.reason is FinishReason.CANCELLED
+    assert "boat ".startswith(finished.content[:5])
+    assert finished.content
+    assert rig.processes == []
 
     with ThreadedClient(config) as client:
         load_model(client, model, lambda _: None)
@@ -75,29 +87,32 @@ def test_answer_of_a_stage_equals_the_answer_of_this_process(rig: StagedRig, mod
 
 
 @pytest.mark.parametrize(
-    "harmful",
-    rest_in_soak([signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM], signal.SIGKILL, signal.SIGSTOP),
+    "harms",
+    [
+        (signal.SIGSTOP, signal.SIGKILL),
+        pytest.param((signal.SIGTERM, signal.SIGKILL), marks=pytest.mark.soak),
+    ],
 )
 def test_fault_of_a_stage_is_a_sentence_and_the_next_load_works(
-    rig: StagedRig, model: Path, harmful: signal.Signals
+    rig: StagedRig, model: Path, harms: Sequence[signal.Signals]
 ) -> None:
-    rig.load(model)
-    rig.submit("long", forced=LONG)
-    rig.wait(TextDelta)
-    rig.engine.await_idle()
-    (process,) = rig.processes
-    harm(process, harmful)
-    unloaded = rig.wait(ModelFailed)
-    failed = rig.wait(RequestFailed)
-    rig.wait(IdleReached)
+    for harmful in harms:
+        assert isinstance(rig.load(model), ModelLoaded)
+        rig.submit("next")
+        assert rig.wait(RequestFinished).content
+        rig.submit("long", forced=LONG)
+        rig.wait(TextDelta)
+        rig.engine.await_idle()
+        (process,) = rig.processes
+        harm(process, harmful)
+        unloaded = rig.wait(ModelFailed)
+        failed = rig.wait(RequestFailed)
+        rig.wait(IdleReached)
 
-    assert "this " in sentence_of(failed).title.lower()
-    assert sentence_of(failed) == sentence_of(unloaded)
-    assert "Start Again" in sentence_of(failed).advice
-    assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
-    assert isinstance(rig.load(model), ModelLoaded)
-    rig.submit("next")
-    assert rig.wait(RequestFinished).content
+        assert "this " in sentence_of(failed).title.lower()
+        assert sentence_of(failed) == sentence_of(unloaded)
+        assert "Start Again" in sentence_of(failed).advice
+        assert not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
 
 
 def test_fault_while_the_stage_starts_fails_the_model(rig: StagedRig, model: Path) -> None:
@@ -112,21 +127,7 @@ def test_fault_while_the_stage_starts_fails_the_model(rig: StagedRig, model: Pat
     assert "stop" in sentence_of(failed).title or "start" in sentence_of(failed).title
 
 
-def test_unload_finishes_the_running_request_with_its_text(rig: StagedRig, model: Path) -> None:
-    rig.load(model)
-    rig.submit("long", forced=LONG)
-    rig.wait(TextDelta)
-    rig.engine.send(UnloadModel())
-    finished = rig.wait(RequestFinished)
-    rig.wait(ModelUnloaded)
-
-    assert finished.reason is FinishReason.CANCELLED
-    assert "boat ".startswith(finished.content[:5])
-    assert finished.content
-    assert rig.processes == []
-
-
-def test_unused_stages_are_ended_and_the_next_request_starts_them_again(
+def test_unused_stages_are_ended_and_the_next_request_before_an_unload_starts_them_again(
     rig: StagedRig, model: Path
 ) -> None:
     rig.load(model)
@@ -147,10 +148,7 @@ def test_unused_stages_are_ended_and_the_next_request_starts_them_again(
     assert finished.content
     assert len(rig.processes) == 1
 
-
-def test_request_after_unload_of_unused_stages_fails(rig: StagedRig, model: Path) -> None:
     rig.engine.set_unload_after(0.0)
-    rig.load(model)
     rig.wait(ModelUnloaded)
     rig.engine.send(UnloadModel())
     rig.submit("late")

@@ -19,6 +19,7 @@ from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
 # mlx-lm's models do not state the size of their vocabulary: a lazy pass of one token shows it.
@@ -51,7 +52,7 @@ def forget(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return forget
 
 
-@pytest.fixture(params=["lfm2", "llama", "qwen3_5"])
+@pytest.fixture(params=rest_in_soak(["lfm2", "llama", "qwen3_5"], "qwen3_5"))
 def folder(request: pytest.FixtureRequest, tiny_model: TinyModel) -> Path:
     return tiny_model(request.param, Template.KEEPING)
 
@@ -217,11 +218,15 @@ def test_damaged_record_is_not_used_and_replaced(
     for damaged in broken(content):
         record.write_bytes(damaged)
         forget()
-        passes.clear()
-        load(client, folder)
-        assert len(passes) > 1
-        rest(client)
-        assert record.read_bytes() == content
+        assert AbilityRecords(records).find(record.stem) is None
+
+    passes.clear()
+    load(client, folder)
+    assert len(passes) > 1
+    rest(client)
+    assert record.read_bytes() == content
+    forget()
+    assert AbilityRecords(records).find(record.stem) is not None
 
 
 def test_record_is_private(client: InlineClient, folder: Path, records: Path) -> None:

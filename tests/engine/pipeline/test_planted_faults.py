@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any, cast
 
 import mlx.core as mx
@@ -19,6 +20,7 @@ from engine.types import ConversationId
 from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged_engine import StagedClient
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.oracle.faults import VISIBLE, play_with_fault
 from tests.oracle.stage_commands import CONFIG, SPLITS
@@ -61,8 +63,15 @@ def put_one_ahead(client: StagedClient) -> None:
         snapshot.states = cast("Snapshot", held).states
 
 
-@pytest.mark.parametrize("change", [put_zeros, put_other_chat, put_one_ahead])
-@pytest.mark.parametrize("name", ["qwen3_5_moe", "mamba2"])
+@pytest.mark.parametrize(
+    ("name", "change"),
+    rest_in_soak(
+        product(["qwen3_5_moe", "mamba2"], [put_zeros, put_other_chat, put_one_ahead]),
+        ("qwen3_5_moe", put_zeros),
+        ("qwen3_5_moe", put_other_chat),
+        ("mamba2", put_one_ahead),
+    ),
+)
 def test_faulty_state_of_a_follower_is_reported_by_the_check(
     tiny_model: TinyModel, name: str, change: Callable[[StagedClient], None]
 ) -> None:
@@ -111,8 +120,15 @@ def put_kv_of_other_chat(client: StagedClient, rank: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rank", [1, 2])
-@pytest.mark.parametrize("change", [put_zero_keys, put_keys_one_ahead, put_kv_of_other_chat])
+@pytest.mark.parametrize(
+    ("change", "rank"),
+    rest_in_soak(
+        product([put_zero_keys, put_keys_one_ahead, put_kv_of_other_chat], [1, 2]),
+        (put_zero_keys, 2),
+        (put_keys_one_ahead, 1),
+        (put_kv_of_other_chat, 2),
+    ),
+)
 def test_faulty_kv_of_a_follower_are_reported_by_the_check(
     tiny_model: TinyModel, change: Callable[[StagedClient, int], None], rank: int
 ) -> None:

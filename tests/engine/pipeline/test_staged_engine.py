@@ -92,7 +92,7 @@ def plain(folder: Path) -> InlineClient:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", rest_in_soak(SPLITS, "qwen3_5_moe", "gemma3"))
+@pytest.mark.parametrize("name", rest_in_soak(SPLITS, "qwen3_5_moe"))
 def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
     tiny_model: TinyModel, drawn_from: Bits, name: str
 ) -> None:
@@ -134,7 +134,7 @@ def answers(client: InlineClient, numbers: range, *, together: bool) -> list[tup
     return [finished[f"r{number}"] for number in numbers]
 
 
-@pytest.mark.parametrize("name", rest_in_soak(["qwen3_5_moe", "lfm2", "gemma3"], "lfm2"))
+@pytest.mark.parametrize("name", rest_in_soak(["qwen3_5_moe", "lfm2", "gemma3"], "lfm2", "gemma3"))
 def test_four_answers_at_once_over_stages_equal_answers_alone_in_one_process(
     tiny_model: TinyModel, name: str
 ) -> None:
