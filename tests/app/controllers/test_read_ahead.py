@@ -305,9 +305,9 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     rig.library.new_chat()
     chat(rig, qtbot, "Two", "2")
     rig.library.keep_ready(first, True)
-    assert rig.engine.changes(lambda one: one.pinned)[-1:] == [{first}]
+    assert rig.engine.wanted.pinned == frozenset({first})
     again = restarted(make_rig, rig)
-    qtbot.waitUntil(lambda: again.engine.wanted.pinned == {first})
+    qtbot.waitUntil(lambda: again.engine.wanted.pinned == frozenset({first}))
     assert first not in again.desk
     again.library.keep_ready(first, False)
     qtbot.waitUntil(lambda: not again.engine.wanted.pinned)
