@@ -6,16 +6,17 @@ The files are in resources/icons. Their colour is currentColor, which is replace
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from PySide6.QtCore import QByteArray, QRectF, Qt
-from PySide6.QtGui import QColor, QIcon, QPainter, QPixmap
+from PySide6.QtGui import QColor, QIcon, QImage, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 
 GRID = 18  # default width and height of an icon in logical pixels
 _APP_SIZES = (16, 32, 64, 128, 256)  # widths of the app icon's pixmaps in pixels
 _SCALES = (1, 2, 3)  # device pixel ratios for which a QIcon has a pixmap
+_IMAGES_KEPT = 500  # a page of the settings has 68 buttons with the same icon
 
 
 class Icon(StrEnum):
@@ -87,12 +88,7 @@ class Icons:
 
     def pixmap(self, icon: Icon, color: str, *, size: int = GRID, scale: float = 1.0) -> QPixmap:
         """Return a pixmap of an icon: `size` logical pixels at the device pixel ratio `scale`."""
-        pixels = round(size * scale)
-        pixmap = QPixmap(pixels, pixels)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        self.paint(painter, icon, color, QRectF(pixmap.rect()))
-        painter.end()
+        pixmap = QPixmap.fromImage(_image(icon, color, round(size * scale)))
         pixmap.setDevicePixelRatio(scale)
         return pixmap
 
@@ -114,10 +110,24 @@ class Icons:
     def _renderer(self, icon: Icon, color: str) -> QSvgRenderer:
         renderer = self._renderers.get((icon, color))
         if renderer is None:
-            tinted = _source(icon).replace("currentColor", QColor(color).name())
-            renderer = QSvgRenderer(QByteArray(tinted.encode()))
-            self._renderers[icon, color] = renderer
+            self._renderers[icon, color] = renderer = _make_renderer(icon, color)
         return renderer
+
+
+def _make_renderer(icon: Icon, color: str) -> QSvgRenderer:
+    tinted = _source(icon).replace("currentColor", QColor(color).name())
+    return QSvgRenderer(QByteArray(tinted.encode()))
+
+
+@lru_cache(_IMAGES_KEPT)
+def _image(icon: Icon, color: str, pixels: int) -> QImage:
+    """Return an image of an icon: `pixels` wide and high."""
+    image = QImage(pixels, pixels, QImage.Format.Format_ARGB32_Premultiplied)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    _make_renderer(icon, color).render(painter, QRectF(image.rect()))
+    painter.end()
+    return image
 
 
 @cache

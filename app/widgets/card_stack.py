@@ -17,17 +17,22 @@ class CardStack(VerticalScroller):
 
     changed = Signal()  # emitted when the height of the cards may have changed
 
-    def __init__(self, cards: Iterable[QWidget], parent: QWidget) -> None:
-        content = QWidget()
-        self._column = QVBoxLayout(content)
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.content = QWidget(self.viewport())  # the parent of the cards
+        self._column = QVBoxLayout(self.content)
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
+        self._rows: list[QHBoxLayout] = []
+        self.setWidget(self.content)
+        self.setObjectName("cards")
+        self.viewport().setAutoFillBackground(False)
+
+    def show_cards(self, cards: Iterable[QWidget]) -> None:
+        """Lay out the cards, which are children of `content`."""
         self._rows = [centred(card) for card in cards]
         for row in self._rows:
             self._column.addLayout(row)
-        super().__init__(content, parent)
-        self.setObjectName("cards")
-        self.viewport().setAutoFillBackground(False)
 
     @override
     def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:
@@ -41,7 +46,7 @@ class CardStack(VerticalScroller):
     @override
     def minimumSizeHint(self) -> QSize:
         """The least width of the cards: their buttons are never cut."""
-        return QSize(self._content.minimumSizeHint().width(), 0)
+        return QSize(self.content.minimumSizeHint().width(), 0)
 
     def wanted(self) -> int:
         """Return the height of the cards on show."""

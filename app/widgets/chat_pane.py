@@ -87,22 +87,23 @@ class ChatPane(QWidget):
         self.model_note = ModelNote(self)
         self.promise = Promise(self)
         self.recent = RecentChats(theme, self)
-        self.app_notice = AppNotice(theme, core, self)
-        self.notice = Notice(theme, self)
-        self.gone_model = ChoiceLine(self, commands.CHOOSE_MODEL, commands.GET_MODELS)
-        self.model_question = ModelQuestionLine(core, self)
-        self.return_note = ReturnNote(theme, core, self)
-        self.queued = QueuedMessage(theme, self)
+        self.cards = CardStack(self)
+        card_area = self.cards.content
+        self.app_notice = AppNotice(theme, core, card_area)
+        self.notice = Notice(theme, card_area)
+        self.gone_model = ChoiceLine(card_area, commands.CHOOSE_MODEL, commands.GET_MODELS)
+        self.model_question = ModelQuestionLine(core, card_area)
+        self.return_note = ReturnNote(theme, core, card_area)
+        self.long_files = LongFiles(card_area)
+        self.queued = QueuedMessage(theme, card_area)
         self.composer = Composer(theme, self)
-        self.long_files = LongFiles(self)
         self.attaching = Attaching(core, self.composer, self.long_files, self)
         # cards and lines above the composer, in order
         self._lines = (
             self.app_notice, self.notice, self.gone_model, self.model_question,
             self.return_note, self.long_files, self.queued, UnsentNote(core, self),
         )  # fmt: skip
-        self.cards = CardStack(self._lines, self)
-        self.cards.stackUnder(self.composer)  # Tab visits the children in this order
+        self.cards.show_cards(self._lines)
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)

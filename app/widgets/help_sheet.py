@@ -28,7 +28,8 @@ class HelpSheet(QDialog):
 
     def open_page(self, page: QWidget, size: QSize) -> None:
         """Show a page. The sheet is never narrower than its page."""
-        scroller = VerticalScroller(page, self)
+        scroller = VerticalScroller(self)
+        scroller.setWidget(page)
         self._bar = scroller.verticalScrollBar()
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)

@@ -105,7 +105,7 @@ class MainWindow(QMainWindow):
         self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
-        self._right = self._split()
+        self._splitter, self._right = self._split()
         self.pane = ChatPane(theme, core, self._right)
         # Hold a reference: connecting a method of a plain Python object does not keep the object
         # alive.
@@ -128,8 +128,8 @@ class MainWindow(QMainWindow):
         self.commands = make_actions(self, self._slots())
         self._bind_commands()
         self.switching = Switching(theme, core, self.commands, self)
-        self.sidebar = Sidebar(theme, core, origin, self.commands)
-        self.toolbar = Toolbar(theme, self.commands, self)
+        self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
+        self.toolbar = Toolbar(theme, self.commands, self._right)
         self.toast = PaneToast(self.pane, core, self)
         self._model_notices = ModelNotices(core, self.toast.offer, self)
         self.toast.follow(self.printing)
@@ -176,8 +176,8 @@ class MainWindow(QMainWindow):
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)
 
-    def _split(self) -> QWidget:
-        """Make the splitter of the window. Return its right part, which is empty.
+    def _split(self) -> tuple[QSplitter, QWidget]:
+        """Make the splitter of the window and its right part, which is empty.
 
         Qt styles a widget again, with all in it, when its parent changes. So the outer widgets are
         created first.
@@ -186,7 +186,7 @@ class MainWindow(QMainWindow):
         splitter.setHandleWidth(1)
         splitter.setChildrenCollapsible(False)
         self.setCentralWidget(splitter)
-        return QWidget(splitter)
+        return splitter, QWidget(splitter)
 
     def _build(self) -> None:
         self.setAcceptDrops(True)
@@ -198,8 +198,7 @@ class MainWindow(QMainWindow):
         below.setSpacing(0)
         below.addWidget(self.pane, 1)
         below.addWidget(self.inspector)
-        splitter = self.centralWidget()
-        assert isinstance(splitter, QSplitter)
+        splitter = self._splitter
         splitter.insertWidget(0, self.sidebar)
         column = QVBoxLayout(self._right)
         column.setContentsMargins(0, 0, 0, 0)

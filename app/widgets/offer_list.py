@@ -34,7 +34,8 @@ class OfferList(QWidget):
         self.empty = Sentences(self)
         self.empty.setProperty("tone", "secondary")
         self.empty.hide()
-        content = QWidget(self)
+        scroller = VerticalScroller(self)
+        content = QWidget(scroller.viewport())
         content.setObjectName("offers")
         self._rows = QVBoxLayout(content)
         self._rows.setContentsMargins(0, 0, 0, 0)
@@ -42,7 +43,7 @@ class OfferList(QWidget):
         self._rows.addStretch()
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._report_seen)
-        scroller = VerticalScroller(content, self)
+        scroller.setWidget(content)
         self.bar = scroller.bar
         self.bar.valueChanged.connect(self._wait_for_rest)
         layout = QVBoxLayout(self)

@@ -1,4 +1,8 @@
-"""A frameless view that scrolls its content up and down, with a scroll bar that hides."""
+"""A frameless view that scrolls its content up and down, with a scroll bar that hides.
+
+Qt styles a widget again, with all in it, when its parent changes. So make the view first, then its
+content as a child of `viewport()`, and pass it to `setWidget` last.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from app.widgets.hiding_bar import HidingBar
 class VerticalScroller(QScrollArea):
     """A view of a widget, which is as wide as the view. The view itself takes no focus."""
 
-    def __init__(self, content: QWidget, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.bar = HidingBar(self)
         self.setVerticalScrollBar(self.bar)
@@ -19,8 +23,6 @@ class VerticalScroller(QScrollArea):
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._content = content
-        self.setWidget(content)
         app = QApplication.instance()
         if isinstance(app, QApplication):
             app.focusChanged.connect(self._reveal)
@@ -30,5 +32,8 @@ class VerticalScroller(QScrollArea):
 
         Qt does this only if Tab moves the focus from another widget of the content.
         """
-        if now is not None and self._content.isAncestorOf(now) and now.visibleRegion().isEmpty():
+        content = self.widget()
+        if now is None or content is None or not content.isAncestorOf(now):
+            return
+        if now.visibleRegion().isEmpty():
             self.ensureWidgetVisible(now)

@@ -12,7 +12,6 @@ from PySide6.QtGui import QHideEvent, QKeySequence
 from PySide6.QtWidgets import (
     QGridLayout,
     QLabel,
-    QScrollArea,
     QSizePolicy,
     QVBoxLayout,
     QWidget,
@@ -95,43 +94,41 @@ class ShortcutsPage(QWidget):
         self.field.setPlaceholderText(words.FIND)
         self.field.setAccessibleName(words.FIND)
         self.sentence.setProperty("tone", "secondary")
-        content = QWidget(self)
+        scroller = VerticalScroller(self)
+        # The height of the rows must not stretch the page, which would then scroll itself.
+        scroller.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
+        content = QWidget(scroller.viewport())
         grid = QGridLayout(content)
         grid.setContentsMargins(0, 0, Space.L, 0)
         grid.setHorizontalSpacing(Space.M)
         grid.setVerticalSpacing(Space.XS)
         grid.setColumnStretch(0, 1)
         for menu, commands in groupby(COMMANDS, attrgetter("menu")):
-            self._headings[menu] = heading = SectionLabel(menu, self)
+            self._headings[menu] = heading = SectionLabel(menu, content)
             grid.addWidget(heading, grid.rowCount(), 0, 1, 3)
             for command in commands:
-                self._add(grid, command)
+                self._add(grid, command, content)
         grid.setRowStretch(grid.rowCount(), 1)
+        # Field and sentence stay on screen while the rows scroll.
+        scroller.setWidget(content)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(Space.XXL, Space.L, Space.XXL, Space.L)
         layout.setSpacing(Space.S)
         layout.addWidget(self.field)
         layout.addWidget(self.sentence)
-        layout.addWidget(self._scroller(content), 1)
+        layout.addWidget(scroller, 1)
         layout.addWidget(self.reset_all, 0, Qt.AlignmentFlag.AlignLeft)
         set_tab_order(*self.controls)
 
-    def _scroller(self, content: QWidget) -> QScrollArea:
-        """Return a view of the rows. Field and sentence stay on screen while the rows scroll."""
-        scroller = VerticalScroller(content, self)
-        # The height of the rows must not stretch the page, which would then scroll itself.
-        scroller.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
-        return scroller
-
-    def _add(self, grid: QGridLayout, command: MenuCommand) -> None:
+    def _add(self, grid: QGridLayout, command: MenuCommand, parent: QWidget) -> None:
         text = command.text.removesuffix("…")
         title = f"{command.group}: {text}" if command.group else text
         row = _Row(
             command,
             title,
-            QLabel(title, self),
-            KeyButton(title, self),
-            IconButton(self._theme, Icon.REGENERATE, words.reset(title), self),
+            QLabel(title, parent),
+            KeyButton(title, parent),
+            IconButton(self._theme, Icon.REGENERATE, words.reset(title), parent),
         )
         row.label.setBuddy(row.keys)
         row.keys.setEnabled(is_changeable(command))

@@ -49,21 +49,21 @@ class SettingsWindow(QWidget):
         self._group = QButtonGroup(self)
         self._row = QHBoxLayout()
         self._pages = QStackedWidget(self)
-        self.general = GeneralPage(theme, core.preferences, core.login, self)
-        self.appearance = AppearancePage(theme, core.preferences, self)
-        self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self)
-        self.new_chats = NewChatsPage(theme, core.presets, core.models, self)
+        self.general = GeneralPage(theme, core.preferences, core.login, self._scroller())
+        self.appearance = AppearancePage(theme, core.preferences, self._scroller())
+        self.chat = ChatPage(theme, core.preferences, core.presets, core.models, self._scroller())
+        self.new_chats = NewChatsPage(theme, core.presets, core.models, self._scroller())
         self.models = ModelsPage(
             core.preferences,
             core.models,
             core.hub,
             actions[CommandId.ADD_FOLDER],
             actions[CommandId.GET_MODELS],
-            self,
+            self._scroller(),
         )
-        self.shortcuts = ShortcutsPage(theme, core.preferences, self)
-        self.storage = StoragePage(theme, core.preferences, core.storage, self)
-        self.advanced = AdvancedPage(theme, core, self)
+        self.shortcuts = ShortcutsPage(theme, core.preferences, self._scroller())
+        self.storage = StoragePage(theme, core.preferences, core.storage, self._scroller())
+        self.advanced = AdvancedPage(theme, core, self._scroller())
         self._build()
         theme.changed.connect(self._tint)
         theme.zoomed.connect(self._fit)
@@ -115,6 +115,12 @@ class SettingsWindow(QWidget):
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
 
+    def _scroller(self) -> QWidget:
+        """Add a view to the pages. Return the parent of the page in it."""
+        scroller = VerticalScroller(self._pages)
+        self._pages.addWidget(scroller)
+        return scroller.viewport()
+
     def _add(self, icon: Icon, name: str, page: QWidget) -> None:
         tab = QToolButton(self)
         tab.setText(name)
@@ -122,8 +128,9 @@ class SettingsWindow(QWidget):
         tab.setProperty("kind", "tab")
         tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
-        scroller = VerticalScroller(page, self)
-        self._pages.addWidget(scroller)
+        scroller = self._pages.widget(len(self.tabs))
+        assert isinstance(scroller, VerticalScroller)
+        scroller.setWidget(page)
         tab.clicked.connect(lambda: self._pages.setCurrentWidget(scroller))
         self._group.addButton(tab)
         self._row.addWidget(tab)

@@ -56,8 +56,9 @@ class Sidebar(QWidget):
         core: Core,
         origin: Origin,
         actions: Actions,
+        parent: QWidget,
     ) -> None:
-        super().__init__()
+        super().__init__(parent)
         self.setObjectName("sidebar")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setMinimumWidth(Size.SIDEBAR_MIN)

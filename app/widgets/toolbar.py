@@ -66,15 +66,18 @@ class Toolbar(QWidget):
         """Show the title of a conversation. An edit of another conversation's title ends first."""
         if conversation_id != self._conversation_id:
             self._on_edited()
+        is_other = title != self._title
         self._conversation_id, self._title = conversation_id, title
-        self._elide()
+        if is_other:
+            self._elide()
 
     def set_model(self, name: str, note: str = "") -> None:
         """Show the model's name, and in its tooltip `note`: the work in progress, if any."""
-        self._model_name = name
-        self.model_button.setAccessibleName(words.model_button(name))
         self.model_button.setToolTip(f"{name}\n{note}".strip())
-        self._elide()
+        self.model_button.setAccessibleName(words.model_button(name))
+        if name != self._model_name:
+            self._model_name = name
+            self._elide()
 
     def set_scrolled(self, scrolled: bool) -> None:  # noqa: FBT001 (setter)
         """Draw a hairline below the bar while text is scrolled under the bar."""

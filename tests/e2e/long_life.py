@@ -28,7 +28,7 @@ from app.widgets.commands import CommandId
 from engine.events import StatisticsReported
 from tests.fakes.real_window import RealWindow
 
-NUM_TURNS = 5  # answers per conversation
+NUM_TURNS = 5  # answers per conversation in a long run
 MAX_TOKENS = 12  # tokens per answer
 # Work that is not finished yet, such as a write to disk, holds objects for a moment. So samples are
 # taken until their number no longer falls: objects that leak are in all of them.
@@ -67,19 +67,25 @@ def run_rounds(
     num_answers: int,
     seed: int | None,
     progress: Callable[[RoundSample], object],
+    num_turns: int = NUM_TURNS,
+    num_unsampled: int = 0,
 ) -> list[RoundSample]:
     """Play rounds of `num_answers` answers in one window. Return a sample per round.
 
     seed: seed of the questions. None: all rounds have the same questions and the same answers.
+    num_turns: answers per conversation.
+    num_unsampled: number of rounds at the start without a sample, which takes half a second.
     """
     samples: list[RoundSample] = []
     with patch.object(read_ahead, "FORGET_MS", 0), closing(_Window(folder)) as window:
         window.open_with(model, temperature=0.0 if seed is None else None)
         rng = random.Random(seed)
         for number in range(1, num_rounds + 1):
-            window.answer(num_answers, random.Random(0) if seed is None else rng)
+            window.answer(num_answers, num_turns, random.Random(0) if seed is None else rng)
             cached_bytes = window.report().statistics.total_bytes
             window.delete_all()
+            if number <= num_unsampled:
+                continue
             sample = window.sample_at_rest(number * num_answers, cached_bytes)
             samples.append(sample)
             progress(sample)
@@ -94,9 +100,9 @@ class _Window(RealWindow):
         self.wait_until(lambda: self.core.models.status.phase is ModelPhase.READY)
         self.limit_answers(model, Setup(max_tokens=MAX_TOKENS, temperature=temperature))
 
-    def answer(self, num_answers: int, rng: random.Random) -> None:
+    def answer(self, num_answers: int, num_turns: int, rng: random.Random) -> None:
         for number in range(num_answers):
-            if number % NUM_TURNS == 0:
+            if number % num_turns == 0:
                 self.window.commands[CommandId.NEW_CHAT].trigger()
             self.type(" ".join(rng.choices(WORDS, k=3)))
             QTest.keyClick(self.edit, Qt.Key.Key_Return)

@@ -18,6 +18,7 @@ from app.widgets.transcript.rows.row import RowAction
 from engine.types import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 from tests.fakes.transcript_stage import targets
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.slow
 CTRL = Qt.KeyboardModifier.ControlModifier
 
 
-@pytest.fixture(params=["llama", "qwen3_5"])
+@pytest.fixture(params=rest_in_soak(["llama", "qwen3_5"], "qwen3_5"))
 def real(
     request: pytest.FixtureRequest, tiny_model: TinyModel, tmp_path: Path, qtbot: QtBot
 ) -> Iterator[RealWindow]:
@@ -34,7 +35,7 @@ def real(
         real.launch(tiny_model(request.param, Template.KEEPING))
         # Without reading ahead, the plan of a turn shows all that had to be fed for it.
         real.core.preferences.change(read_ahead=False)
-        real.core.chat.set_setup(real.current, Setup(max_tokens=24))
+        real.core.chat.set_setup(real.current, Setup(max_tokens=6))
         for text in ("Tell me about radix trees", "And about rope?"):
             ask(real, qtbot, text)
         yield real

@@ -92,7 +92,7 @@ def test_two_kills_while_streaming_lose_at_most_the_newest_text(
     tiny_model: TinyModel, tmp_path: Path
 ) -> None:
     model = tiny_model("lfm2", Template.KEEPING)
-    for seconds in (0.3, 4.0):
+    for seconds in (0.1, 3.5):
         shown, killed_at = stream_and_kill(tmp_path, model, seconds)
         assert max(one.length for one in shown) > 0
         check_survivors(tmp_path, shown, killed_at, SAVED_WITHIN_BUSY_S)

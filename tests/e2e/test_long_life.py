@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.long_life import NUM_TURNS, RoundSample, run_rounds
+from tests.e2e.long_life import RoundSample, run_rounds
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
 NUM_CHATS = 2  # conversations per round
+NUM_TURNS = 2  # answers per conversation
 # The window keeps the messages of a few hidden conversations. After this number of rounds, it keeps
 # the maximum number.
 NUM_WARM = 4
@@ -55,12 +56,14 @@ def test_deleted_conversations_leave_no_objects(tiny_model: TinyModel, tmp_path:
         tiny_model("lfm2", Template.KEEPING),
         num_rounds=NUM_WARM + NUM_MEASURED,
         num_answers=NUM_CHATS * NUM_TURNS,
+        num_turns=NUM_TURNS,
+        num_unsampled=NUM_WARM - 1,
         seed=None,
         progress=print,
     )
     assert all(sample.cached_bytes for sample in samples)
     assert not any(sample.left_bytes for sample in samples)
-    grown = _grown_in_each_round(samples[NUM_WARM - 1 :])
+    grown = _grown_in_each_round(samples)
     assert grown.total() <= NUM_KEPT * NUM_CHATS, grown.most_common(10)
 
 

@@ -34,7 +34,7 @@ def real(
         # Without reading ahead, the plan of a turn shows all that had to be fed for it.
         real.core.preferences.change(read_ahead=False)
         # A model with random weights rarely ends a reply.
-        real.core.chat.set_setup(real.current, Setup(max_tokens=24))
+        real.core.chat.set_setup(real.current, Setup(max_tokens=6))
         ask(real, qtbot, "Tell me about radix trees")
         real.run(CommandId.REGENERATE)
         wait(real, qtbot)

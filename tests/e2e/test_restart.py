@@ -46,7 +46,7 @@ def real(model: Path, tmp_path: Path, qtbot: QtBot) -> Iterator[RealWindow]:
     """Return a window with a chat of two turns, after a restart of the app."""
     with closing(RealWindow(tmp_path)) as real:
         real.launch(model)
-        real.core.chat.set_setup(real.current, Setup(max_tokens=24))
+        real.core.chat.set_setup(real.current, Setup(max_tokens=6))
         for text in ("Tell me about radix trees", "And about rope?"):
             ask(real, qtbot, text)
         relaunch(real, model, qtbot)

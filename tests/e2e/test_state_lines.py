@@ -31,6 +31,7 @@ from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template
 
 LONG = "quick brown fox " * 60
+SHORT = "quick brown fox " * 36  # an answer, which takes a pass for each token
 WAIT_MS = 5000.0
 READ, INSTANT, AVOIDABLE = StateKind.READ, StateKind.INSTANT, StateKind.AVOIDABLE
 
@@ -107,7 +108,7 @@ def forgotten(chats: Chats) -> StepReport:
 
 
 def thinking_dropped(chats: Chats) -> StepReport:
-    chats.send("one", reply={"text": LONG, "reasoning": THOUGHT["reasoning"]}, max_tokens=400)
+    chats.send("one", reply={"text": SHORT, "reasoning": THOUGHT["reasoning"]}, max_tokens=400)
     return chats.send("two")
 
 
@@ -117,7 +118,7 @@ def thinking_switched_off(chats: Chats) -> StepReport:
 
 
 def answer_rendered(chats: Chats) -> StepReport:
-    reply = {"text": LONG}
+    reply = {"text": SHORT}
     chats.send("one", reply=reply, max_tokens=400, thinking=False)
     return chats.send("two", reply=reply, max_tokens=4, thinking=False)
 

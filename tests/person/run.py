@@ -18,8 +18,7 @@ from tests.person.person import Person
 from tests.person.watch import watch
 
 RELAUNCH_EVERY = 500
-# Limits answers to 200 tokens, because a model with random weights rarely ends a reply.
-SHORT = Preset(name="short answers", setup=Setup(max_tokens=200))
+MAX_TOKENS = 200  # tokens of an answer, because a model with random weights rarely ends one
 MAX_PAUSE_MS = 25
 
 
@@ -34,6 +33,7 @@ def run_person(
     num_actions: int,
     seed: int,
     relaunch_every: int = RELAUNCH_EVERY,
+    max_tokens: int = MAX_TOKENS,
     report: Callable[[int], object] = lambda _done: None,
 ) -> Counter[str]:
     """Do random actions until `num_actions` had an effect. Return a count by action name.
@@ -48,7 +48,7 @@ def run_person(
     with watch() as trouble:
         try:
             person.launch(cards[0].path)
-            _prepare(person)
+            _prepare(person, max_tokens)
             while done.total() < num_actions:
                 name = _choose(random, done)
                 newest = [*newest[-20:], name]
@@ -76,14 +76,15 @@ def _choose(random: Random, done: Counter[str]) -> str:
     return random.choices(names, [1 / (1 + done[name]) ** 3 for name in names])[0]
 
 
-def _prepare(person: Person) -> None:
+def _prepare(person: Person, max_tokens: int) -> None:
     """Shrink the window and limit the length of answers for both models.
 
     A window of minimum size fits on the screen, so it has this size again after a restart.
     """
     person.window.resize(person.window.minimumSize())
     presets = person.core.presets
-    presets.save_preset(SHORT)
+    short = Preset(name="short answers", setup=Setup(max_tokens=max_tokens))
+    presets.save_preset(short)
     for card in person.cards:
-        presets.choose(str(card.path), SHORT.name)
+        presets.choose(str(card.path), short.name)
     person.settle()

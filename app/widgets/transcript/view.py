@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from time import monotonic, perf_counter
 
 from PySide6.QtCore import QPointF, Qt, QUrl, Signal
@@ -393,7 +394,9 @@ class TranscriptView(QAbstractScrollArea):
         self._tick.ticked.connect(self._reflow)
         self._formulas.arrived.connect(self._on_formulas)
         self.destroyed.connect(self._kit.shelf.close)
-        self.destroyed.connect(self._formulas.close)
+        # PySide finds no slot of a child while garbage collection destroys its parent, and the
+        # AttributeError stops the slot that runs next. A function without a receiver is always called.
+        self.destroyed.connect(partial(FormulaShelf.close, self._formulas))
 
     def _apply_look(self) -> None:
         self._kit.look = Look(self._theme, self._formulas, self._zoom)

@@ -36,8 +36,8 @@ def lm_studio(home: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_fit_of_a_folder_gives_the_verdict_and_the_numbers(
-    home: Path, capsys: pytest.CaptureFixture[str]
+def test_fit_of_a_folder_gives_the_verdict_and_the_numbers_of_its_repository(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     folder = lm_studio(home) / "Tiny"
     build_tiny("qwen3_5", folder, Template.KEEPING, CONFIGS)
@@ -45,26 +45,15 @@ def test_fit_of_a_folder_gives_the_verdict_and_the_numbers(
     assert models(home, "fit", str(folder)) == 0
     assert capsys.readouterr().out.startswith("Fits, with room for about ")
     assert models(home, "fit", "Tiny", "--json") == 0
-    memory = json.loads(capsys.readouterr().out)["memory"]
-    assert memory["kv_bytes_per_token"] == 256
-    assert memory["snapshot_bytes"] == 10496
-
-
-@pytest.mark.slow
-def test_fit_of_a_repository_equals_the_fit_of_its_folder(
-    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    folder = lm_studio(home) / "Tiny"
-    build_tiny("qwen3_5", folder, Template.KEEPING, CONFIGS)
+    local = json.loads(capsys.readouterr().out)["memory"]
+    assert local["kv_bytes_per_token"] == 256
+    assert local["snapshot_bytes"] == 10496
     with running_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         hub.add_folder("owner/Tiny-MLX", folder)
         assert models(home, "fit", "owner/Tiny-MLX", "--json") == 0
         fetched = [path for _, path in hub.requests if "safetensors" in path]
     remote = json.loads(capsys.readouterr().out)["memory"]
-    assert models(home, "fit", str(folder), "--json") == 0
-    local = json.loads(capsys.readouterr().out)["memory"]
-
     assert fetched == []
     assert [remote[name] for name in MEASURED] == [local[name] for name in MEASURED]
 

@@ -161,10 +161,12 @@ import os
 import sys
 from pathlib import Path
 from PySide6.QtWidgets import QApplication, QMessageBox
+from app.controllers.core import Core
 from app.launch import launch
 from app.options import Options
 from app.widgets import closing_note
 
+Core.start = lambda core: None  # this test needs no engine, which takes seconds to import
 closing_note._NOTE_MS = 0
 opened = QMessageBox.open
 

@@ -26,6 +26,7 @@ from app.hub.values import Download, DownloadState, RepoFile, typical_choice
 from engine.gguf.reader import header_len
 from tests.fakes.gguf_models import tiny_gguf
 from tests.fakes.hub_server import FakeHub, Fault, Repository, running_hub
+from tests.fakes.tables import rest_in_soak
 
 REPO = "mlx-community/Tiny-Qwen3.5-9B-4bit"
 WEIGHTS = os.urandom(3_000_000)
@@ -107,7 +108,13 @@ def test_search_lists_mlx_models_with_their_facts(hub: FakeHub) -> None:
     assert found.is_mlx
 
 
-@pytest.mark.parametrize("words", [REPO, f"https://huggingface.co/{REPO}/tree/main"])
+@pytest.mark.parametrize(
+    "words",
+    rest_in_soak(
+        [REPO, f"https://huggingface.co/{REPO}/tree/main"],
+        f"https://huggingface.co/{REPO}/tree/main",
+    ),
+)
 def test_search_for_an_id_or_address_asks_for_this_repository(hub: FakeHub, words: str) -> None:
     (found,) = found_models(search(words).run())
 
@@ -229,7 +236,7 @@ def test_file_that_stays_damaged_is_never_part_of_a_snapshot(
     assert "model.safetensors" not in snapshot(tmp_path)
 
 
-@pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.parametrize("status", rest_in_soak([429, 500, 503], 429))
 def test_download_tries_again_after_a_passing_failure(
     hub: FakeHub, queue: Queue, status: int
 ) -> None:
@@ -241,14 +248,19 @@ def test_download_tries_again_after_a_passing_failure(
 
 @pytest.mark.parametrize(
     ("status", "code", "kind"),
-    [
-        (401, "", FailureKind.NOT_FOUND),
-        (403, "", FailureKind.FORBIDDEN),
+    # One answer by its status and one by its code. test_unknown_repository_is_not_found has a 404.
+    rest_in_soak(
+        [
+            (401, "", FailureKind.NOT_FOUND),
+            (403, "", FailureKind.FORBIDDEN),
+            (403, "GatedRepo", FailureKind.GATED),
+            (404, "RepoNotFound", FailureKind.NOT_FOUND),
+            (429, "", FailureKind.BUSY),
+            (500, "", FailureKind.SERVER),
+        ],
         (403, "GatedRepo", FailureKind.GATED),
-        (404, "RepoNotFound", FailureKind.NOT_FOUND),
-        (429, "", FailureKind.BUSY),
         (500, "", FailureKind.SERVER),
-    ],
+    ),
 )
 def test_each_answer_of_the_hub_has_its_failure(
     hub: FakeHub, status: int, code: str, kind: FailureKind

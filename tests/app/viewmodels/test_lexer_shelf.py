@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.viewmodels.highlight import exact_pieces
-from app.viewmodels.lexer_shelf import Absent, LexerShelf, LoadedLanguage
+from app.viewmodels.lexer_shelf import Absent, GrowingLexer, LexerShelf, LoadedLanguage
 from app.viewmodels.lexers import load_language
 from tests.hostile.contents import ENDLESS_CODE
 
@@ -18,6 +18,13 @@ def shelf() -> Iterator[LexerShelf]:
     shelf = LexerShelf()
     yield shelf
     shelf.close()
+
+
+def poll(shelf: LexerShelf, growing: GrowingLexer) -> None:
+    """Wait until the code is lexed, and take the results."""
+    while growing.is_waiting:
+        shelf.wait_done()
+        growing.poll()
 
 
 def test_language_is_available_after_loading(shelf: LexerShelf) -> None:
@@ -44,8 +51,7 @@ def test_growing_code_ends_with_the_exact_pieces(shelf: LexerShelf) -> None:
     growing = shelf.growing("python")
     for end in range(1, len(CODE) + 1):
         growing.update(CODE[:end])
-    while growing.is_waiting:
-        growing.poll()
+    poll(shelf, growing)
     shown = [growing.colors.pieces(at, line) for at, line in enumerate(CODE.split("\n"))]
     exact = shelf.exact("python", CODE).result()
     assert exact is not None
@@ -61,8 +67,7 @@ def test_growing_code_is_lexed_again_after_the_process_has_ended(shelf: LexerShe
     growing.poll()
     shelf.exact(*ENDLESS).result()
     growing.update("return 1\nreturn 2\n")
-    while growing.is_waiting:
-        growing.poll()
+    poll(shelf, growing)
     assert growing.colors.pieces(0, "return 1") == growing.colors.pieces(1, "return 2") != ()
 
 
@@ -79,8 +84,7 @@ def test_growing_code_of_a_lexer_without_end_stays_plain(shelf: LexerShelf) -> N
     name, code = ENDLESS
     growing = shelf.growing(name)
     growing.update(f"{code}\n")
-    while growing.is_waiting:
-        growing.poll()
+    poll(shelf, growing)
     growing.update(f"{code}\na := 1\n")
     assert not growing.is_waiting
     assert growing.colors.pieces(1, "a := 1") == ()

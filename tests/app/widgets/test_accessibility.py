@@ -163,6 +163,8 @@ STATES = (
     *(empty, long_answer, answering, queued, editing, finding, inspecting, choosing, toast),
     *(notice, crashed, failed, renaming, renaming_row, sheet, settings, about, quitting, narrow),
 )
+TABBED = (empty, long_answer, queued, finding, inspecting, notice, crashed)
+FOCUSED = (long_answer, queued, finding, inspecting, notice, crashed)
 every_state = pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
 State = Callable[[Stage], None]
 
@@ -190,13 +192,18 @@ def said(node: QAccessibleInterface) -> str:
     return f"{node.role()} {node.text(NAME)!r} {node.object()}"
 
 
+@pytest.mark.slow
 @every_state
-def test_every_control_has_a_name_and_every_icon_button_a_tooltip(
+def test_controls_have_a_name_a_tooltip_a_place_for_tab_and_a_visible_focus(
     stage: Stage, state: State
 ) -> None:
     state(stage)
     check_names(stage)
     check_icon_buttons(stage)
+    if state in TABBED:
+        check_tab(stage, state)
+    if state in FOCUSED:
+        check_focus(stage)
 
 
 def check_names(stage: Stage) -> None:
@@ -330,13 +337,8 @@ def tabbed(
             QTest.keyClick(widget, Key.Key_Tab, modifier)
 
 
-@pytest.mark.parametrize(
-    "state",
-    [empty, long_answer, queued, finding, inspecting, notice, crashed],
-    ids=lambda one: one.__name__,
-)
-def test_tab_reaches_every_control_part_by_part(stage: Stage, state: State) -> None:
-    state(stage)
+def check_tab(stage: Stage, state: State) -> None:
+    """Assert that Tab reaches every control, part by part, and Shift+Tab in the reverse order."""
     takes = Qt.FocusPolicy.TabFocus
     reachable = {
         widget
@@ -376,14 +378,8 @@ def picture(window: QWidget) -> QImage:
     return window.grab().toImage()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "state",
-    [long_answer, queued, finding, inspecting, notice, crashed],
-    ids=lambda one: one.__name__,
-)
-def test_focus_of_every_control_is_visible(stage: Stage, state: State) -> None:
-    state(stage)
+def check_focus(stage: Stage) -> None:
+    """Assert that each control looks different while it has the keyboard focus."""
     stage.settle()  # lay out a card that has appeared
     QApplication.setCursorFlashTime(0)  # stops the blinking of the text cursor
     for widget in tabbed(stage.list):

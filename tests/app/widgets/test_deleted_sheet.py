@@ -66,6 +66,7 @@ def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> Non
 def test_deleted_chat_is_restored_after_a_restart(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_chats(stage, "One", "Two")
+    stage.close()
     stage = make_stage()
     stage.rig.origin.time_s += 3 * DAY_S
     stage.settle()
@@ -83,6 +84,7 @@ def test_deleted_chat_is_restored_after_a_restart(make_stage: MakeStage) -> None
 def test_undo_after_a_restart_restores_a_chat_deleted_just_now(make_stage: MakeStage) -> None:
     stage = make_stage()
     delete_chats(stage, "One")
+    stage.close()
     stage = make_stage()
     stage.settle()
     stage.run(CommandId.UNDO)
@@ -112,6 +114,7 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     assert [type(one) for one in stage.engine.commands if isinstance(one, Forget)] == [Forget]
     stage.run(CommandId.UNDO)
     assert stage.rows == ["TODAY", "Two"], "the removed chat cannot be undone, the one before can"
+    stage.close()
     stage = make_stage()
     stage.settle()
     assert titles(opened(stage)) == ["One"]
@@ -159,6 +162,7 @@ def test_deleted_folder_is_restored_after_a_restart_with_its_chats(make_stage: M
     stage = make_stage()
     delete_folder(stage, "Work", "One")
     delete_chats(stage, "Two")
+    stage.close()
     stage = make_stage()
     stage.settle()
     assert stage.rows == ["TODAY", "One"]
@@ -190,6 +194,7 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     for _ in range(3):
         stage.run(CommandId.UNDO)
     assert "Work" not in stage.rows
+    stage.close()
     stage = make_stage()
     stage.settle()
     assert not stage.window.sidebar.deleted_button.isVisible()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 from PySide6.QtGui import QGuiApplication, QInputMethodEvent, QKeySequence
@@ -21,11 +19,12 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.commands import COMMANDS, CommandId, MenuCommand, key_sequences
+from app.widgets.commands import COMMANDS, CommandId, key_sequences
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.editor.editor import MessageEditor
+from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
 # Ignore two kinds of messages: the offscreen platform logs "does not support" for every popup, and
@@ -79,7 +78,8 @@ def copied(_stage: Stage) -> None:
 
 
 def talked(stage: Stage) -> None:
-    stage.chat("A fox?", "No fox, no FOX.")
+    if not stage.items:
+        stage.chat("A fox?", "No fox, no FOX.")
 
 
 def selected(stage: Stage) -> None:
@@ -95,9 +95,10 @@ def looked_for(stage: Stage) -> None:
 
 
 def answering(stage: Stage) -> None:
-    stage.send("Hello")
-    stage.engine.write("Half")
-    stage.settle()
+    if not stage.core.turns.live:
+        stage.send("Hello")
+        stage.engine.write("Half")
+        stage.settle()
 
 
 def stopped(stage: Stage) -> None:
@@ -118,6 +119,9 @@ def first_version(stage: Stage) -> None:
 
 def three_chats(stage: Stage) -> None:
     """Make three chats. The newest one, "Three", is on show and is the first in the list."""
+    if stage.rows:
+        stage.click_row("Three")
+        return
     for number in ("One", "Two", "Three"):
         stage.rig.origin.time_s += 1.0
         stage.run(CommandId.NEW_CHAT)
@@ -226,26 +230,68 @@ CASES = {
 }
 
 
+# Commands whose effects one window can have in this order, after `restored` in between. A window for
+# each of them would take most of the time of these tests.
+TOGETHER = (
+    (
+        # Before the large windows, which each change of the zoom would style too.
+        *(CommandId.ZOOM_IN, CommandId.ZOOM_OUT, CommandId.ZOOM_RESET, CommandId.FULL_SCREEN),
+        *(CommandId.NEW_FOLDER, CommandId.SWITCHER, CommandId.ATTACH, CommandId.SEARCH),
+        *(CommandId.SIDEBAR, CommandId.INSPECTOR, CommandId.CHOOSE_MODEL, CommandId.MINIMISE),
+        *(CommandId.UNDO, CommandId.REDO, CommandId.CUT, CommandId.PASTE, CommandId.SELECT_ALL),
+        *(CommandId.SHORTCUTS, CommandId.GET_MODELS, CommandId.SETTINGS, CommandId.CLOSE),
+    ),
+    (
+        *(CommandId.COPY, CommandId.COPY_LAST, CommandId.FIND, CommandId.FIND_NEXT),
+        *(CommandId.FIND_PREVIOUS, CommandId.PRINT, CommandId.EXPORT, CommandId.RENAME),
+        *(CommandId.PIN, CommandId.DUPLICATE, CommandId.NEW_CHAT, CommandId.REGENERATE),
+    ),
+    (CommandId.NEXT_CHAT, CommandId.PREVIOUS_CHAT, CommandId.BACK, CommandId.FORWARD),
+    (CommandId.QUIT, CommandId.STOP, CommandId.CONTINUE),
+    (CommandId.PREVIOUS_VERSION, CommandId.NEXT_VERSION),
+)
+GROUPS = (*TOGETHER, *((one,) for one in CASES if all(one not in group for group in TOGETHER)))
+BY_ID = {command.id: command for command in KEYED}
+
+
+def restored(stage: Stage) -> None:
+    """Undo the effect of a shortcut on the windows, the field of the message and the settings."""
+    for window in QApplication.topLevelWidgets():
+        if window is not stage.window and window.isVisible():
+            window.close()
+    stage.pane.find_bar.end()
+    stage.core.preferences.change(sidebar_visible=True, inspector_visible=False, text_zoom=100)
+    stage.window.showNormal()
+    stage.window.activateWindow()
+    stage.edit.clear()
+    stage.edit.setFocus()
+    stage.settle()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "others", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["first", "others"]
 )
-@pytest.mark.parametrize("command", KEYED, ids=lambda command: command.id)
-@pytest.mark.usefixtures("qapp")
-def test_shortcut_has_the_effect_of_its_command(
-    command: MenuCommand, tmp_path: Path, others: bool
+@pytest.mark.parametrize("group", GROUPS, ids=lambda group: f"{group[0]}-{len(group)}")
+def test_shortcuts_have_the_effects_of_their_commands(
+    make_stage: MakeStage, group: tuple[CommandId, ...], others: bool
 ) -> None:
-    case = CASES[command.id]
-    sequences = key_sequences(command)  # none, if the platform has no keys for it
-    for number, keys in enumerate(sequences[1:] if others else sequences[:1]):
-        QGuiApplication.clipboard().clear()
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with closing(Stage(folder)) as stage:
-            case.set_up(stage)
-            assert not case.effect(stage), "the effect already exists before the key is pressed"
-            press(stage, keys)
-            assert case.effect(stage), keys.toString()
+    stage: Stage | None = None
+    for command_id in group:
+        sequences = key_sequences(BY_ID[command_id])  # none, if the platform has no keys for it
+        for keys in sequences[1:] if others else sequences[:1]:
+            if stage is None:
+                stage = make_stage()
+            check_case(stage, CASES[command_id], f"{command_id}: {keys.toString()}", keys)
+            restored(stage)
+
+
+def check_case(stage: Stage, case: KeyCase, name: str, keys: QKeySequence) -> None:
+    QGuiApplication.clipboard().clear()
+    case.set_up(stage)
+    assert not case.effect(stage), f"the effect exists before {name} is pressed"
+    press(stage, keys)
+    assert case.effect(stage), name
 
 
 def test_every_command_with_a_shortcut_has_a_case() -> None:
@@ -309,7 +355,6 @@ def typed_into(parent: QWidget) -> Field:
 
 # All text fields except the composer, which tests/app/e2e/test_conversations.py tests.
 FIELDS = (title, row, find_field, message, prompt, seed, temperature, top_k)
-every_field = pytest.mark.parametrize("open_field", FIELDS, ids=lambda field: field.__name__)
 OpenField = Callable[[Stage], Field]
 
 
@@ -334,42 +379,61 @@ def opened(stage: Stage, open_field: OpenField) -> Field:
     return field
 
 
+def closed(stage: Stage) -> None:
+    """End the edit of a field, and hide the inspector."""
+    QTest.keyClick(QApplication.focusWidget() or stage.window, Key.Key_Escape)
+    stage.core.preferences.change(inspector_visible=False)
+    stage.edit.setFocus()
+    stage.settle()
+
+
 def compose(field: QWidget, preedit: str, commit: str = "") -> None:
     event = QInputMethodEvent(preedit, [])
     event.setCommitString(commit)
     QApplication.sendEvent(field, event)
 
 
-@every_field
-def test_undo_key_undoes_typing_before_it_restores_a_chat(
-    stage: Stage, open_field: OpenField
-) -> None:
-    field = opened(stage, open_field)
-    before = text_of(field)
-    field.selectAll()
-    QTest.keyClicks(field, "1")
-    while text_of(field) != before and can_undo(field):
+@pytest.mark.slow
+def test_undo_key_undoes_typing_before_it_restores_a_chat(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Drop me", "No")
+    for open_field in FIELDS:
+        stage.click_row("Drop me")
+        stage.edit.setFocus()
+        stage.run(CommandId.DELETE)
+        field = open_field(stage)
+        assert field.hasFocus(), open_field
+        before = text_of(field)
+        field.selectAll()
+        QTest.keyClicks(field, "1")
+        while text_of(field) != before and can_undo(field):
+            QTest.keyClick(field, Key.Key_Z, CTRL)
+        stage.settle()
+        assert text_of(field) == before, open_field
+        assert "Drop me" not in stage.rows, open_field
         QTest.keyClick(field, Key.Key_Z, CTRL)
-    stage.settle()
-    assert text_of(field) == before
-    assert "Drop me" not in stage.rows
-    QTest.keyClick(field, Key.Key_Z, CTRL)
-    stage.settle()
-    assert "Drop me" in stage.rows, "the chat was not restored"
+        stage.settle()
+        assert "Drop me" in stage.rows, f"{open_field}: the chat was not restored"
+        closed(stage)
 
 
-@every_field
-def test_delete_keys_in_a_text_field_delete_no_chat(stage: Stage, open_field: OpenField) -> None:
-    field = opened(stage, open_field)
-    field.selectAll()
-    QTest.keyClicks(field, "1")
-    for key in (Key.Key_Backspace, Key.Key_Delete, Key.Key_D):
-        QTest.keyClick(field, key, CTRL)
-    stage.settle()
-    assert text_of(field) == ""
-    QTest.keyClick(field, Key.Key_Delete)
-    stage.settle()
-    assert "Keep me" in stage.rows
+@pytest.mark.slow
+def test_delete_keys_in_a_text_field_delete_no_chat(stage: Stage) -> None:
+    stage.chat("Keep me", "Yes")
+    for open_field in FIELDS:
+        field = open_field(stage)
+        assert field.hasFocus(), open_field
+        field.selectAll()
+        QTest.keyClicks(field, "1")
+        for key in (Key.Key_Backspace, Key.Key_Delete, Key.Key_D):
+            QTest.keyClick(field, key, CTRL)
+        stage.settle()
+        assert text_of(field) == "", open_field
+        QTest.keyClick(field, Key.Key_Delete)
+        stage.settle()
+        assert "Keep me" in stage.rows, open_field
+        closed(stage)
 
 
 def test_delete_key_deletes_a_chat_only_if_the_list_has_focus(stage: Stage) -> None:

@@ -11,6 +11,7 @@ from app.settings import ChatOrder
 from app.widgets.commands import CommandId
 from app.widgets.menu import Menu
 from tests.fakes.stage import CTRL, SHIFT, Key, Stage
+from tests.fakes.tables import rest_in_soak
 
 # The offscreen platform logs these messages for every popup.
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", extend=True)
@@ -100,8 +101,19 @@ def test_undo_of_an_archived_chat_shows_it_again(stage: Stage) -> None:
     assert titles_of_selected(stage) == ["Two"]
 
 
-@pytest.mark.parametrize(("shown", "following"), [("Two", "One"), ("One", "Two"), ("Three", "Two")])
-@pytest.mark.parametrize("command", [CommandId.DELETE, CommandId.ARCHIVE])
+# A chat in the middle, the last one and the first one of the list.
+@pytest.mark.parametrize(
+    ("shown", "following", "command"),
+    rest_in_soak(
+        [
+            (*chats, command)
+            for chats in (("Two", "One"), ("One", "Two"), ("Three", "Two"))
+            for command in (CommandId.DELETE, CommandId.ARCHIVE)
+        ],
+        ("Two", "One", CommandId.ARCHIVE),
+        ("One", "Two", CommandId.DELETE),
+    ),
+)
 def test_chat_that_leaves_the_list_is_followed_by_the_next_one(
     stage: Stage, shown: str, following: str, command: CommandId
 ) -> None:

@@ -17,7 +17,6 @@ from app.conversation.preset import Preset
 from app.conversation.tree import Setup
 from app.settings import Appearance, Settings, load_settings
 from app.theme.icons import Icon
-from app.theme.palette import Theme
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.scroller import VerticalScroller
@@ -46,11 +45,11 @@ def named(parent: QWidget, name: str) -> QPushButton | QToolButton:
 
 
 def test_click_on_a_segment_takes_the_focus_of_its_group(stage: Stage) -> None:
-    buttons = opened(stage).appearance.appearance.buttons
-    buttons[Appearance.LIGHT].click()
-    buttons[Appearance.LIGHT].setFocus()
-    QTest.mouseClick(buttons[Appearance.DARK], LEFT)
-    assert buttons[Appearance.DARK].hasFocus()
+    buttons = opened(stage, Icon.CHAT).chat.send_key.buttons
+    buttons[True].click()
+    buttons[True].setFocus()
+    QTest.mouseClick(buttons[False], LEFT)
+    assert buttons[False].hasFocus()
 
 
 @pytest.mark.slow
@@ -262,10 +261,10 @@ def test_controls_of_all_settings_pages_are_aligned_left(stage: Stage) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("appearance", [Appearance.LIGHT, Appearance.DARK])
-def test_settings_pages_paint_different_pictures(stage: Stage, appearance: Appearance) -> None:
-    theme: Theme = stage.theme
-    theme.set_appearance(appearance)
-    window = opened(stage)
+def test_settings_pages_paint_different_pictures(
+    make_stage: MakeStage, appearance: Appearance
+) -> None:
+    window = opened(make_stage(settings=Settings(appearance=appearance)))
     pictures: list[QImage] = []
     for tab in window.tabs.values():
         QTest.mouseClick(tab, LEFT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import replace
 from itertools import pairwise
 
@@ -11,9 +12,11 @@ from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolTip
 
+from app.theme.palette import Theme
 from app.viewmodels.transcript import ItemStatus
 from app.viewmodels.typeset import MAX_LATEX, Formula, Picture, Undrawn, typeset
 from app.widgets.transcript.rows.row import RowAction
+from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel
 from tests.fakes.transcript_samples import answer, question
 from tests.fakes.transcript_stage import TranscriptStage
@@ -277,3 +280,12 @@ def test_zoom_change_repaints_formulas_at_the_new_size(
     transcript.settle()
 
     assert transcript.picture() == normal
+
+
+def test_view_that_garbage_collection_destroys_closes_without_an_error(
+    theme: Theme, capfd: pytest.CaptureFixture[str]
+) -> None:
+    view = TranscriptView(theme)
+    del view
+    gc.collect()
+    assert capfd.readouterr().err == ""
