@@ -7,6 +7,8 @@ the app's undo list. The same holds for Redo.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import (
     QContextMenuEvent,
@@ -52,11 +54,13 @@ class LineField(QLineEdit):
         hide_tip_at_key(arg__1)
         if self.is_input_methods(arg__1):
             return True
-        has_step = (self.isUndoAvailable(), self.isRedoAvailable())
-        if _is_key_without_step(arg__1, has_step):
+        if _is_key_without_step(arg__1, self._has_steps):
             arg__1.ignore()
             return False
         return super().event(arg__1)
+
+    def _has_steps(self) -> tuple[bool, bool]:
+        return self.isUndoAvailable(), self.isRedoAvailable()
 
     @override
     def changeEvent(self, arg__1: QEvent) -> None:
@@ -95,11 +99,14 @@ class TextField(QPlainTextEdit):
         hide_tip_at_key(e)
         if self.is_composing and _ends_composing(e):
             return True
-        has_step = (self.document().isUndoAvailable(), self.document().isRedoAvailable())
-        if _is_key_without_step(e, has_step):
+        if _is_key_without_step(e, self._has_steps):
             e.ignore()
             return False
         return super().event(e)
+
+    def _has_steps(self) -> tuple[bool, bool]:
+        document = self.document()
+        return document.isUndoAvailable(), document.isRedoAvailable()
 
     @override
     def contextMenuEvent(self, e: QContextMenuEvent) -> None:
@@ -124,14 +131,17 @@ def _ends_composing(event: QEvent) -> bool:
     )
 
 
-def _is_key_without_step(event: QEvent, has_step: tuple[bool, bool]) -> bool:
+def _is_key_without_step(event: QEvent, has_steps: Callable[[], tuple[bool, bool]]) -> bool:
     """Return True for the Undo or Redo key of a field that has nothing to undo or redo.
 
     Qt sends a ShortcutOverride event to the focused field before it looks for a menu shortcut.
+
+    has_steps: returns whether there is something to undo, and to redo. It is called for these keys
+        only: a field that is being destroyed gets events too, and has no document.
     """
     if event.type() is not QEvent.Type.ShortcutOverride or not isinstance(event, QKeyEvent):
         return False
     keys = (QKeySequence.StandardKey.Undo, QKeySequence.StandardKey.Redo)
     return any(
-        event.matches(key) and not is_there for key, is_there in zip(keys, has_step, strict=True)
+        event.matches(key) and not is_there for key, is_there in zip(keys, has_steps(), strict=True)
     )
