@@ -73,6 +73,7 @@ TRANSCRIPT_PAIRS = (
     Pair("on_disk.ink", "canvas"),
     Pair("on_disk.ink", "on_disk.tint"),
     Pair("must_read.ink", "canvas"),
+    Pair("must_read.ink", "must_read.tint"),
     Pair("error.ink", "error.tint"),
     Pair("text", "error.tint"),
     Pair("secondary", "error.tint"),
