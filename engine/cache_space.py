@@ -197,7 +197,7 @@ class CacheSpace:
         # An idle job in progress holds a lease, and leased state is not evicted.
         self._idler.pause()
         if self.cache is not None:
-            _evict(self.cache, what)
+            _evict_part(self.cache, what)
 
     def _forget(self, command: Forget) -> None:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
@@ -253,7 +253,7 @@ class CacheSpace:
             self._watch.set_full(full, self.cache, self._idler.pause)
 
 
-def _evict(cache: PrefixCache, what: EvictWhat) -> None:
+def _evict_part(cache: PrefixCache, what: EvictWhat) -> None:
     match what:
         case EvictWhat.HOT:
             cache.evict_hot()

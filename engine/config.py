@@ -72,8 +72,8 @@ class EngineConfig:
     # True if each drawn token is fed before its id is read from the device. False: every decode
     # step waits for the previous step.
     looks_ahead: bool = True
-    # True if the engine reads ahead and audits the cache while no request waits or runs. The
-    # settings (wanted.py) change this.
+    # True if the engine reads ahead and audits the cache while no request waits or runs, until
+    # Wanted.idle_work is changed.
     idle_work: bool = True
     # Lowest number of seconds between two audits. An audit computes one cached state again and
     # compares the result with the cached state. Audits are rare, so that the fan stays quiet. An
@@ -99,8 +99,8 @@ class EngineConfig:
     disk_close_s: float = 1.5
     # Number of bits per attention K/V value in the caches, 4 or 8. None: K/V are not quantised.
     kv_bits: int | None = None
-    # Seconds without a request after which the model is unloaded. The next request loads it again.
-    # None: the model stays loaded. The settings (wanted.py) change this.
+    # Seconds without a request after which the model is unloaded, until Wanted.unload_after_s is
+    # changed. The next request loads it again. None: the model stays loaded.
     unload_after_s: float | None = None
     # True if the engine uses the CPU even if the machine has a GPU. Used for checks on machines
     # where the GPU may give wrong results, such as a virtual GPU.

@@ -1,9 +1,9 @@
 """The memory budget of the prefix cache, and MLX's own memory limits. Engine thread only.
 
-served_model.py calls limit_memory before it loads a model, and fit_to_weights after the load. When it creates
-a prefix cache, it calls cache_budget and creates a `MemoryWatch`, which lives until the next cache
-is created. adjust_budget is called in each step of the engine loop. Runner calls spare_bytes to
-decide if a request fits into memory.
+served_model.py calls limit_memory before it loads a model, and fit_to_weights after the load.
+cache_space.py calls cache_budget when it creates a prefix cache, and creates a `MemoryWatch`, which
+lives until the next cache is created. adjust_budget is called in each step of the engine loop. Runner
+calls spare_bytes to decide if a request fits into memory.
 
 If no fixed budget is configured, the cache may use the device's memory, minus the model's weights
 and some head room. The MemoryWatch lowers this budget while other programs need memory. A fixed

@@ -2,8 +2,8 @@
 
 markdown-it makes tokens. This module converts them to a flat sequence of blocks (blocks.py). Raw
 HTML stays text, but for a <br> in a table, which has no other line break. Images become links to
-their address, so that nothing is fetched from the network. Loose and tight lists give the same blocks. So the layout of a list does not change when a
-blank line arrives between its items.
+their address, so that nothing is fetched from the network. Loose and tight lists give the same
+blocks. So the layout of a list does not change when a blank line arrives between its items.
 """
 
 from __future__ import annotations
