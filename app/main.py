@@ -5,6 +5,7 @@ log, loads the settings, and builds the Core and the MainWindow. The Core has th
 engine and the store. Then `open_window` runs Qt's event loop, and closes everything at the end.
 Main thread. The order in time:
 
+    read_early()      begin to read the model's files, on another thread
     core.open()       load the list of conversations, which needs no engine
     window.show()     first paint; the window then emits `painted`, once
     core.start()      start the engine, because importing its libraries takes seconds
@@ -51,6 +52,7 @@ from app.widgets.transcript.accessibility.canvas import install_accessibility
 from app.widgets.window_frame import bring_to_front
 from app.words import window as words
 from engine.config import EngineConfig
+from engine.early_reading import EarlyReading
 from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
 from engine.types import Problem
@@ -95,13 +97,14 @@ def open_window(
     loaded = load_settings(paths.settings)
     log_qt_messages()
     switch_threads_often()
+    early_reading = read_early(options, loaded.settings)
     app = make_application()
     # Never closed: close() turns automatic garbage collection on again, and an engine thread that did
     # not end in time may still run when the process ends.
     garbage = GarbageSearch(app)
     theme = Theme(app, loaded.settings.appearance)
     origin = SystemOrigin()
-    core = Core(make_seams(paths, options, loaded.settings, origin))
+    core = Core(make_seams(paths, options, loaded.settings, origin, early_reading))
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.show_problem)
     window.painted.connect(garbage.spare_all)
@@ -134,7 +137,23 @@ def open_window(
     return status
 
 
-def make_seams(paths: Paths, options: Options, settings: Settings, origin: SystemOrigin) -> Seams:
+def read_early(options: Options, settings: Settings) -> EarlyReading:
+    """Begin to read the model that was chosen last, while the window is created."""
+    early_reading = EarlyReading()
+    model = options.model or (settings.model_path and Path(settings.model_path))
+    is_divided = options.hosts is not None or settings.several_macs
+    if model and not is_divided:
+        early_reading.start(model)
+    return early_reading
+
+
+def make_seams(
+    paths: Paths,
+    options: Options,
+    settings: Settings,
+    origin: SystemOrigin,
+    early_reading: EarlyReading,
+) -> Seams:
     """Return the parts of Core that tests replace: engine factory, store, catalog, clocks."""
     config = EngineConfig(
         on_cpu=options.selftest is not None and options.selftest.on_cpu,
@@ -142,7 +161,7 @@ def make_seams(paths: Paths, options: Options, settings: Settings, origin: Syste
     )
     place = DataPlace(paths.data_dir)
     return Seams(
-        make_engine=lambda on_event: SwitchedEngine(config, on_event),
+        make_engine=lambda on_event: SwitchedEngine(config, on_event, early_reading),
         open_store=lambda: place.open(now=origin.now()),
         catalog=LocalModels(paths),
         origin=origin,

@@ -1,6 +1,6 @@
-"""Read a model's files from disk while the engine thread still imports its libraries.
+"""Read a model's files from disk while the window is created and the engine imports its libraries.
 
-Imports take a second of computation, and need no disk. The operating system keeps what was read in
+Both take a second of computation, and need little of the disk. The operating system keeps what was read in
 free memory, so the engine thread then copies the weights from there. Importing this module does not
 import mlx.
 """

@@ -94,10 +94,9 @@ def prepare_libraries(config: EngineConfig) -> None:
 class _Life:
     """An engine thread, with its command queue and the duration of its current piece of work."""
 
+    early_reading: EarlyReading  # stopped once the thread has imported its libraries
     commands: SimpleQueue[Command] = field(default_factory=SimpleQueue[Command])
     pulse: Pulse = field(default_factory=Pulse)
-    # Stopped once the thread has imported its libraries.
-    early_reading: EarlyReading = field(default_factory=EarlyReading)
     thread: threading.Thread | None = None
 
 
@@ -111,6 +110,7 @@ class Engine(EngineCommands):
         config: the limits of the engine.
         on_event: called with each event, on the engine thread or on the thread that watches it.
         wanted: the first settings. None: those of the config.
+        early_reading: the reading of a model's files, if it has begun already.
     """
 
     def __init__(
@@ -118,6 +118,7 @@ class Engine(EngineCommands):
         config: EngineConfig,
         on_event: Callable[[Event], None],
         wanted: Wanted | None = None,
+        early_reading: EarlyReading | None = None,
     ) -> None:
         self._config = config
         self._on_event = on_event
@@ -125,7 +126,7 @@ class Engine(EngineCommands):
         # replaced engine thread follows the events that report its end.
         self._lock = threading.RLock()
         self.wanted = wanted or Wanted.of(config)
-        self._life = self._new_life()
+        self._life = self._new_life(early_reading or EarlyReading())
         self._unanswered = Unanswered()
         self._closing = threading.Event()
         self._watch: threading.Thread | None = None
@@ -179,9 +180,9 @@ class Engine(EngineCommands):
         with self._lock:
             return self._unanswered.has_deletions
 
-    def _new_life(self) -> _Life:
+    def _new_life(self, early_reading: EarlyReading) -> _Life:
         """Return a life without a thread, whose first command is the settings."""
-        life = _Life()
+        life = _Life(early_reading)
         life.commands.put(Want(self.wanted))
         return life
 
@@ -251,7 +252,7 @@ class Engine(EngineCommands):
                 return
             # A blocked thread reads this command if its work ends after all.
             life.commands.put(Shutdown())
-            self._life = self._new_life()
+            self._life = self._new_life(EarlyReading())
             for command in self._unanswered.take_questions():
                 self.send(command)
             self._start_thread()

@@ -14,6 +14,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
+from engine.early_reading import EarlyReading
 from engine.engine import Engine
 from engine.events import Command, Event
 from engine.hosts.hostfile import Hosts
@@ -27,11 +28,18 @@ class SwitchedEngine(EngineCommands):
     Args:
         config: the settings of the engine.
         on_event: called with each event, on a thread of the engine.
+        early_reading: the reading of the first model's files, if it has begun already.
     """
 
-    def __init__(self, config: EngineConfig, on_event: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        on_event: Callable[[Event], None],
+        early_reading: EarlyReading | None = None,
+    ) -> None:
         self._config = config
         self._on_event = on_event
+        self._early_reading = early_reading
         self._lock = threading.Lock()  # protects the fields below
         self._hosts: Hosts | None = None
         self._engine: Engine | StagedEngine | None = None  # None before the start, and in a switch
@@ -95,7 +103,7 @@ class SwitchedEngine(EngineCommands):
     def _begin(self) -> None:
         """Start an engine with its settings and the waiting commands. The lock is held."""
         if self._hosts is None:
-            engine = Engine(self._config, self._on_event, self._wanted)
+            engine = Engine(self._config, self._on_event, self._wanted, self._early_reading)
         else:
             engine = StagedEngine(self._config, self._hosts, self._on_event, wanted=self._wanted)
         engine.start()

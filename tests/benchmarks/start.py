@@ -1,6 +1,6 @@
 """Time from the start of the process until a model is ready, and until the first word.
 
-    python -m tests.benchmarks.start --model DIR [--rounds 3] [--tokens 4000] [--cold]
+    python -m tests.benchmarks.start --model DIR [--rounds 3] [--tokens 4000] [--cold] [--app PATH]
 
 Each run is a new process of the window. A message is sent as soon as the window is shown. Prints one
 JSON line per kind of run with the medians of the seconds from the start of the process:
@@ -10,7 +10,8 @@ JSON line per kind of run with the medians of the seconds from the start of the 
     restored as `later`, in a chat of about --tokens tokens, which comes from disk
     mlx_lm   mlx_lm in a process of its own, with the message alone
 
-On a CPU, mlx_lm computes in float32 too. With --cold, the model's files are not in memory when a
+On a CPU, mlx_lm computes in float32 too. With --app, the window is that of an app bundle: PATH is
+Rejoinder.app/Contents/MacOS/Rejoinder, or that of a twin (packaging/README.md). With --cold, the model's files are not in memory when a
 process starts (Linux). A last line has the ratios: ready / read (weights read) for `first` and `later`, and first word of
 `restored` / first word of `mlx_lm`.
 """
@@ -30,10 +31,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 MESSAGE = "Name a colour."
 CHILD = """
-import json, sys, time
+import json, os, sys, time
 from pathlib import Path
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
+import app.main
 from app.controllers.core import Core
 from app.conversation.tree import Setup
 from app.launch import launch
@@ -85,8 +87,10 @@ def end(core):
         QApplication.quit()
 
 SwitchedEngine.__init__, Core.start = noting, send
+app.main.ENGINE_S = 60.0  # write the whole state for the next start, also on a busy machine
 timer = None
-sys.exit(launch(Path(data), Options(model=Path(model))))
+# As the app ends: an engine thread that is in a long pass must not abort the process.
+os._exit(launch(Path(data), Options(model=Path(model))))
 """
 PEER = """
 import sys, time
@@ -111,13 +115,13 @@ for _ in stream_generate(network, tokenizer, prompt, max_tokens=2):
 """
 
 
-def run(code: str, *arguments: str) -> str:
+def run(python: str, code: str, *arguments: str) -> str:
     """Run code in a process of its own. Return the last line that it printed."""
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     environment.setdefault("QT_QPA_PLATFORM", "offscreen")
     result = subprocess.run(
-        [sys.executable, "-c", code, str(time.time()), *arguments],
-        cwd=ROOT,
+        [python, "-c", code, str(time.time()), *arguments],
+        cwd=ROOT if python == sys.executable else "/",  # a bundle has its own app and engine
         env=environment,
         stdout=subprocess.PIPE,
         text=True,
@@ -133,15 +137,17 @@ def drop_from_memory(model: str) -> None:
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def one_round(model: str, num_tokens: int, *, is_cold: bool) -> dict[str, dict[str, float]]:
-    def timed(code: str, *arguments: str) -> str:
+def one_round(
+    python: str, model: str, num_tokens: int, *, is_cold: bool
+) -> dict[str, dict[str, float]]:
+    def timed(python: str, code: str, *arguments: str) -> str:
         if is_cold:
             drop_from_memory(model)
-        return run(code, *arguments)
+        return run(python, code, *arguments)
 
     with tempfile.TemporaryDirectory() as data:
         found = {
-            name: json.loads(timed(CHILD, data, model, message, continues))
+            name: json.loads(timed(python, CHILD, data, model, message, continues))
             for name, message, continues in (
                 ("first", MESSAGE, ""),
                 ("later", MESSAGE, ""),
@@ -150,7 +156,7 @@ def one_round(model: str, num_tokens: int, *, is_cold: bool) -> dict[str, dict[s
             )
         }
     del found["chat"]
-    return {**found, "mlx_lm": {"word": float(timed(PEER, model, MESSAGE))}}
+    return {**found, "mlx_lm": {"word": float(timed(sys.executable, PEER, model, MESSAGE))}}
 
 
 def main() -> int:
@@ -159,8 +165,11 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=4000)
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--app", default=sys.executable)
     args = parser.parse_args()
-    rounds = [one_round(args.model, args.tokens, is_cold=args.cold) for _ in range(args.rounds)]
+    rounds = [
+        one_round(args.app, args.model, args.tokens, is_cold=args.cold) for _ in range(args.rounds)
+    ]
     medians = {
         name: {key: statistics.median(one[name][key] for one in rounds) for key in rounds[0][name]}
         for name in rounds[0]
