@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -18,25 +18,24 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.disk_space import DiskSpace
 from engine.errors import Failure, attempt
-from engine.events import (
-    CacheCommand,
+from engine.idle import Idler
+from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
+from engine.models.loader import LoadedModel
+from engine.questions import (
+    CacheQuestion,
+    CacheReport,
     ClearDisk,
-    Event,
     Evict,
     EvictWhat,
     Forget,
     ForgetUnknown,
-    ReportStatistics,
-    StatisticsReported,
+    ReportCache,
 )
-from engine.idle import Idler
-from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
-from engine.models.loader import LoadedModel
 from engine.runner.history import History
 from engine.types import NOTHING_CACHED, ConversationId
 from engine.wanted import Wanted
 
-# Highest number of conversations that one ForgetUnknown command forgets: each takes a few
+# Highest number of conversations that one ForgetUnknown question forgets: each takes a few
 # milliseconds of the engine thread.
 MOST_FORGOTTEN = 20
 
@@ -50,21 +49,17 @@ class CacheSpace:
     LoadModel command for another model drops the cache, and so does UnloadModel.
     """
 
-    def __init__(
-        self, config: EngineConfig, history: History, idler: Idler, emit: Callable[[Event], None]
-    ) -> None:
+    def __init__(self, config: EngineConfig, history: History, idler: Idler) -> None:
         """Create a space without a cache.
 
         Args:
             config: the settings of the engine.
             history: the earlier prompts of the conversations.
             idler: the idle work. A job in progress holds cached state.
-            emit: called with each event.
         """
         self._config = config
         self._history = history
         self._idler = idler
-        self._emit = emit
         self.cache: PrefixCache | None = None
         # The check of the machine's memory. There is none before the first cache, or if the config
         # sets a fixed budget.
@@ -174,24 +169,24 @@ class CacheSpace:
         if wanted.disk != before.disk:
             self._disk_space.configure(wanted.disk)
 
-    def obey(self, command: CacheCommand) -> None:
-        """Carry out a command and report the figures, except after ForgetUnknown."""
-        match command:
-            case ReportStatistics():
-                self._report_statistics(checks_invariants=command.checks_invariants)
-                return
+    def answer(self, question: CacheQuestion) -> CacheReport:
+        """Do what a question says. Return the figures after it."""
+        match question:
+            case ReportCache():
+                pass
             case Forget():
-                self._forget(command)
+                self._forget(question)
             case ForgetUnknown(known):
                 self._forget_unknown(known)
-                return
             case ClearDisk():
                 self._disk_space.clear()
             case Evict(what):
                 self._evict(what)
             case _:
-                assert_never(command)
-        self._report_statistics()
+                assert_never(question)
+        return self._report(
+            checks_invariants=isinstance(question, ReportCache) and question.checks_invariants
+        )
 
     def _evict(self, what: EvictWhat) -> None:
         # An idle job in progress holds a lease, and leased state is not evicted.
@@ -199,15 +194,15 @@ class CacheSpace:
         if self.cache is not None:
             _evict_part(self.cache, what)
 
-    def _forget(self, command: Forget) -> None:
+    def _forget(self, question: Forget) -> None:
         """Drop the state of a conversation. It stays pinned: that is a setting."""
-        self._idler.drop(command.conversation_id)
-        self._idler.drop_title(command.conversation_id)
-        self._history.forget(command.conversation_id)
-        if command.on_disk:
-            self._disk_space.forget(command.conversation_id)
+        self._idler.drop(question.conversation_id)
+        self._idler.drop_title(question.conversation_id)
+        self._history.forget(question.conversation_id)
+        if question.on_disk:
+            self._disk_space.forget(question.conversation_id)
         if self.cache is not None:
-            self.cache.forget(command.conversation_id)
+            self.cache.forget(question.conversation_id)
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
 
@@ -218,19 +213,17 @@ class CacheSpace:
             log.info("conversation %s is forgotten: it was removed", conversation_id)
             self._forget(Forget(conversation_id))
 
-    def _report_statistics(self, *, checks_invariants: bool = False) -> None:
+    def _report(self, *, checks_invariants: bool) -> CacheReport:
         statistics, checked = NOTHING_CACHED, None
         if self.cache is not None:
             statistics = self.cache.statistics()
             if checks_invariants:
                 checked = attempt("a check of the cache", self.cache.check_invariants)
-        self._emit(
-            StatisticsReported(
-                self._disk_space.with_figures(statistics),
-                checked.problem if isinstance(checked, Failure) else None,
-                freed_bytes=freed_bytes(),
-                process_bytes=process_bytes(),
-            )
+        return CacheReport(
+            self._disk_space.with_figures(statistics),
+            checked.problem if isinstance(checked, Failure) else None,
+            freed_bytes=freed_bytes(),
+            process_bytes=process_bytes(),
         )
 
     # Budget of memory

@@ -8,33 +8,55 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import Generic, Protocol, TypeVar, cast
 
 from engine.events import (
-    AwaitIdle,
     Cancel,
-    ClearDisk,
     Command,
+    LoadModel,
+    ReadAhead,
+    Submit,
+    UnloadModel,
+    Withdraw,
+)
+from engine.questions import (
+    AnyQuestion,
+    Ask,
+    AwaitIdle,
+    CacheReport,
+    ClearDisk,
     CountTokens,
     Evict,
     EvictWhat,
     Forget,
     ForgetUnknown,
-    LoadModel,
     MakeTitle,
-    ReadAhead,
-    ReportStatistics,
-    Submit,
-    UnloadModel,
+    NextPrompt,
+    Question,
+    QuestionId,
+    ReportCache,
+    TokensCounted,
     Verify,
 )
-from engine.types import ConversationId, Message, Request, RequestId
+from engine.types import CheckResult, ConversationId, Message, Request, RequestId
 from engine.wanted import DiskSettings, Wanted
+
+A = TypeVar("A")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked(Generic[A]):
+    """A question that was put to the engine. `A` is the type of its answer."""
+
+    question_id: QuestionId
 
 
 class EngineCommands(Protocol):
-    """One method for each command and each setting. Subclasses define `send` and `want`."""
+    """One method for each command, setting and question. Subclasses define `send` and `want`.
+
+    The method of a question returns what is needed to receive the answer, which may be ignored.
+    """
 
     @abstractmethod
     def send(self, command: Command) -> None:
@@ -75,14 +97,6 @@ class EngineCommands(Protocol):
     def cancel(self, request_id: RequestId) -> None:
         self.send(Cancel(request_id))
 
-    def forget(self, conversation_id: ConversationId, *, on_disk: bool = True) -> None:
-        """Drop the cached state of a conversation; on_disk=False: only that in memory."""
-        self.send(Forget(conversation_id, on_disk))
-
-    def forget_unknown(self, known: frozenset[ConversationId]) -> None:
-        """Delete state on disk of conversations that are not in `known`. See ForgetUnknown."""
-        self.send(ForgetUnknown(known))
-
     def pin(self, conversation_ids: frozenset[ConversationId]) -> None:
         """Pin these conversations and no others: the cache evicts their state last."""
         self.want(lambda one: replace(one, pinned=conversation_ids))
@@ -91,72 +105,20 @@ class EngineCommands(Protocol):
         """Give priority to the conversation that the window shows."""
         self.want(lambda one: replace(one, shown=conversation_id))
 
-    def read_ahead(
-        self,
-        conversation_id: ConversationId,
-        messages: tuple[Message, ...],
-        *,
-        is_draft: bool = False,
-        thinking: bool | None = None,
-        keep_thinking: bool = False,
-        fetch_only: bool = False,
-    ) -> None:
+    def read_ahead(self, prompt: NextPrompt, *, fetch_only: bool = False) -> None:
         """Feed a conversation's next prompt to the model while the engine is idle.
 
-        If messages is empty, cancel an earlier read-ahead of this conversation instead. With
+        If it has no messages, cancel an earlier read-ahead of this conversation instead. With
         fetch_only, only read its state from disk.
         """
         self.send(
             ReadAhead(
-                conversation_id=conversation_id,
-                messages=messages,
-                is_draft=is_draft,
-                thinking=thinking,
-                keep_thinking=keep_thinking,
+                conversation_id=prompt.conversation_id,
+                messages=prompt.messages,
+                is_draft=prompt.is_draft,
+                thinking=prompt.thinking,
+                keep_thinking=prompt.keep_thinking,
                 fetch_only=fetch_only,
-            )
-        )
-
-    def make_title(
-        self,
-        conversation_id: ConversationId,
-        messages: tuple[Message, ...],
-        *,
-        thinking: bool | None = None,
-        keep_thinking: bool = False,
-    ) -> None:
-        """Let the model write a title while the engine is idle. TitleMade reports it.
-
-        If messages is empty, cancel an earlier command for this conversation instead.
-        """
-        self.send(
-            MakeTitle(
-                conversation_id=conversation_id,
-                messages=messages,
-                thinking=thinking,
-                keep_thinking=keep_thinking,
-            )
-        )
-
-    def count_tokens(
-        self,
-        conversation_id: ConversationId,
-        messages: tuple[Message, ...],
-        *,
-        is_draft: bool = False,
-        thinking: bool | None = None,
-        keep_thinking: bool = False,
-    ) -> None:
-        """Request a TokensCounted event: the length of a conversation's next prompt."""
-        self.send(
-            CountTokens(
-                ReadAhead(
-                    conversation_id=conversation_id,
-                    messages=messages,
-                    is_draft=is_draft,
-                    thinking=thinking,
-                    keep_thinking=keep_thinking,
-                )
             )
         )
 
@@ -171,17 +133,6 @@ class EngineCommands(Protocol):
         """
         self.want(lambda one: replace(one, unload_after_s=seconds))
 
-    def await_idle(self) -> None:
-        """Request an IdleReached event.
-
-        The engine emits it once no request, no read-ahead and no title is left.
-        """
-        self.send(AwaitIdle())
-
-    def report_statistics(self, *, checks_invariants: bool = False) -> None:
-        """Request a StatisticsReported event."""
-        self.send(ReportStatistics(checks_invariants))
-
     def set_memory(self, most_bytes: int | None) -> None:
         """Keep at most this much cached state in memory. None: what the model leaves of it."""
         self.want(lambda one: replace(one, most_cached_bytes=most_bytes))
@@ -191,16 +142,52 @@ class EngineCommands(Protocol):
         disk = DiskSettings(folder, enabled, budget_bytes)
         self.want(lambda one: replace(one, disk=disk))
 
-    def clear_disk(self) -> None:
+    # Questions
+
+    def ask(self, question: Question[A]) -> Asked[A]:
+        """Put a question to the engine. Exactly one Answered event has the answer."""
+        ask = Ask(cast("AnyQuestion", question))
+        self.send(ask)
+        return Asked(ask.question_id)
+
+    def withdraw(self, asked: Asked[A]) -> None:
+        """Withdraw a question that may be unanswered. Its answer is then a Problem."""
+        self.send(Withdraw(asked.question_id))
+
+    def count_tokens(self, prompt: NextPrompt) -> Asked[TokensCounted]:
+        """Ask for the length of a conversation's next prompt."""
+        return self.ask(CountTokens(prompt))
+
+    def make_title(self, prompt: NextPrompt) -> Asked[str]:
+        """Let the model write a title while the engine is idle."""
+        return self.ask(MakeTitle(prompt))
+
+    def await_idle(self) -> Asked[None]:
+        """Ask for an answer once no request, no read-ahead and no title is left."""
+        return self.ask(AwaitIdle())
+
+    def verify(self, request_id: RequestId, messages: tuple[Message, ...]) -> Asked[CheckResult]:
+        """Compare a finished request with runs of the model that use no cached state."""
+        return self.ask(Verify(request_id, messages))
+
+    def report_cache(self, *, checks_invariants: bool = False) -> Asked[CacheReport]:
+        """Ask for the figures of the cache."""
+        return self.ask(ReportCache(checks_invariants))
+
+    def forget(
+        self, conversation_id: ConversationId, *, on_disk: bool = True
+    ) -> Asked[CacheReport]:
+        """Drop the cached state of a conversation; on_disk=False: only that in memory."""
+        return self.ask(Forget(conversation_id, on_disk))
+
+    def forget_unknown(self, known: frozenset[ConversationId]) -> Asked[CacheReport]:
+        """Delete state on disk of conversations that are not in `known`. See ForgetUnknown."""
+        return self.ask(ForgetUnknown(known))
+
+    def evict(self, what: EvictWhat) -> Asked[CacheReport]:
+        """Evict a part of the cached state at once."""
+        return self.ask(Evict(what))
+
+    def clear_disk(self) -> Asked[CacheReport]:
         """Delete all cached state on disk."""
-        self.send(ClearDisk())
-
-    def evict(self, what: EvictWhat) -> None:
-        self.send(Evict(what))
-
-    def verify(self, request_id: RequestId, messages: tuple[Message, ...]) -> None:
-        """Request a Verified event, which compares a finished request with runs of the model.
-
-        These runs use no cached state.
-        """
-        self.send(Verify(request_id, messages))
+        return self.ask(ClearDisk())

@@ -36,31 +36,21 @@ from engine.cache.disk.tier import DiskTier
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache_space import CacheSpace
 from engine.config import EngineConfig
-from engine.errors import attempt
+from engine.errors import Failure, NoModelError, attempt
 from engine.events import (
-    AwaitIdle,
+    Answered,
     Cancel,
-    ClearDisk,
     Command,
-    CountTokens,
     Event,
-    Evict,
-    Forget,
-    ForgetUnknown,
     LoadModel,
     LoadStage,
-    MakeTitle,
-    ModelCommand,
     ModelLoading,
     ReadAhead,
-    ReportStatistics,
-    RequestCommand,
     Shutdown,
     Submit,
     UnloadModel,
-    Verified,
-    Verify,
     Want,
+    Withdraw,
 )
 from engine.heat import Heat
 from engine.idle import Idler
@@ -69,6 +59,7 @@ from engine.models.loader import LoadAbandonedError, LoadedModel
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
 from engine.pulse import Pulse
+from engine.questions import Answer, Ask, AwaitIdle, CacheQuestion, CountTokens, MakeTitle, Verify
 from engine.runner.history import History
 from engine.scheduler import Scheduler
 from engine.served_model import ServedModel
@@ -143,7 +134,7 @@ class EngineCore:
         self._wanted = Wanted.of(config)
         self._requested_at = time.monotonic()  # time of the last request, or of the last load
         history = History()
-        self._caching = CacheSpace(config, history, self._idler, emit)
+        self._caching = CacheSpace(config, history, self._idler)
         self._served = ServedModel(
             config,
             opener,
@@ -283,17 +274,22 @@ class EngineCore:
         # Log only the name: the fields of a command hold the user's text.
         log.debug("command: %s", type(command).__name__)
         match command:
-            case Submit() | Cancel() | CountTokens() | Verify():
-                self._obey_request(command)
+            case Submit():
+                self._waiting.add(command)
+            case Cancel(request_id):
+                if self._served.serving is not None:
+                    self._served.serving.cancel(request_id)
+                self._waiting.cancel(request_id)
             case LoadModel() | UnloadModel():
                 self._obey_model(command)
-            case ReadAhead() | MakeTitle() | AwaitIdle():
-                self._idler.obey(command)
+            case ReadAhead():
+                self._idler.queue_read_ahead(command)
+            case Ask():
+                self._answer(command)
+            case Withdraw(question_id):
+                self._idler.withdraw(question_id)
             case Want(wanted):
                 self._want(wanted)
-            case Forget() | ForgetUnknown() | Evict() | ClearDisk() | ReportStatistics():
-                self._caching.obey(command)
-                self._served.use_disk()
             case Shutdown(until):
                 self._stopping = True
                 self._write_until = until
@@ -308,33 +304,41 @@ class EngineCore:
         self._caching.want(wanted)
         self._served.use_disk()
 
-    def _obey_request(self, command: RequestCommand) -> None:
-        serving = self._served.serving
-        match command:
-            case Submit():
-                self._waiting.add(command)
-            case Cancel():
-                if serving is not None:
-                    serving.cancel(command.request_id)
-                self._waiting.cancel(command.request_id)
-            case CountTokens():
-                if serving is not None:
-                    self._emit(serving.count_tokens(command.turn))
-            case Verify():
-                result = self._served.records.verify(self.model, command)
-                self._emit(Verified(command.request_id, result))
-            case _:
-                assert_never(command)
-
-    def _obey_model(self, command: ModelCommand) -> None:
+    def _obey_model(self, command: LoadModel | UnloadModel) -> None:
         match command:
             case LoadModel():
                 self._served.load(command)
                 self._requested_at = time.monotonic()
             case UnloadModel(until_needed):
                 self._served.set_aside(until_needed=until_needed)
+
+    # Questions
+
+    def _answer(self, ask: Ask) -> None:
+        """Answer a question, or let the idler answer it later."""
+        question = ask.question
+        match question:
+            case AwaitIdle():
+                self._idler.await_idle(ask.question_id)
+            case MakeTitle():
+                self._idler.make_title(ask.question_id, question)
             case _:
-                assert_never(command)
+                found = attempt(type(question).__name__, partial(self._answer_now, question))
+                answer = found.problem if isinstance(found, Failure) else found
+                self._emit(Answered(ask.question_id, answer))
+
+    def _answer_now(self, question: CountTokens | Verify | CacheQuestion) -> Answer:
+        match question:
+            case CountTokens(prompt):
+                if self._served.serving is None:
+                    raise NoModelError("Tokens can’t be counted without one.")
+                return self._served.serving.count_tokens(prompt)
+            case Verify():
+                return self._served.records.verify(self.model, question)
+            case _:
+                report = self._caching.answer(question)
+                self._served.use_disk()
+                return report
 
     # Loading and unloading of models
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import assert_never
 
 from engine.cache.disk.folder import (
     FolderInUseError,
@@ -18,7 +17,7 @@ from engine.cache.disk.folder import (
     forget_in_other_folders,
 )
 from engine.errors import attempt
-from engine.events import ClearDisk, Forget
+from engine.questions import AnyQuestion, ClearDisk, Forget
 from engine.types import ConversationId
 from engine.wanted import DiskSettings
 
@@ -50,16 +49,14 @@ def forget(conversation_id: ConversationId, *, used: str | None = None) -> Work:
     return partial(forget_in_other_folders, used=used, conversation_id=conversation_id)
 
 
-def delete(command: ClearDisk | Forget, disk: DiskSettings | None) -> None:
-    """Delete cached state on disk while no engine can be started."""
-    match command:
+def delete(question: AnyQuestion, disk: DiskSettings | None) -> None:
+    """Delete what a question says from disk, while no engine can do it."""
+    match question:
         case ClearDisk():
             work: Work = delete_all
-        case Forget(on_disk=False):
-            return
-        case Forget(conversation_id=conversation_id):
+        case Forget(conversation_id, on_disk=True):
             work = forget(conversation_id)
         case _:
-            assert_never(command)
+            return
     if disk is not None and (root := Path(disk.folder)).is_dir():
         attempt("deleting cached state", partial(with_lock, root, work))

@@ -35,31 +35,25 @@ from engine.disk_deletion import delete
 from engine.early_reading import EarlyReading
 from engine.errors import EngineBlockedError, EngineEndedError, LibraryError
 from engine.events import (
-    AwaitIdle,
+    Answered,
     Cancel,
-    ClearDisk,
     Command,
-    CountTokens,
     Event,
-    Evict,
-    Forget,
-    ForgetUnknown,
     LoadModel,
     LoadStage,
-    MakeTitle,
     ModelFailed,
     ModelLoading,
     ReadAhead,
-    ReportStatistics,
     RequestFailed,
     Shutdown,
     Submit,
     UnloadModel,
-    Verify,
     Want,
+    Withdraw,
 )
 from engine.models.blas import load_openblas
 from engine.pulse import Pulse
+from engine.questions import Ask
 from engine.types import Problem
 from engine.unanswered import Unanswered
 from engine.wanted import Wanted
@@ -129,6 +123,7 @@ class Engine(EngineCommands):
         self._life = self._new_life(early_reading or EarlyReading())
         self._unanswered = Unanswered()
         self._closing = threading.Event()
+        self._is_over = False  # True once close() has waited: later events are not passed on
         self._watch: threading.Thread | None = None
 
     def start(self) -> None:
@@ -159,7 +154,8 @@ class Engine(EngineCommands):
         """Cut off running requests, stop idle work, then end the engine thread.
 
         Wait for the thread for at most timeout_s seconds. Cached state that is not written by then
-        is lost. Deletions of state on disk are waited for. A second call does nothing.
+        is lost. Deletions of state on disk are waited for. Open questions are answered with a problem.
+        A second call does nothing.
         """
         self._closing.set()
         if self._watch is None:
@@ -175,6 +171,11 @@ class Engine(EngineCommands):
             thread.join(_DELETION_S)
         if thread.is_alive():
             log.warning("the engine thread did not end within %.1f s", timeout_s)
+        ended = EngineEndedError("It was closed.").problem
+        with self._lock:
+            self._is_over = True
+            for ask in self._unanswered.take_questions():
+                self._on_event(Answered(ask.question_id, ended))
 
     def _has_deletions(self) -> bool:
         with self._lock:
@@ -218,9 +219,9 @@ class Engine(EngineCommands):
                 self._refuse(life, ended)
 
     def _emit(self, life: _Life, event: Event) -> None:
-        """Pass on an event of an engine thread, unless another thread has taken its place."""
+        """Pass on an event, unless the engine is closed or another thread has taken its place."""
         with self._lock:
-            if life is self._life:
+            if life is self._life and not self._is_over:
                 self._unanswered.note_event(event)
                 self._on_event(event)
 
@@ -258,7 +259,7 @@ class Engine(EngineCommands):
             self._start_thread()
 
     def _refuse(self, life: _Life, problem: Problem) -> None:
-        """Answer each LoadModel and Submit command with `problem`. Return on Shutdown.
+        """Answer each request, question and LoadModel command with `problem`. Return on Shutdown.
 
         Cached state on disk is deleted all the same.
         """
@@ -271,13 +272,10 @@ class Engine(EngineCommands):
                     self._emit(life, ModelFailed(path, problem))
                 case Submit(request):
                     self._emit(life, RequestFailed(request.request_id, problem))
-                case ClearDisk() | Forget():
-                    delete(command, self.wanted.disk)
-                case (
-                    UnloadModel() | Cancel() | CountTokens() | Verify() | ReadAhead() | MakeTitle()
-                ):
-                    pass
-                case Want() | AwaitIdle() | Evict() | ReportStatistics() | ForgetUnknown():
+                case Ask(question, question_id):
+                    delete(question, self.wanted.disk)
+                    self._emit(life, Answered(question_id, problem))
+                case UnloadModel() | Cancel() | ReadAhead() | Withdraw() | Want():
                     pass
                 case _:
                     assert_never(command)

@@ -20,6 +20,7 @@ EngineError
 │   ├── OutOfMemoryError        the device had no memory left for an answer
 │   ├── MemoryShortError        memory ran out while a file was read or saved
 │   ├── NoModelError            no model is loaded
+│   ├── NotAnsweredError        a question was withdrawn, or has no answer
 │   └── CancelledWaitingError   cancelled before it started
 └── BugError                a bug in Rejoinder
 
@@ -212,6 +213,12 @@ class NoModelError(TryAgainError):
 
     title = "No model is loaded."
     advice = "Choose a model first."
+
+
+class NotAnsweredError(TryAgainError):
+    """A question to the engine was withdrawn, or has no answer."""
+
+    title = "The engine gave no answer."
 
 
 class CancelledWaitingError(TryAgainError):

@@ -3,7 +3,7 @@
 All classes are frozen dataclasses or enums, so that their instances can be passed to another
 thread. Commands go through a queue to the engine thread (commands.py builds them). Events are
 passed to the callback that the app gave to `engine.engine.Engine`. The unions `Command` and `Event`
-list all command and event classes.
+list all command and event classes. questions.py has the questions that an Ask command puts.
 
 A request causes these events, in this order: RequestQueued (again when its position changes),
 RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. A LoadModel
@@ -15,13 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.questions import Answer, Ask, NextPrompt, QuestionId
 from engine.types import (
-    CacheStatistics,
     Channel,
-    CheckResult,
     ConversationId,
     FinishReason,
-    Message,
     ModelFacts,
     Problem,
     PromptPlan,
@@ -69,123 +67,23 @@ class Cancel:
     request_id: RequestId
 
 
-@dataclass(frozen=True, slots=True)
-class Forget:
-    """Drop the cached state of a conversation. The conversation itself does not change."""
-
-    conversation_id: ConversationId
-    # False: only the state in memory, because the conversation can still be restored
-    on_disk: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ForgetUnknown:
-    """Forget conversations that are not in `known`, but have state of the loaded model on disk.
-
-    At most MOST_FORGOTTEN are forgotten, the others at the next such command.
-    """
-
-    known: frozenset[ConversationId]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReadAhead:
+class ReadAhead(NextPrompt):
     """Feed a conversation's next prompt while the engine is idle, as far as the prompt is known.
 
     A newer command for the same conversation replaces the older one. A newer command with empty
     `messages` only cancels the older command.
-
-    `messages` must end with a reply or with the draft of a user message. If it ends with a reply,
-    the prompt is fed up to the position where the next user message will begin. If it ends with a
-    draft, only the tokens that further typing cannot change are fed.
     """
 
-    conversation_id: ConversationId
-    messages: tuple[Message, ...]
-    is_draft: bool = False  # True if the last message is a draft that the user is still typing
-    thinking: bool | None = None  # same meaning as Request.thinking
-    keep_thinking: bool = False  # same meaning as Request.keep_thinking
     # True: only read the prompt's state from disk into free memory. Nothing is fed or evicted.
     fetch_only: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MakeTitle:
-    """Let the model write a title of a conversation while the engine is idle.
-
-    The title is a side request: it adds nothing to the prefix cache and evicts nothing. A request
-    interrupts it, and it then begins again. No title is made if there is no memory for it, if much
-    would have to be read for it, or if the model is divided into stages.
-
-    A newer command for the same conversation replaces the older one. A newer command with empty
-    `messages` only cancels the older command.
-    """
-
-    conversation_id: ConversationId
-    # the messages of the conversation, and a user message that asks for a title
-    messages: tuple[Message, ...]
-    thinking: bool | None = None  # Request.thinking of the conversation; a title needs no reasoning
-    keep_thinking: bool = False  # same meaning as Request.keep_thinking
-
-
 @dataclass(frozen=True, slots=True)
-class CountTokens:
-    """Request a TokensCounted event: the length of a conversation's next prompt.
+class Withdraw:
+    """Withdraw a question, if it is not answered yet. The answer is then a Problem."""
 
-    The engine does not answer if no model is loaded, or if the chat template refuses the messages.
-    """
-
-    turn: ReadAhead  # the known beginning of the next prompt
-
-
-@dataclass(frozen=True, slots=True)
-class AwaitIdle:
-    """Request an IdleReached event.
-
-    The engine emits it once no request, no read-ahead and no title is left.
-    """
-
-
-class EvictWhat(StrEnum):
-    """A part of the prefix cache that can be evicted."""
-
-    # The live caches of conversations. The contents that are still useful are copied first, so they
-    # stay in the prefix cache.
-    HOT = "hot"
-    SNAPSHOTS = "snapshots"  # the stored states of recurrent layers and rotating windows
-    ALL = "all"
-
-
-@dataclass(frozen=True, slots=True)
-class Evict:
-    """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
-
-    what: EvictWhat
-
-
-@dataclass(frozen=True, slots=True)
-class ClearDisk:
-    """Delete all cached state on disk, of all models. The state in memory stays."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verify:
-    """Compare a finished request with runs of the model that use no cached state.
-
-    The request must have record_logits=True.
-    """
-
-    request_id: RequestId
-    # The messages from which the prompt was built, as the user sees them
-    messages: tuple[Message, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportStatistics:
-    """Request a StatisticsReported event."""
-
-    # True to check the cache's invariants first, which takes some milliseconds.
-    checks_invariants: bool = False
+    question_id: QuestionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,11 +101,7 @@ class Shutdown:
     until: float | None = None
 
 
-CacheCommand = Forget | ForgetUnknown | Evict | ClearDisk | ReportStatistics
-IdleCommand = ReadAhead | MakeTitle | AwaitIdle
-ModelCommand = LoadModel | UnloadModel
-RequestCommand = Submit | Cancel | CountTokens | Verify
-Command = Want | ModelCommand | RequestCommand | CacheCommand | IdleCommand | Shutdown
+Command = Want | LoadModel | UnloadModel | Submit | Cancel | ReadAhead | Ask | Withdraw | Shutdown
 
 
 class LoadStage(StrEnum):
@@ -354,61 +248,12 @@ class IdleStopped:
     """The idle job of the last IdleWorking event has ended or paused."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokensCounted:
-    """The answer to CountTokens."""
-
-    conversation_id: ConversationId
-    num_tokens: int  # length of the known beginning of the next prompt
-    num_cached: int  # number of these tokens whose state is cached, so they need not be fed
-    # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
-    # error of a refused request has the same number.
-    num_too_long: int = 0
-    # Number of tokens up to the start of the last message's text, then up to the end of each of its
-    # parts (Message.part_ends). Empty if the last message has no parts.
-    part_ends: tuple[int, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
-class TitleMade:
-    """The answer to MakeTitle: the text that the model wrote. It may be empty or no title."""
+class Answered:
+    """The answer to a question, or the problem because of which there is none (questions.py)."""
 
-    conversation_id: ConversationId
-    text: str
-
-
-class CommandResult:
-    """Base class of events that answer a command: IdleReached, Verified, StatisticsReported."""
-
-    __slots__ = ()
-
-
-@dataclass(frozen=True, slots=True)
-class IdleReached(CommandResult):
-    """The answer to AwaitIdle: no request, no read-ahead and no title is left."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verified(CommandResult):
-    """The answer to Verify: the comparison of a finished request with other runs.
-
-    These runs of the model use no cached state.
-    """
-
-    request_id: RequestId
-    result: CheckResult
-
-
-@dataclass(frozen=True, slots=True)
-class StatisticsReported(CommandResult):
-    """The answer to all commands about the cache: the prefix cache, and memory beside it."""
-
-    statistics: CacheStatistics
-    # The violated invariant of the cache. None if no check found one.
-    broken: Problem | None = None
-    # Bytes of freed buffers that MLX keeps for reuse. The cache's budget does not include them.
-    freed_bytes: int = 0
-    process_bytes: int = 0  # resident memory of the whole process
+    question_id: QuestionId
+    answer: Answer | Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,10 +276,6 @@ Event = (
     | RequestFailed
     | IdleWorking
     | IdleStopped
-    | TokensCounted
-    | TitleMade
-    | IdleReached
-    | Verified
-    | StatisticsReported
+    | Answered
     | StagesReported
 )

@@ -21,23 +21,15 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeVar, assert_never
+from functools import partial
+from typing import TypeVar
 
-from engine.errors import Failure, attempt
-from engine.events import (
-    AwaitIdle,
-    Event,
-    IdleCommand,
-    IdleKind,
-    IdleReached,
-    IdleStopped,
-    IdleWorking,
-    MakeTitle,
-    ReadAhead,
-)
+from engine.errors import Failure, NotAnsweredError, attempt
+from engine.events import Answered, Event, IdleKind, IdleStopped, IdleWorking, ReadAhead
 from engine.idle_job import IdleJob, IdleWorker
-from engine.idle_queue import IdleQueue, IdleTask
+from engine.idle_queue import IdleQueue, IdleTask, TitleTask
 from engine.power import ASK_EVERY_S
+from engine.questions import MakeTitle, QuestionId
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
@@ -83,7 +75,8 @@ class Idler:
         self._job: IdleJob | None = None  # the job in progress
         self._task: IdleTask | None = None  # task of the job in progress, None for an audit
         self._has_reported = False  # True if IdleWorking was emitted but IdleStopped was not yet
-        self._num_awaiting = 0  # number of AwaitIdle commands that still wait for IdleReached
+        self._awaiting: list[QuestionId] = []  # open questions of the class AwaitIdle
+        self._titles: list[QuestionId] = []  # open questions for titles
         self._worker: IdleWorker | None = None
         self._is_measured = False  # True if the passes of the loaded model are timed
 
@@ -100,7 +93,7 @@ class Idler:
     @property
     def has_work(self) -> bool:
         """True if a step would do work or emit an event."""
-        has_reports = self._has_reported or self._num_awaiting > 0
+        has_reports = self._has_reported or bool(self._awaiting)
         has_tests = self._has_ways_to_test() or self._has_passes_to_time()
         return has_reports or self.is_busy or has_tests or self._is_audit_due()
 
@@ -132,16 +125,24 @@ class Idler:
             self.pause()
         self._enabled = enabled
 
-    def obey(self, command: IdleCommand) -> None:
-        match command:
-            case ReadAhead():
-                self.queue_read_ahead(command)
-            case MakeTitle():
-                self._queue_title(command)
-            case AwaitIdle():
-                self._num_awaiting += 1
-            case _:
-                assert_never(command)
+    def await_idle(self, question_id: QuestionId) -> None:
+        """Answer a question of the class AwaitIdle once nothing is left to do."""
+        self._awaiting.append(question_id)
+
+    def make_title(self, question_id: QuestionId, question: MakeTitle) -> None:
+        """Queue a title. It replaces an older one of the same conversation."""
+        task = TitleTask(question_id, question.prompt)
+        self.drop_title(task.conversation_id)
+        self._titles.append(question_id)
+        self._queue.queue_title(task)
+        self._refuse_lost()
+
+    def withdraw(self, question_id: QuestionId) -> None:
+        """Cancel the queued or running title of a question, if it has one."""
+        tasks = [*self._queue.titles, self._task]
+        for task in tasks:
+            if isinstance(task, TitleTask) and task.question_id == question_id:
+                self.drop_title(task.conversation_id)
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         """Queue a read-ahead task. It replaces an older task of the same conversation.
@@ -172,7 +173,7 @@ class Idler:
         match self._task:
             case ReadAhead():
                 self._queue.queue_read_ahead(self._task)
-            case MakeTitle():
+            case TitleTask():
                 self._queue.queue_title(self._task)
             case None:
                 pass
@@ -187,14 +188,16 @@ class Idler:
     def drop_title(self, conversation_id: ConversationId) -> None:
         """Cancel the queued or running title of a conversation."""
         self._queue.drop_title(conversation_id)
-        if isinstance(self._task, MakeTitle) and self._task.conversation_id == conversation_id:
+        if isinstance(self._task, TitleTask) and self._task.conversation_id == conversation_id:
             self._end_job()
+        self._refuse_lost()
 
     def clear(self) -> None:
         """Cancel the job in progress and all queued tasks."""
         self._queue.clear()
         self._end_job()
         self._report_stopped()
+        self._refuse_lost()
 
     def step(self) -> bool:
         """Start, advance or pause a job, or emit an event. Return False if there was no work."""
@@ -215,6 +218,7 @@ class Idler:
             self.pause()
         else:
             self._advance(self._job)
+        self._refuse_lost()
         return True
 
     def _has_priority(self, task: IdleTask) -> bool:
@@ -225,9 +229,9 @@ class Idler:
         """
         if self._task is None:
             return True
-        if isinstance(task, MakeTitle):
+        if isinstance(task, TitleTask):
             return False
-        return isinstance(self._task, MakeTitle) or task.conversation_id == self._shown
+        return isinstance(self._task, TitleTask) or task.conversation_id == self._shown
 
     def _next(self) -> IdleTask | None:
         if self.worker is None:
@@ -235,12 +239,6 @@ class Idler:
         on_battery = self._on_battery()
         task = self._queue.first(self._shown, on_battery=on_battery) if self._enabled else None
         return task or (None if on_battery else self._queue.newest_title)
-
-    def _queue_title(self, task: MakeTitle) -> None:
-        """Queue a title. Without messages, only cancel an older one of the same conversation."""
-        self.drop_title(task.conversation_id)
-        if task.messages:
-            self._queue.queue_title(task)
 
     def _is_spared(self, job: IdleJob) -> bool:
         """Return whether a job must pause because the machine runs on battery power."""
@@ -258,9 +256,10 @@ class Idler:
 
     def _make_job(self, task: IdleTask) -> IdleJob | None:
         assert self.worker is not None
-        if isinstance(task, MakeTitle):
+        if isinstance(task, TitleTask):
             self._queue.drop_title(task.conversation_id)
-            return None if self.worker.title is None else self.worker.title(task)
+            on_made = partial(self._answer_title, task.question_id)
+            return None if self.worker.title is None else self.worker.title(task.prompt, on_made)
         self._queue.drop(task.conversation_id)
         displaces = task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
@@ -352,10 +351,26 @@ class Idler:
         return had_reported
 
     def _report_reached(self) -> bool:
-        num_awaiting, self._num_awaiting = self._num_awaiting, 0
-        for _ in range(num_awaiting):
-            self._emit(IdleReached())
-        return num_awaiting > 0
+        awaiting, self._awaiting = self._awaiting, []
+        for question_id in awaiting:
+            self._emit(Answered(question_id, None))
+        return bool(awaiting)
+
+    def _answer_title(self, question_id: QuestionId, text: str) -> None:
+        self._titles.remove(question_id)
+        self._emit(Answered(question_id, text))
+
+    def _refuse_lost(self) -> None:
+        """Answer the questions whose titles are neither queued nor in progress any more."""
+        kept = {
+            task.question_id
+            for task in (*self._queue.titles, self._task)
+            if isinstance(task, TitleTask)
+        }
+        lost = [question_id for question_id in self._titles if question_id not in kept]
+        for question_id in lost:
+            self._titles.remove(question_id)
+            self._emit(Answered(question_id, NotAnsweredError("No title was made.").problem))
 
 
 def _attempt_idle(work: Callable[[], T]) -> T | None:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from engine.events import IdleKind, MakeTitle, ReadAhead
+from engine.events import IdleKind, ReadAhead
+from engine.questions import NextPrompt
 from engine.types import ConversationId
 
 
@@ -71,6 +72,6 @@ class IdleWorker:
     test_ways: Callable[[], bool] | None = None
     # Times a few passes of the model. Returns False once nothing is left to time.
     measure_passes: Callable[[], bool] | None = None
-    # Creates the job that writes a title, or returns None if there is no memory for it or too much
-    # to read. None if the model makes no titles.
-    title: Callable[[MakeTitle], IdleJob | None] | None = None
+    # Creates the job that writes a title and calls the second argument with it, or returns None if
+    # there is no memory for it or too much to read. None if the model makes no titles.
+    title: Callable[[NextPrompt, Callable[[str], None]], IdleJob | None] | None = None

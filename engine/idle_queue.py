@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TypeVar
 
-from engine.events import MakeTitle, ReadAhead
+from engine.events import ReadAhead
+from engine.questions import NextPrompt, QuestionId
 from engine.types import ConversationId
 
+
+@dataclass(frozen=True, slots=True)
+class TitleTask:
+    """A question for a title."""
+
+    question_id: QuestionId
+    prompt: NextPrompt
+
+    @property
+    def conversation_id(self) -> ConversationId:
+        return self.prompt.conversation_id
+
+
 # A task of the app or of a finished request. An audit has no task.
-IdleTask = ReadAhead | MakeTitle
+IdleTask = ReadAhead | TitleTask
 
 T = TypeVar("T")
 
@@ -21,12 +36,12 @@ class IdleQueue:
 
     def __init__(self) -> None:
         self._tasks: dict[ConversationId, ReadAhead] = {}
-        self._titles: dict[ConversationId, MakeTitle] = {}
+        self._titles: dict[ConversationId, TitleTask] = {}
 
     def queue_read_ahead(self, task: ReadAhead) -> None:
         _append(self._tasks, task.conversation_id, task)
 
-    def queue_title(self, task: MakeTitle) -> None:
+    def queue_title(self, task: TitleTask) -> None:
         _append(self._titles, task.conversation_id, task)
 
     def __contains__(self, conversation_id: ConversationId) -> bool:
@@ -45,6 +60,10 @@ class IdleQueue:
         self._tasks.clear()
         self._titles.clear()
 
+    @property
+    def titles(self) -> tuple[TitleTask, ...]:
+        return tuple(self._titles.values())
+
     def first(self, shown: ConversationId | None, *, on_battery: bool) -> ReadAhead | None:
         """Return the shown conversation's task, else the newest task, else None.
 
@@ -56,7 +75,7 @@ class IdleQueue:
         return task or next(reversed(self._tasks.values()), None)
 
     @property
-    def newest_title(self) -> MakeTitle | None:
+    def newest_title(self) -> TitleTask | None:
         return next(reversed(self._titles.values()), None)
 
 

@@ -121,7 +121,7 @@ class ServedModel:
         )
         self.use_disk()
         audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
-        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens, self._emit)
+        title = TitleMaker(runner, model, cache, self._config.audit_max_tokens)
         ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
         self._idler.worker = IdleWorker(
             runner.read_ahead,

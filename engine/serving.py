@@ -33,14 +33,13 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.errors import Failure, OutOfMemoryError, attempt
 from engine.events import (
     Event,
-    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestStarted,
     Submit,
-    TokensCounted,
 )
 from engine.idle import Idler
+from engine.questions import NextPrompt, TokensCounted
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
@@ -120,13 +119,13 @@ class Serving:
                 self._finish(sequence, FinishReason.CANCELLED)
         self._retried.discard(request_id)  # the request may wait for its second start
 
-    def count_tokens(self, turn: ReadAhead) -> TokensCounted:
+    def count_tokens(self, prompt: NextPrompt) -> TokensCounted:
         """Return the length of a conversation's next prompt, and how much of it is cached.
 
         Raises:
             EngineError: the messages cannot be turned into a prompt.
         """
-        return self.runner.count_tokens(turn)
+        return self.runner.count_tokens(prompt)
 
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""

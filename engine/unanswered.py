@@ -1,8 +1,8 @@
 """The commands that the engine thread has not answered yet.
 
 If the engine thread ends or blocks, another thread takes its place (engine.py). The requests and the
-model of the old thread then fail. The new thread gets the other unanswered commands, so that no caller
-waits for ever.
+model of the old thread then fail. The new thread gets the open questions, so that no sender waits for
+ever.
 """
 
 from __future__ import annotations
@@ -10,27 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from engine.events import (
-    AwaitIdle,
-    ClearDisk,
+    Answered,
     Command,
     Event,
-    Evict,
-    Forget,
-    IdleReached,
     LoadModel,
     ModelFailed,
-    ReportStatistics,
     RequestFailed,
     RequestFinished,
-    StatisticsReported,
     Submit,
     UnloadModel,
-    Verified,
-    Verify,
 )
+from engine.questions import Ask, ClearDisk, Forget, QuestionId
 from engine.types import Problem, RequestId
-
-_Question = AwaitIdle | Verify | ReportStatistics | Evict | Forget | ClearDisk
 
 
 @dataclass(slots=True)
@@ -40,7 +31,7 @@ class Unanswered:
     _requests: dict[RequestId, None] = field(default_factory=dict[RequestId, None])
     # Path of the model that is loaded or is to be loaded. Empty if there is none.
     _model: str = ""
-    _questions: list[_Question] = field(default_factory=list[_Question])
+    _questions: dict[QuestionId, Ask] = field(default_factory=dict[QuestionId, Ask])
 
     @property
     def has_requests(self) -> bool:
@@ -49,9 +40,9 @@ class Unanswered:
     @property
     def has_deletions(self) -> bool:
         """True if cached state on disk is to be deleted."""
+        asked = [one.question for one in self._questions.values()]
         return any(
-            isinstance(one, ClearDisk) or (isinstance(one, Forget) and one.on_disk)
-            for one in self._questions
+            isinstance(one, ClearDisk) or (isinstance(one, Forget) and one.on_disk) for one in asked
         )
 
     def note_command(self, command: Command) -> None:
@@ -63,8 +54,8 @@ class Unanswered:
                 self._model = path
             case UnloadModel(until_needed):
                 self._model = self._model if until_needed else ""
-            case AwaitIdle() | Verify() | ReportStatistics() | Evict() | Forget() | ClearDisk():
-                self._questions.append(command)
+            case Ask(question_id=question_id):
+                self._questions[question_id] = command
             case _:
                 pass
 
@@ -76,19 +67,10 @@ class Unanswered:
             case ModelFailed(path):
                 if path == self._model:
                     self._model = ""
-            case IdleReached():
-                self._remove_first(AwaitIdle)
-            case Verified():
-                self._remove_first(Verify)
-            case StatisticsReported():
-                self._remove_first(ReportStatistics, Evict, Forget, ClearDisk)
+            case Answered(question_id):
+                self._questions.pop(question_id, None)
             case _:
                 pass
-
-    def _remove_first(self, *kinds: type[_Question]) -> None:
-        found = next((one for one in self._questions if isinstance(one, kinds)), None)
-        if found is not None:
-            self._questions.remove(found)
 
     def take_failed(self, problem: Problem) -> list[Event]:
         """Remove the requests and the model. Return the events that report `problem` for each."""
@@ -99,8 +81,8 @@ class Unanswered:
             self._model = ""
         return failed
 
-    def take_questions(self) -> list[Command]:
-        """Remove and return the commands that await an answer, other than requests."""
-        questions: list[Command] = [*self._questions]
+    def take_questions(self) -> list[Ask]:
+        """Remove and return the open questions."""
+        questions = list(self._questions.values())
         self._questions.clear()
         return questions

@@ -2,7 +2,8 @@
 
 Core creates the bridge, which creates the engine. Controllers connect to its signals, for example
 turns.py to `request_changed`. Commands need no bridge: a controller calls `EngineBridge.engine`,
-which queues a command without blocking.
+which queues a command without blocking. `when_answered` passes the answer of a question to the
+controller that put it.
 
 The engine calls back on its own thread for every event. The bridge appends the event to a queue
 and, if the queue was empty, posts one wake-up to Qt's event loop. The main thread then takes the
@@ -16,14 +17,14 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Protocol, assert_never
+from typing import Any, Protocol, TypeVar, assert_never
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.bridge.coalesce import merge_deltas
-from engine.commands import EngineCommands
+from engine.commands import Asked, EngineCommands
 from engine.events import (
-    CommandResult,
+    Answered,
     Event,
     IdleStopped,
     IdleWorking,
@@ -37,12 +38,12 @@ from engine.events import (
     RequestQueued,
     RequestStarted,
     StagesReported,
-    StatisticsReported,
     TextDelta,
-    TitleMade,
-    TokensCounted,
 )
 from engine.hosts.hostfile import Hosts
+from engine.types import Problem
+
+A = TypeVar("A")
 
 ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
 RequestEvent = (
@@ -74,9 +75,6 @@ class EngineBridge(QObject):
     model_changed = Signal(object)  # argument: a ModelEvent
     request_changed = Signal(object)  # argument: a RequestEvent
     idle_changed = Signal(object)  # argument: an IdleEvent
-    tokens_counted = Signal(object)  # argument: a TokensCounted
-    title_made = Signal(object)  # argument: a TitleMade
-    statistics_reported = Signal(object)  # argument: a StatisticsReported
     stages_reported = Signal(object)  # argument: a StagesReported
     _woken = Signal()  # emitted on the engine thread, received on the main thread
 
@@ -86,6 +84,8 @@ class EngineBridge(QObject):
         self._pending: deque[Event] = deque()
         self._is_closed = False
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
+        # The receivers of answers to open questions
+        self._on_answers: dict[int, Callable[[Any], None]] = {}
         self.engine = make_engine(self._on_engine_event)
 
     def start(self) -> None:
@@ -102,6 +102,13 @@ class EngineBridge(QObject):
         with self._lock:
             self._is_closed = True
         self._drain()
+
+    def when_answered(self, asked: Asked[A], on_answer: Callable[[A], None]) -> None:
+        """Call on_answer on the main thread with the answer of a question that was put just now.
+
+        A Problem in the place of the answer is ignored.
+        """
+        self._on_answers[asked.question_id] = on_answer
 
     def _on_engine_event(self, event: Event) -> None:
         """Queue an event and wake the main thread. Runs on the engine thread.
@@ -128,10 +135,10 @@ class EngineBridge(QObject):
                     self.model_changed.emit(event)
                 case IdleWorking() | IdleStopped():
                     self.idle_changed.emit(event)
-                case TokensCounted():
-                    self.tokens_counted.emit(event)
-                case TitleMade():
-                    self.title_made.emit(event)
+                case Answered(question_id, answer):
+                    on_answer = self._on_answers.pop(question_id, None)
+                    if on_answer is not None and not isinstance(answer, Problem):
+                        on_answer(answer)
                 case (
                     RequestQueued()
                     | RequestStarted()
@@ -141,14 +148,7 @@ class EngineBridge(QObject):
                     | RequestFailed()
                 ):
                     self.request_changed.emit(event)
-                # This case must come before that of CommandResult, the base class of
-                # StatisticsReported.
-                case StatisticsReported():
-                    self.statistics_reported.emit(event)
                 case StagesReported():
                     self.stages_reported.emit(event)
-                case CommandResult():
-                    # an event for the command line and the benchmarks; the window does not use it
-                    pass
                 case _:
                     assert_never(event)

@@ -2,27 +2,31 @@
 
 The engine runs on its own thread. A command to the engine returns nothing; its result arrives later
 as an event. Clients queue these events. To get a result, a caller sends a command, then
-calls next_event() until the result arrives. load_model() is an example.
+calls next_event() until the result arrives. load_model() is an example. answer() waits for the answer of
+a question.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar, cast
 
 from app.paths import make_paths
-from engine.commands import EngineCommands
+from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Event, IdleReached, ModelFailed, ModelLoaded, ModelLoading
+from engine.events import Answered, Event, ModelFailed, ModelLoaded, ModelLoading
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
 from engine.types import MAX_DRAFTS, ModelFacts, Problem
+
+A = TypeVar("A")
 
 
 class ProblemError(Exception):
@@ -34,9 +38,17 @@ class ProblemError(Exception):
 
 
 class EngineClient(EngineCommands, Protocol):
-    """The interface of an engine with a blocking next_event() method."""
+    """The interface of an engine with blocking methods that return its events and answers."""
 
     def next_event(self) -> Event: ...
+
+    def answer(self, asked: Asked[A]) -> A:
+        """Wait for the answer of a question. next_event() then returns the events before it.
+
+        Raises:
+            ProblemError: there is no answer.
+        """
+        ...
 
 
 class _Client(EngineCommands, ABC):
@@ -47,9 +59,20 @@ class _Client(EngineCommands, ABC):
 
     def __init__(self) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
+        self._held: deque[Event] = deque()  # events that came before an answer
 
     def next_event(self) -> Event:
-        return self._events.get()
+        return self._held.popleft() if self._held else self._events.get()
+
+    def answer(self, asked: Asked[A]) -> A:
+        while True:
+            match self._events.get():
+                case Answered(question_id, answer) if question_id == asked.question_id:
+                    if isinstance(answer, Problem):
+                        raise ProblemError(answer)
+                    return cast("A", answer)
+                case event:
+                    self._held.append(event)
 
     @abstractmethod
     def start(self) -> None: ...
@@ -204,14 +227,11 @@ def load_model(
         ProblemError: the model could not be loaded.
     """
     client.load_model(str(path))
-    facts: ModelFacts | None = None
     while True:
         match client.next_event():
             case ModelLoaded(facts):
-                if not awaits_tests:
-                    return facts
-                client.await_idle()
-            case IdleReached() if facts is not None:
+                if awaits_tests:
+                    client.answer(client.await_idle())
                 return facts
             case ModelFailed(_, problem):
                 raise ProblemError(problem)

@@ -12,7 +12,6 @@ new runs of the model without a cache.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -61,13 +60,8 @@ from app.conversation.tree import (
     shown_path,
     versions,
 )
-from engine.events import (
-    CommandResult,
-    Event,
-    RequestFailed,
-    RequestFinished,
-    Verified,
-)
+from engine.events import Event, RequestFailed, RequestFinished
+from engine.questions import NextPrompt
 from engine.types import (
     CheckResult,
     ConversationId,
@@ -173,7 +167,6 @@ class ScriptPlayer:
         self._num_ids = 0
         # Events that arrived while _verify() waited for the result of a check. join() handles them
         # later.
-        self._held: deque[Event] = deque()
 
     def play(self, step: ScriptStep) -> Iterator[StepReport]:
         """Play one step. Yield a report for each reply that finishes during the step.
@@ -189,12 +182,10 @@ class ScriptPlayer:
                 self._change(step)
             case ForgetChat(chat=chat):
                 yield from self.join()
-                self._client.forget(ConversationId(chat))
-                self._await_answer()
+                self._client.answer(self._client.forget(ConversationId(chat)))
             case EvictState(what=what):
                 yield from self.join()
-                self._client.evict(what)
-                self._await_answer()
+                self._client.answer(self._client.evict(what))
             case Plain.RELOAD:
                 yield from self.join()
                 load_model(self._client, self._model, lambda _: None)
@@ -258,7 +249,10 @@ class ScriptPlayer:
         files = (*conv.draft_attachments, *attachments_from([step.file]))
         self.chats[step.chat] = set_draft_attachments(conv, files)
         messages = messages_ahead(self.chats[step.chat])
-        self._client.read_ahead(ConversationId(step.chat), messages, is_draft=True)
+        draft = NextPrompt(
+            conversation_id=ConversationId(step.chat), messages=messages, is_draft=True
+        )
+        self._client.read_ahead(draft)
 
     def _plan(self, conv: Conversation, step: GeneratingStep) -> Turn:
         ids = TurnIds(user=NodeId(self._new_id()), reply=NodeId(self._new_id()))
@@ -287,8 +281,7 @@ class ScriptPlayer:
     def join(self) -> Iterator[StepReport]:
         """Wait until all pending replies have finished. Yield the report of each one."""
         while self._pending:
-            event = self._held.popleft() if self._held else self._client.next_event()
-            report = self._receive(event)
+            report = self._receive(self._client.next_event())
             if report is not None:
                 yield report
 
@@ -333,24 +326,16 @@ class ScriptPlayer:
             disk_ms=round(usage.disk_ms, 3),
             written_bytes=written,
             reasons=plan.reasons,
-            check=self._verify(finished.request_id, pending.visible) if self.check else None,
+            check=self._client.answer(self._client.verify(finished.request_id, pending.visible))
+            if self.check
+            else None,
         )
-
-    def _verify(self, request_id: RequestId, visible: tuple[Message, ...]) -> CheckResult:
-        self._client.verify(request_id, visible)
-        while True:
-            match self._client.next_event():
-                case Verified(verified_id, result) if verified_id == request_id:
-                    return result
-                case event:
-                    self._held.append(event)
 
     def _start_anew(self) -> None:
         """Let the engine write all cached state, then start a new engine."""
         if self._restart is None:
             raise ScriptError("this player cannot restart its engine")
-        self._client.await_idle()
-        self._await_answer()
+        self._client.answer(self._client.await_idle())
         self._client = self._restart()
         self._written = 0
         load_model(self._client, self._model, lambda _: None)
@@ -358,13 +343,8 @@ class ScriptPlayer:
     def _work_idly(self) -> None:
         """Let the engine do its idle work, such as reading ahead. Return when no work is left."""
         self._client.set_idle_work(enabled=True)
-        self._client.await_idle()
-        self._await_answer()
+        self._client.answer(self._client.await_idle())
         self._client.set_idle_work(enabled=False)
-
-    def _await_answer(self) -> None:
-        while not isinstance(self._client.next_event(), CommandResult):
-            pass
 
     def _new_id(self) -> str:
         self._num_ids += 1

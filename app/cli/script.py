@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar, cast
 
-from engine.events import EvictWhat
+from engine.questions import EvictWhat
 from engine.types import ForcedReply
 
 T = TypeVar("T")

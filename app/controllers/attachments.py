@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -40,7 +41,8 @@ from app.viewmodels.attachments import (
 )
 from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
-from engine.events import IdleKind, IdleWorking, TokensCounted
+from engine.events import IdleKind, IdleWorking
+from engine.questions import TokensCounted
 from engine.types import ConversationId
 
 # Highest number of times that a file is cut again until it fits, and the share that is kept of what
@@ -78,7 +80,7 @@ class AttachmentsController(QObject):
         origin: Origin,
     ) -> None:
         super().__init__()
-        self._engine = bridge.engine
+        self._bridge = bridge
         self._desk = desk
         self._models = models
         self._library = library
@@ -95,7 +97,6 @@ class AttachmentsController(QObject):
         self._openings.changed.connect(self.changed)
         self._openings.said.connect(self.said)
         self._openings.refused.connect(self.refused)
-        bridge.tokens_counted.connect(self._on_counted)
         bridge.idle_changed.connect(self._on_idle_changed)
         library.current_changed.connect(self._refresh)
         desk.changed.connect(self._on_changed)
@@ -281,23 +282,18 @@ class AttachmentsController(QObject):
             # The next prompt is not known yet. Count the files as if they began the chat.
             conversation = replace(conversation, nodes={}, children={}, shown={})
         turn = next_turn(conversation, self._facts)
-        self._engine.count_tokens(
-            turn.conversation_id,
-            turn.messages,
-            is_draft=turn.is_draft,
-            thinking=turn.thinking,
-            keep_thinking=turn.keep_thinking,
-        )
+        asked = self._bridge.engine.count_tokens(turn)
+        self._bridge.when_answered(asked, partial(self._on_counted, turn.conversation_id))
 
-    def _on_counted(self, counted: TokensCounted) -> None:
-        is_shown = counted.conversation_id == self._library.current
+    def _on_counted(self, conversation_id: ConversationId, counted: TokensCounted) -> None:
+        is_shown = conversation_id == self._library.current
         if not is_shown or len(counted.part_ends) != len(self._files) + 1:
             return
         self._counted = counted
         self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
         if self._cuts_left:
             self._cut()
-        self.changed.emit(counted.conversation_id)
+        self.changed.emit(conversation_id)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
         current = self._library.current

@@ -10,6 +10,7 @@ the prompt with the edited message is counted instead.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -19,13 +20,14 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import READING, ReadingRate
-from app.controllers.requests import NextTurn, edited_turn, has_long_draft, next_turn
+from app.controllers.requests import edited_turn, has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.notes import is_from_other_model
 from app.viewmodels.prompt_cost import has_new_prompt
 from app.viewmodels.reading import ToRead
-from engine.events import IdleWorking, TokensCounted
+from engine.events import IdleWorking
+from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId, ModelFacts
 
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
@@ -55,7 +57,7 @@ class PromptSizes(QObject):
         rate: ReadingRate,
     ) -> None:
         super().__init__()
-        self._engine = bridge.engine
+        self._bridge = bridge
         self._desk = desk
         self._turns = turns
         self._models = models
@@ -70,7 +72,6 @@ class PromptSizes(QObject):
         self.is_counted = False  # False after a change, until the engine has counted or need not
         self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
         self._delay.timeout.connect(self._count)
-        bridge.tokens_counted.connect(self._on_counted)
         bridge.idle_changed.connect(self._on_idle_changed)
         library.current_changed.connect(self._on_shown)
         models.status_changed.connect(self._on_changed)
@@ -147,20 +148,15 @@ class PromptSizes(QObject):
         if edit is not None:
             turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
         if turn.messages and (_is_long(turn) or _must_count(conversation, facts)):
-            self._engine.count_tokens(
-                turn.conversation_id,
-                turn.messages,
-                is_draft=turn.is_draft,
-                thinking=turn.thinking,
-                keep_thinking=turn.keep_thinking,
-            )
+            asked = self._bridge.engine.count_tokens(turn)
+            self._bridge.when_answered(asked, partial(self._on_counted, current))
         else:
             self.is_counted = True
             self.changed.emit()
 
-    def _on_counted(self, counted: TokensCounted) -> None:
-        # A running delay means that something has changed since the command was sent.
-        if counted.conversation_id == self._library.current and not self._delay.isActive():
+    def _on_counted(self, conversation_id: ConversationId, counted: TokensCounted) -> None:
+        # A running delay means that something has changed since the question was put.
+        if conversation_id == self._library.current and not self._delay.isActive():
             self.is_counted = True
             self._set(counted)
 
@@ -174,7 +170,7 @@ def _no_edit() -> tuple[str, str] | None:
     return None
 
 
-def _is_long(turn: NextTurn) -> bool:
+def _is_long(turn: NextPrompt) -> bool:
     return sum(len(message.content) for message in turn.messages) >= COUNTED_CHARS
 
 

@@ -40,9 +40,10 @@ from app.controllers.chat_models import ChatModels
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import NextTurn, has_long_draft, next_turn
+from app.controllers.requests import has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
+from engine.questions import NextPrompt
 from engine.types import ConversationId, ModelFacts
 
 # delay before reading ahead, so that a conversation shown only briefly is not read ahead
@@ -80,7 +81,7 @@ class ReadAheadController(QObject):
         self._facts: ModelFacts | None = None  # facts of the loaded model, if any
         # Content of the last ReadAhead command for any conversation. None before the first command,
         # after a model was loaded, and after the conversation of the command was deleted.
-        self._sent: NextTurn | None = None
+        self._sent: NextPrompt | None = None
         # True if a turn of the conversation of `_sent` has ended since that command was sent. The
         # engine may have dropped the command, so the next one is sent even if it equals `_sent`.
         self._is_outdated = False
@@ -137,14 +138,7 @@ class ReadAheadController(QObject):
             return
         turn = next_turn(self._desk.get(expected), self._facts)
         if turn.messages:
-            self._engine.read_ahead(
-                expected,
-                turn.messages,
-                is_draft=turn.is_draft,
-                thinking=turn.thinking,
-                keep_thinking=turn.keep_thinking,
-                fetch_only=True,
-            )
+            self._engine.read_ahead(turn, fetch_only=True)
 
     def _on_status_changed(self) -> None:
         facts = self._models.status.facts
@@ -169,7 +163,8 @@ class ReadAheadController(QObject):
         QTimer.singleShot(FORGET_MS, self, lambda: self._forget(conversation_id))
         if self._facts is None or self._is_over:
             return
-        self._engine.read_ahead(conversation_id, ())  # no messages: withdraw
+        nothing = NextPrompt(conversation_id=conversation_id)
+        self._engine.read_ahead(nothing)  # no messages: withdraw
         if self._has_sent_for(conversation_id):
             # The next command is then sent even if undo restores the same conversation.
             self._sent = None
@@ -236,13 +231,7 @@ class ReadAheadController(QObject):
         # was for this conversation.
         if is_needed and (turn.messages or self._has_sent_for(current)):
             self._sent, self._is_outdated = turn, False
-            self._engine.read_ahead(
-                turn.conversation_id,
-                turn.messages,
-                is_draft=turn.is_draft,
-                thinking=turn.thinking,
-                keep_thinking=turn.keep_thinking,
-            )
+            self._engine.read_ahead(turn)
 
     def _has_sent_for(self, conversation_id: ConversationId) -> bool:
         return self._sent is not None and self._sent.conversation_id == conversation_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from app.conversation.actions import Turn, messages_ahead, messages_edited
 from app.conversation.attachments import Attachment
@@ -13,7 +13,8 @@ from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
 from engine.errors import UserFixableError
-from engine.types import ConversationId, Message, ModelFacts, Problem, Request, RequestId, Role
+from engine.questions import NextPrompt
+from engine.types import Message, ModelFacts, Problem, Request, RequestId, Role
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time
@@ -30,17 +31,6 @@ class OtherModelError(UserFixableError):
 
     title = words.OTHER_MODEL
     advice = words.OTHER_MODEL_ADVICE
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NextTurn:
-    """The known beginning of a conversation's next prompt, as sent to the engine to read ahead."""
-
-    conversation_id: ConversationId
-    messages: tuple[Message, ...] = ()  # the messages to read ahead; empty if there are none
-    is_draft: bool = False  # True if the last message is the draft, which the user is still typing
-    thinking: bool | None = None  # None for the default of the chat template
-    keep_thinking: bool = False  # True: the thoughts of earlier replies stay in the prompt
 
 
 def make_request(
@@ -92,7 +82,7 @@ def is_far_too_long(files: Iterable[Attachment], facts: ModelFacts) -> bool:
     return sum(len(one.text) for one in files) > _FAR_TOO_LONG * facts.context_len
 
 
-def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
+def next_turn(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
     The result has no messages if there is no message and no long draft: the system prompt alone is
@@ -103,26 +93,26 @@ def next_turn(conversation: Conversation, facts: ModelFacts) -> NextTurn:
         conversation = replace(conversation, draft_attachments=())
     messages = messages_ahead(conversation, draft)
     if not messages or messages[-1].role is Role.SYSTEM:
-        return NextTurn(conversation_id=conversation.conversation_id)
+        return NextPrompt(conversation_id=conversation.conversation_id)
     return _turn_of(conversation, messages, facts)
 
 
 def edited_turn(
     conversation: Conversation, node_id: NodeId, text: str, facts: ModelFacts
-) -> NextTurn:
+) -> NextPrompt:
     """Return the prompt of a message or an answer with another text, which need not be complete.
 
     The result has no messages if the message is gone, or if the text is blank.
     """
     if node_id not in conversation.nodes or not text.strip():
-        return NextTurn(conversation_id=conversation.conversation_id)
+        return NextPrompt(conversation_id=conversation.conversation_id)
     return _turn_of(conversation, messages_edited(conversation, node_id, text), facts)
 
 
 def _turn_of(
     conversation: Conversation, messages: tuple[Message, ...], facts: ModelFacts
-) -> NextTurn:
-    return NextTurn(
+) -> NextPrompt:
+    return NextPrompt(
         conversation_id=conversation.conversation_id,
         messages=messages,
         is_draft=messages[-1].role is Role.USER,

@@ -13,8 +13,8 @@ from engine.events import (
     ModelLoaded,
     RequestFailed,
     RequestFinished,
-    StatisticsReported,
 )
+from engine.questions import CacheReport
 
 log = logging.getLogger(__name__)
 
@@ -29,17 +29,17 @@ class EngineStatistics(QObject):
 
     def __init__(self, bridge: EngineBridge) -> None:
         super().__init__()
-        self._engine = bridge.engine
+        self._bridge = bridge
         bridge.model_changed.connect(self._on_event)
         bridge.request_changed.connect(self._on_event)
         bridge.idle_changed.connect(self._on_event)
-        bridge.statistics_reported.connect(self._on_reported)
 
     def _on_event(self, event: ModelEvent | RequestEvent | IdleEvent) -> None:
         if isinstance(event, ModelLoaded | RequestFinished | RequestFailed | IdleStopped):
-            self._engine.report_statistics(checks_invariants=True)
+            asked = self._bridge.engine.report_cache(checks_invariants=True)
+            self._bridge.when_answered(asked, self._on_reported)
 
-    def _on_reported(self, event: StatisticsReported) -> None:
-        line = statistics_line(event)
+    def _on_reported(self, report: CacheReport) -> None:
+        line = statistics_line(report)
         log.debug("%s", line)
         self.line_changed.emit(line)

@@ -15,8 +15,8 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
     RequestStarted,
-    StatisticsReported,
 )
+from engine.questions import CacheReport
 from engine.types import CacheStatistics, ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
@@ -36,14 +36,14 @@ class Storage(QObject):
         `folder` is the folder of cached state.
         """
         super().__init__()
+        self._bridge = bridge
         self._engine = bridge.engine
         self._preferences = preferences
         self._folder = folder
         self.figures: CacheStatistics | None = None  # None before the first report
         self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
-        self._look.timeout.connect(self._engine.report_statistics)
-        bridge.statistics_reported.connect(self._on_reported)
+        self._look.timeout.connect(self._ask)
         bridge.model_changed.connect(self._on_event)
         bridge.request_changed.connect(self._on_event)
         preferences.changed.connect(self._send)
@@ -52,19 +52,19 @@ class Storage(QObject):
     def watch(self, *, shown: bool) -> None:
         """Ask for figures every LOOK_MS while a page shows them."""
         if shown:
-            self._engine.report_statistics()
+            self._ask()
             self._look.start()
         else:
             self._look.stop()
 
     def clear(self) -> None:
         """Delete all cached state on disk. No chat is lost, but each one is read once more."""
-        self._engine.clear_disk()
+        self._bridge.when_answered(self._engine.clear_disk(), self._on_reported)
 
     def forget(self, conversation_ids: Iterable[ConversationId]) -> None:
         """Delete the cached state of chats that were removed for good."""
         for conversation_id in conversation_ids:
-            self._engine.forget(conversation_id)
+            self._bridge.when_answered(self._engine.forget(conversation_id), self._on_reported)
 
     def stop(self) -> None:
         """Ask for no more figures: the engine is being closed."""
@@ -78,13 +78,16 @@ class Storage(QObject):
         )
         self._engine.set_memory(value.memory_gb * _GB or None)
         if not self._is_stopped:
-            self._engine.report_statistics()
+            self._ask()
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
         """Ask for figures when they have changed: at an answer's start and end, after a load or unload."""
         if isinstance(event, _CHANGING) and not self._is_stopped:
-            self._engine.report_statistics()
+            self._ask()
 
-    def _on_reported(self, event: StatisticsReported) -> None:
-        self.figures = event.statistics
+    def _ask(self) -> None:
+        self._bridge.when_answered(self._engine.report_cache(), self._on_reported)
+
+    def _on_reported(self, report: CacheReport) -> None:
+        self.figures = report.statistics
         self.changed.emit()

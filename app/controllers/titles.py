@@ -1,6 +1,6 @@
 """Titles by the model: asks the engine for a title after each of the first answers. Main thread.
 
-The engine writes the title while it is idle and reports it with TitleMade (engine/runner/title.py).
+The engine writes the title while it is idle (engine/runner/title.py).
 It is set only if the conversation still has the automatic title that it had when the title was
 asked for. A user who renames the conversation meanwhile, or edits its first message, therefore
 always wins. While an answer is running in the conversation, a title waits for its end: the desk may
@@ -10,6 +10,7 @@ have to take the turn back, and would take back the title too.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QObject
 
@@ -23,7 +24,7 @@ from app.controllers.turns import Turns
 from app.conversation.title import needs_title, usable_title
 from app.conversation.tree import Conversation, ConversationSummary, NodeId, shown_path
 from app.words import titles as words
-from engine.events import TitleMade
+from engine.commands import Asked
 from engine.types import ConversationId, Message, Problem, Role
 
 
@@ -40,20 +41,20 @@ class TitlesController(QObject):
         preferences: Preferences,
     ) -> None:
         super().__init__()
-        self._engine = bridge.engine
+        self._bridge = bridge
         self._desk = desk
         self._turns = turns
         self._models = models
         self._library = library
         self._preferences = preferences
-        # The automatic title of each conversation whose title was asked for and has not come.
-        self._asked: dict[ConversationId, str] = {}
+        # The automatic title of each conversation whose title was asked for and has not come, and the
+        # question.
+        self._asked: dict[ConversationId, tuple[str, Asked[str]]] = {}
         # The last answer of each conversation whose title was asked for, with that answer or before.
         self._tried: dict[ConversationId, NodeId] = {}
         # Titles that wait for the end of an answer, with the automatic titles that they replace.
         self._waiting: dict[ConversationId, tuple[str, str]] = {}
         self._is_over = False  # True once the app is closing
-        bridge.title_made.connect(self._on_made)
         desk.changed.connect(self._on_changed)
         turns.activity_changed.connect(self._on_activity_changed)
         library.deleted.connect(self._on_deleted)
@@ -76,20 +77,17 @@ class TitlesController(QObject):
         self._tried[conversation_id] = newest
         turn = next_turn(replace(conversation, draft="", draft_attachments=()), facts)
         question = Message(role=Role.USER, content=words.QUESTION)
-        self._asked[conversation_id] = conversation.title
-        self._engine.make_title(
-            conversation_id,
-            (*turn.messages, question),
-            thinking=turn.thinking,
-            keep_thinking=turn.keep_thinking,
-        )
+        asked = self._bridge.engine.make_title(replace(turn, messages=(*turn.messages, question)))
+        self._asked[conversation_id] = conversation.title, asked
+        self._bridge.when_answered(asked, partial(self._on_made, conversation_id))
 
-    def _on_made(self, made: TitleMade) -> None:
-        automatic = self._asked.pop(made.conversation_id, None)
-        title = "" if automatic is None else usable_title(made.text, automatic)
-        if automatic is not None and title:
-            self._waiting[made.conversation_id] = automatic, title
-            self._on_activity_changed(made.conversation_id)
+    def _on_made(self, conversation_id: ConversationId, text: str) -> None:
+        if conversation_id not in self._asked:
+            return
+        automatic, _ = self._asked.pop(conversation_id)
+        if title := usable_title(text, automatic):
+            self._waiting[conversation_id] = automatic, title
+            self._on_activity_changed(conversation_id)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
         """Set the title that waits for the end of an answer, or ask for one after it."""
@@ -108,9 +106,9 @@ class TitlesController(QObject):
 
     def _on_changed(self, conversation_id: ConversationId) -> None:
         """Withdraw the question for a title if the conversation has got another one."""
-        automatic = self._asked.get(conversation_id)
-        if automatic is None:
+        if conversation_id not in self._asked:
             return
+        automatic, _ = self._asked[conversation_id]
         conversation = self._desk.get(conversation_id)
         if conversation.title_is_manual or conversation.title != automatic:
             self._withdraw(conversation_id)
@@ -125,8 +123,10 @@ class TitlesController(QObject):
                 self._withdraw(conversation_id)
 
     def _withdraw(self, conversation_id: ConversationId) -> None:
-        if self._asked.pop(conversation_id, None) is not None and not self._is_over:
-            self._engine.make_title(conversation_id, ())
+        if conversation_id in self._asked:
+            _, asked = self._asked.pop(conversation_id)
+            if not self._is_over:
+                self._bridge.engine.withdraw(asked)
 
 
 def _ignore(_problem: Problem) -> None:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from app.viewmodels import figures
 from app.words import state as words
-from engine.events import StatisticsReported
+from engine.questions import CacheReport
 
 
-def statistics_line(event: StatisticsReported) -> str:
+def statistics_line(report: CacheReport) -> str:
     """Format the statistics of the cache and of the process's memory, and the state of invariants."""
-    cache = event.statistics
+    cache = report.statistics
     return words.statistics(
         size=figures.file_size(cache.total_bytes),
         budget=figures.file_size(cache.budget_bytes),
-        freed=figures.file_size(event.freed_bytes),
-        process=figures.file_size(event.process_bytes),
-        is_broken=event.broken is not None,
+        freed=figures.file_size(report.freed_bytes),
+        process=figures.file_size(report.process_bytes),
+        is_broken=report.broken is not None,
         nodes=cache.num_nodes,
         snapshots=cache.num_snapshots,
         live_caches=cache.num_hot,

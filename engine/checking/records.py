@@ -1,6 +1,6 @@
 """Records of finished requests: their tokens and the logits of each draw.
 
-A Verify command compares a record with runs of the model that use no cached state. Engine thread
+A Verify question compares a record with runs of the model that use no cached state. Engine thread
 only.
 """
 
@@ -14,8 +14,8 @@ import mlx.core as mx
 from engine.chat.reply import ReplyStream
 from engine.checking.oracle import Record, check, failed_check
 from engine.errors import Failure, attempt
-from engine.events import Verify
 from engine.models.loader import LoadedModel
+from engine.questions import Verify
 from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import CheckResult, FinishReason, Request, RequestId
@@ -85,12 +85,12 @@ class Records:
         if len(self._records) > _MAX_RECORDS:
             self._records.popitem(last=False)
 
-    def verify(self, model: LoadedModel | None, command: Verify) -> CheckResult:
+    def verify(self, model: LoadedModel | None, question: Verify) -> CheckResult:
         """Remove a request's record, check it and return the result."""
-        record = self._records.pop(command.request_id, None)
+        record = self._records.pop(question.request_id, None)
         if model is None or record is None:
             return failed_check("nothing was recorded for this request")
-        result = attempt("the check", lambda: check(model, record, command.messages))
+        result = attempt("the check", lambda: check(model, record, question.messages))
         if isinstance(result, Failure):
             return failed_check(result.problem.details or result.problem.cause)
         return result

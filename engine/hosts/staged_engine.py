@@ -27,35 +27,36 @@ from engine.config import EngineConfig
 from engine.disk_deletion import delete
 from engine.errors import NoModelError
 from engine.events import (
-    AwaitIdle,
-    ClearDisk,
+    Answered,
     Command,
     Event,
-    Evict,
-    Forget,
-    ForgetUnknown,
-    IdleReached,
     LoadModel,
     LoadStage,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
     ModelUnloaded,
-    ReportStatistics,
     RequestFailed,
     RequestFinished,
     Shutdown,
     StagesReported,
-    StatisticsReported,
     Submit,
     UnloadModel,
-    Verified,
-    Verify,
     Want,
 )
 from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.wire import Channel, WireError
+from engine.questions import (
+    Answer,
+    AnyQuestion,
+    Ask,
+    AwaitIdle,
+    CacheReport,
+    CountTokens,
+    MakeTitle,
+    Verify,
+)
 from engine.types import NOTHING_CACHED, CheckResult, Problem, StagePhase, StageState
 from engine.unanswered import Unanswered
 from engine.wanted import Wanted
@@ -165,12 +166,10 @@ class StagedEngine(EngineCommands):
                     self._set_aside(self._loaded_by if until_needed else None)
                 case Want(wanted):
                     self._forward(Want(wanted.for_stages()))
-                case ClearDisk() | Forget():
+                case Ask(question):
                     # The stages keep nothing on disk, but engines of earlier runs have.
-                    delete(command, self.wanted.disk)
+                    delete(question, self.wanted.disk)
                     self._forward(command)
-                case ForgetUnknown():
-                    pass  # the next engine on one machine gets the command again
                 case Submit() if self._idle_load is not None:
                     self._load(self._idle_load)
                     self._forward(command)
@@ -319,22 +318,31 @@ class StagedEngine(EngineCommands):
     # Answers while no stages run
 
     def _answer_questions(self) -> None:
-        for question in self._unanswered.take_questions():
-            self._answer_without_model(question)
+        for ask in self._unanswered.take_questions():
+            self._answer_without_model(ask)
 
     def _answer_without_model(self, command: Command) -> None:
         match command:
             case Submit(request):
                 problem = NoModelError(_NO_MODEL).problem
                 self._pass_on(RequestFailed(request.request_id, problem))
-            case AwaitIdle():
-                self._pass_on(IdleReached())
-            case Verify(request_id):
-                self._pass_on(Verified(request_id, _NOT_VERIFIED))
-            case ReportStatistics() | Evict() | Forget() | ClearDisk():
-                self._pass_on(StatisticsReported(NOTHING_CACHED))
+            case Ask(question, question_id):
+                self._pass_on(Answered(question_id, _answer_to(question)))
             case _:
                 pass
+
+
+def _answer_to(question: AnyQuestion) -> Answer | Problem:
+    """Return the answer while no stages run."""
+    match question:
+        case AwaitIdle():
+            return None
+        case Verify():
+            return _NOT_VERIFIED
+        case CountTokens() | MakeTitle():
+            return NoModelError(_NO_MODEL).problem
+        case _:
+            return CacheReport(NOTHING_CACHED)
 
 
 def loading_of(path: str, stages: Sequence[StageState]) -> ModelLoading:

@@ -102,8 +102,9 @@ def _union_decoder(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
     if len(others) == 1:
         inner = _decoder(others[0])
         return lambda value: None if value is None else inner(value)
-    classes = {kind.__name__: _decoder(kind) for kind in others}
-    return lambda value: classes[value[_CLASS]](value)
+    classes = {kind.__name__: _decoder(kind) for kind in others if is_dataclass(kind)}
+    plain = {kind for kind in kinds if not is_dataclass(kind)}
+    return lambda value: value if type(value) in plain else classes[value[_CLASS]](value)
 
 
 def _class_decoder(kind: Any) -> Callable[[Any], Any]:

@@ -36,10 +36,10 @@ from engine.events import (
     ReadAhead,
     RequestFinished,
     TextDelta,
-    TokensCounted,
 )
 from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
+from engine.questions import NextPrompt, TokensCounted
 from engine.reading_pace import ReadingPace
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.decoder import Decoder, StepResult
@@ -231,7 +231,7 @@ class Runner:
         publish = partial(self._publish, task, prompt, is_turn=False)
         return ReadAheadJob(task, self._cache, self._feed(prompt, lease), publish)
 
-    def count_tokens(self, task: ReadAhead) -> TokensCounted:
+    def count_tokens(self, task: NextPrompt) -> TokensCounted:
         """Return the number of tokens in the known part of a conversation's next prompt.
 
         State on disk counts as cached if a request would restore it. Nothing is changed.
@@ -248,7 +248,6 @@ class Runner:
         num_parts = len(task.messages[-1].part_ends)
         starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
         return TokensCounted(
-            conversation_id=task.conversation_id,
             num_tokens=len(token_ids),
             num_cached=num_cached,
             num_too_long=self._num_too_long(task, prompt),
@@ -281,7 +280,7 @@ class Runner:
             memory.fits_beside(prompt_len, room, others) for memory in self._memories
         )
 
-    def _check_context(self, prompt: Prompt, turn: Request | ReadAhead) -> None:
+    def _check_context(self, prompt: Prompt, turn: Request | NextPrompt) -> None:
         """Raise an error if a prompt leaves no room for a reply in the model's context."""
         facts, needed = self._model.facts, len(prompt.token_ids)
         if needed < facts.context_len:
@@ -300,7 +299,7 @@ class Runner:
             needed,
         )
 
-    def _num_too_long(self, task: ReadAhead, known: Prompt) -> int:
+    def _num_too_long(self, task: NextPrompt, known: Prompt) -> int:
         """Return the length that the error has if a draft is sent now; 0 if its prompt fits.
 
         known: the prompt without the end of the draft.
@@ -487,7 +486,7 @@ class Runner:
         if self._model.layout.needs_snapshot and not is_kept:
             evaluate(self._cache.capture_snapshot(lease, PointKind.TAIL).states)
 
-    def _build_read_ahead(self, task: ReadAhead) -> Prompt:
+    def _build_read_ahead(self, task: NextPrompt) -> Prompt:
         return self._model.prompts.build_read_ahead(
             task.messages,
             thinking=task.thinking,

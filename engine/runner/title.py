@@ -16,8 +16,9 @@ from engine.chat.prompt import Prompt
 from engine.chat.reply_ids import forced_ids
 from engine.cleanup import undo_on_error
 from engine.errors import Failure
-from engine.events import Event, IdleKind, MakeTitle, RequestFinished, TitleMade
+from engine.events import IdleKind, RequestFinished
 from engine.models.loader import LoadedModel
+from engine.questions import NextPrompt
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
 from engine.types import (
@@ -46,10 +47,13 @@ class TitleMaker:
     # Highest length of a prompt whose live caches may take memory beside the cache's budget, as
     # those of an audit do. A longer prompt must fit into what the budget leaves free.
     max_beside: int
-    emit: Callable[[Event], None]
 
-    def __call__(self, task: MakeTitle) -> TitleJob | None:
+    def __call__(self, task: NextPrompt, on_made: Callable[[str], None]) -> TitleJob | None:
         """Return a job that writes a title, or None if there is no memory or too much to read.
+
+        Args:
+            task: the conversation, and a user message that asks for a title.
+            on_made: called with the title, which may be empty.
 
         Raises:
             TemplateError: the template refused the messages.
@@ -64,10 +68,10 @@ class TitleMaker:
             match = self.cache.match(task.conversation_id, token_ids)
             if len(token_ids) - match.restored <= _MAX_READ and self._has_memory(len(token_ids)):
                 sequence = self.runner.start(request, 0.0)
-                return None if sequence is None else TitleJob(self, sequence)
+                return None if sequence is None else TitleJob(self.runner, sequence, on_made)
         return None
 
-    def _requests(self, task: MakeTitle) -> Iterator[Request]:
+    def _requests(self, task: NextPrompt) -> Iterator[Request]:
         """Yield the request without reasoning, then that with the conversation's own option.
 
         Some templates write the option into the system prompt. Without reasoning, the whole
@@ -113,9 +117,9 @@ class TitleJob:
 
     kind = IdleKind.TITLE
 
-    def __init__(self, maker: TitleMaker, sequence: Sequence) -> None:
-        self._runner = maker.runner
-        self._emit = maker.emit
+    def __init__(self, runner: Runner, sequence: Sequence, on_made: Callable[[str], None]) -> None:
+        self._runner = runner
+        self._on_made = on_made
         self._sequence = sequence
         self.conversation_id = sequence.request.conversation_id
         self.num_cached = sequence.prefill.start
@@ -127,7 +131,7 @@ class TitleJob:
         return self._sequence.fed - self.num_cached
 
     def step(self) -> bool:
-        """Run one forward pass. At the end of the title, emit TitleMade and return False."""
+        """Run one forward pass. At the end of the title, report it and return False."""
         with undo_on_error(self.stop):
             if self._sequence.logits is None:
                 self._runner.read(self._sequence)
@@ -135,7 +139,7 @@ class TitleJob:
             text = self._draw()
         if text is None:
             return True
-        self._emit(TitleMade(self.conversation_id, text))
+        self._on_made(text)
         return False
 
     def stop(self) -> None:

@@ -30,7 +30,11 @@ def test_model_that_this_process_will_load_is_read_early(
     monkeypatch: pytest.MonkeyPatch, options: Options, settings: Settings, read: list[str]
 ) -> None:
     started: list[str] = []
-    monkeypatch.setattr(EarlyReading, "start", lambda _, folder: started.append(str(folder)))
+
+    def start(_: EarlyReading, folder: Path) -> None:
+        started.append(str(folder))
+
+    monkeypatch.setattr(EarlyReading, "start", start)
 
     read_early(options, settings)
 

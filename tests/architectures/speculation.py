@@ -19,7 +19,7 @@ import pytest
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
-from engine.events import RequestFinished, Verified, Verify
+from engine.events import RequestFinished
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.modules import model_modules
 from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
@@ -65,12 +65,9 @@ class Trial:
 
     def _verify(self, client: InlineClient) -> None:
         for request in REQUESTS:
-            client.send(Verify(request.request_id, request.messages))
-        for event in client.run_until_idle():
-            if isinstance(event, Verified):
-                result = event.result
-                self.replay_difference = max(self.replay_difference, result.replay_difference)
-                self.max_difference = max(self.max_difference, result.max_difference)
+            result = client.answer(client.verify(request.request_id, request.messages))
+            self.replay_difference = max(self.replay_difference, result.replay_difference)
+            self.max_difference = max(self.max_difference, result.max_difference)
 
     @property
     def verdict(self) -> str:

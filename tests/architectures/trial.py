@@ -38,10 +38,10 @@ from app.cli.script import parse_step
 from engine.cache.layout import Leaves, is_list, leaves_of
 from engine.cache.trees import evaluate, tree_bytes
 from engine.config import EngineConfig
-from engine.events import Evict, EvictWhat
 from engine.models.adapter import ModelAdapter
 from engine.models.compare import relative_difference
 from engine.models.probe import find_quantisation
+from engine.questions import Evict, EvictWhat
 from tests.architectures.configs.every import CONFIGS
 from tests.architectures.outcome import TrialOutcome, Verdict
 from tests.architectures.stages import compare_two_stages
@@ -231,7 +231,7 @@ def _fault_of(report: StepReport, outcome: TrialOutcome) -> str:
 def _unseen_fault(client: InlineClient, folder: Path) -> str:
     """Return the name of a planted fault that the check missed, or "" if it reported all."""
     for plant in PLANTS:
-        client.send(Evict(EvictWhat.ALL))
+        client.ask(Evict(EvictWhat.ALL))
         report = play_with_fault(client, plant)
         assert report.check is not None
         seen = min(report.check.max_difference, report.check.replay_difference)

@@ -35,7 +35,8 @@ from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import Record, RecordKind, read_header
 from engine.cache.disk.tier import DiskTier
 from engine.config import EngineConfig
-from engine.events import Evict, EvictWhat, RequestFinished, Shutdown, Submit
+from engine.events import RequestFinished, Shutdown, Submit
+from engine.questions import Evict, EvictWhat
 from engine.types import (
     ConversationId,
     Message,
@@ -156,7 +157,7 @@ def _first_token_ms(
     client: InlineClient, tier: DiskTier, messages: Sequence[Message], rates: Rates
 ) -> float:
     """Return the time to first token after a restart, planned with the given rates."""
-    client.send(Evict(EvictWhat.ALL))
+    client.ask(Evict(EvictWhat.ALL))
     client.run_until_idle()
     tier.rates = rates
     return answered(client, "A", messages, 1).usage.ttft_ms

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
@@ -52,7 +52,7 @@ from engine.cache.policy import (
 )
 from engine.cache.prefix_cache import PrefixCache
 from engine.cache.ranking import CoverageRanking
-from engine.commands import EngineCommands
+from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
@@ -69,6 +69,8 @@ MEDIAN_LIMIT, WORST_LIMIT = 0.8, 1.0
 
 SCALE = 4  # token counts of real conversations are divided by SCALE
 STATE_TOKENS = 1600 // SCALE
+A = TypeVar("A")
+
 CONFIG = EngineConfig(cell_len=512 // SCALE, stride_len=2048 // SCALE, idle_work=False)
 # Token limit of a reply. Before a reply starts, the cache reserves room for this number of tokens.
 MAX_TOKENS = 512 // SCALE
@@ -270,6 +272,9 @@ class CacheClient(EngineCommands):
 
     def next_event(self) -> Event:
         return self._events.popleft()
+
+    def answer(self, asked: Asked[A]) -> A:
+        raise AssertionError("a runner alone answers no question")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

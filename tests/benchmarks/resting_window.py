@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, QTimer
 from PySide6.QtWidgets import QApplication
 from typing_extensions import override
 
@@ -33,7 +33,8 @@ from app.launch import launch
 from app.options import Options
 from app.widgets.main_window import MainWindow
 from engine.config import EngineConfig
-from engine.events import AwaitIdle, Event, IdleReached
+from engine.early_reading import EarlyReading
+from engine.events import Event
 from engine.hosts.switched_engine import SwitchedEngine
 
 TIMERS_MS = 10_000
@@ -61,8 +62,6 @@ class TimerCounts(QObject):
 class Orders(QObject):
     """The orders on standard input. Qt's event loop reads them, without a thread or a timer."""
 
-    idle_reached = Signal()  # emitted on the engine thread
-
     def __init__(self) -> None:
         super().__init__()
         self._notifier = QSocketNotifier(sys.stdin.fileno(), QSocketNotifier.Type.Read, self)
@@ -81,9 +80,12 @@ class Orders(QObject):
             if not core.turns.live:
                 core.turns.activity_changed.disconnect(await_idle)
                 # Read-ahead and titles are queued after the answer.
-                QTimer.singleShot(_SETTLE_MS, lambda: core.bridge.engine.send(AwaitIdle()))
+                QTimer.singleShot(_SETTLE_MS, report_idle)
 
-        self.idle_reached.connect(lambda: report("rests"))
+        def report_idle() -> None:
+            asked = core.bridge.engine.await_idle()
+            core.bridge.when_answered(asked, lambda _: report("rests"))
+
         core.turns.activity_changed.connect(await_idle)
         core.chat.set_setup(core.library.current, Setup(max_tokens=16))
         core.chat.send(core.library.current, _MESSAGE)
@@ -146,15 +148,13 @@ def main() -> int:
     init, start = SwitchedEngine.__init__, Core.start
 
     def hooked(
-        self: SwitchedEngine, config: EngineConfig, on_event: Callable[[Event], None]
+        self: SwitchedEngine,
+        config: EngineConfig,
+        on_event: Callable[[Event], None],
+        early_reading: EarlyReading | None = None,
     ) -> None:
-        def on_hooked_event(event: Event) -> None:
-            if isinstance(event, IdleReached):
-                orders[0].idle_reached.emit()
-            on_event(event)
-
         # State is written at once, which otherwise begins after a minute.
-        init(self, replace(config, disk_rest_s=0.0), on_hooked_event)
+        init(self, replace(config, disk_rest_s=0.0), on_event, early_reading)
 
     def start_and_begin(self: Core) -> None:
         start(self)

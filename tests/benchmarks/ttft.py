@@ -24,15 +24,9 @@ import mlx.core as mx
 from app.cli.client import ThreadedClient, load_model
 from engine.cache.trees import evaluate
 from engine.config import EngineConfig
-from engine.events import (
-    Evict,
-    EvictWhat,
-    RequestFailed,
-    RequestFinished,
-    StatisticsReported,
-    Submit,
-)
+from engine.events import RequestFailed, RequestFinished, Submit
 from engine.models.loader import LoadedModel, load_model as load_bare
+from engine.questions import EvictWhat
 from engine.types import (
     ConversationId,
     Message,
@@ -68,9 +62,7 @@ class TimedChat:
 
     def send(self, text: str, *, evict: bool) -> TtftSample:
         if evict:
-            self.client.send(Evict(EvictWhat.HOT))
-            while not isinstance(self.client.next_event(), StatisticsReported):
-                pass
+            self.client.answer(self.client.evict(EvictWhat.HOT))
         self.messages.append(Message(role=Role.USER, content=text))
         request = Request(
             request_id=RequestId("r"),

@@ -25,7 +25,7 @@ from app.controllers import read_ahead
 from app.conversation.tree import Setup
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
-from engine.events import StatisticsReported
+from engine.questions import CacheReport
 from tests.fakes.real_window import RealWindow
 
 NUM_TURNS = 5  # answers per conversation in a long run
@@ -134,17 +134,16 @@ class _Window(RealWindow):
         left = self.report().statistics
         return not left.num_nodes and not left.disk_records
 
-    def report(self) -> StatisticsReported:
+    def report(self) -> CacheReport:
         """Return the engine's report about its memory."""
-        reports: list[StatisticsReported] = []
-        connection = self.core.bridge.statistics_reported.connect(reports.append)
-        self.core.bridge.engine.report_statistics()
+        reports: list[CacheReport] = []
+        bridge = self.core.bridge
+        bridge.when_answered(bridge.engine.report_cache(), reports.append)
         self.wait_until(lambda: bool(reports))
-        self.core.bridge.statistics_reported.disconnect(connection)
         return reports[-1]
 
 
-def _sample(num_answers: int, cached_bytes: int, left: StatisticsReported) -> RoundSample:
+def _sample(num_answers: int, cached_bytes: int, left: CacheReport) -> RoundSample:
     # The names of types are interned, so that the samples themselves add no new strings.
     objects = Counter[str]()
     for kind, number in Counter(map(type, gc.get_objects())).items():

@@ -13,7 +13,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import shown_path
-from engine.events import MakeTitle
+from engine.questions import NextPrompt
 from engine.runner.title import TitleMaker
 from engine.types import ForcedReply, PromptPlan, Request
 from tests.fakes.engine_fixtures import TinyModel
@@ -28,7 +28,7 @@ def real(
     """Return a window on a random model, which writes a given title."""
     requests = TitleMaker._requests  # pyright: ignore[reportPrivateUsage]
 
-    def forced(maker: TitleMaker, task: MakeTitle) -> Iterator[Request]:
+    def forced(maker: TitleMaker, task: NextPrompt) -> Iterator[Request]:
         for request in requests(maker, task):
             yield replace(request, forced=ForcedReply(text='"Trees for searching."'))
 

@@ -11,16 +11,9 @@ from pathlib import Path
 import mlx.core as mx
 import pytest
 
-from engine.events import (
-    Evict,
-    EvictWhat,
-    RequestFailed,
-    RequestFinished,
-    Shutdown,
-    Submit,
-    TextDelta,
-)
+from engine.events import RequestFailed, RequestFinished, Shutdown, Submit, TextDelta
 from engine.models.adapter import ModelAdapter
+from engine.questions import Evict, EvictWhat
 from engine.types import (
     ConversationId,
     FinishReason,
@@ -181,7 +174,7 @@ def test_continue_after_eviction_replays_prompt_and_reports_reason(open_tiny: Op
     whole = answer(open_tiny(), QUESTION)
     client = open_tiny()
     stopped = answer(client, replace(QUESTION, stop_after=CUT))
-    client.send(Evict(EvictWhat.ALL))
+    client.ask(Evict(EvictWhat.ALL))
     rest = rest_of(QUESTION, stopped)
     finished = answer(client, rest)
     plan = finished.usage.plan

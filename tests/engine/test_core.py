@@ -13,7 +13,6 @@ from engine.config import EngineConfig
 from engine.errors import ContextFullError, TextTooLongError
 from engine.events import (
     Cancel,
-    CountTokens,
     Event,
     LoadModel,
     LoadStage,
@@ -22,17 +21,15 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
     PrefillProgress,
-    ReadAhead,
     RequestFailed,
     RequestFinished,
     RequestQueued,
     RequestStarted,
-    StatisticsReported,
     Submit,
     TextDelta,
-    TokensCounted,
     UnloadModel,
 )
+from engine.questions import NextPrompt
 from engine.types import (
     Channel,
     ConversationId,
@@ -50,8 +47,8 @@ from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template
 
 
-def draft(*messages: Message) -> ReadAhead:
-    return ReadAhead(conversation_id=ConversationId("A"), messages=messages, is_draft=True)
+def draft(*messages: Message) -> NextPrompt:
+    return NextPrompt(conversation_id=ConversationId("A"), messages=messages, is_draft=True)
 
 
 def submit(
@@ -183,9 +180,8 @@ def test_prompt_beyond_context_length_is_refused_with_numbers(open_tiny: OpenTin
     assert failed.problem.title == TextTooLongError.title
     assert "32,768" in failed.problem.cause
     assert "Shorten it" in failed.problem.advice
-    client.send(CountTokens(draft(Message(role=Role.USER, content="word " * 40_000))))
-    (counted,) = client.run_until_idle()
-    assert isinstance(counted, TokensCounted)
+    prompt = draft(Message(role=Role.USER, content="word " * 40_000))
+    counted = client.answer(client.count_tokens(prompt))
     assert counted.num_too_long == failed.problem.num_tokens > counted.num_tokens
 
 
@@ -205,9 +201,7 @@ def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
     assert failed.problem.title == ContextFullError.title
     assert failed.problem.num_tokens > 40_000
     assert "new chat" in failed.problem.advice
-    client.send(CountTokens(draft(*long)))
-    (counted,) = client.run_until_idle()
-    assert isinstance(counted, TokensCounted)
+    counted = client.answer(client.count_tokens(draft(*long)))
     assert counted.num_too_long == failed.problem.num_tokens
 
 
@@ -337,13 +331,9 @@ def test_forget_returns_all_memory_of_a_conversation(open_tiny: OpenTiny) -> Non
     client = open_tiny()
     submit(client, "one")
     client.run_until_idle()
-    client.report_statistics()
-    (before,) = client.run_until_idle()
-    client.forget(ConversationId("A"))
-    (after,) = client.run_until_idle()
+    before = client.answer(client.report_cache())
+    after = client.answer(client.forget(ConversationId("A")))
 
-    assert isinstance(before, StatisticsReported)
-    assert isinstance(after, StatisticsReported)
     assert before.statistics.total_bytes > 0
     assert before.freed_bytes > 0
     assert before.process_bytes > before.statistics.total_bytes + before.freed_bytes
@@ -357,25 +347,19 @@ def test_statistics_report_a_broken_invariant(
     client = open_tiny()
     submit(client, "one")
     client.run_until_idle()
-    client.report_statistics(checks_invariants=True)
-    (sound,) = client.run_until_idle()
+    sound = client.answer(client.report_cache(checks_invariants=True))
 
     def break_rule(cache: PrefixCache) -> None:
         raise AssertionError("a node is lost")
 
     monkeypatch.setattr(PrefixCache, "check_invariants", break_rule)
-    client.report_statistics(checks_invariants=True)
-    broken = client.next_event()
-    client.report_statistics()
-    unchecked = client.next_event()
+    broken = client.answer(client.report_cache(checks_invariants=True))
+    unchecked = client.answer(client.report_cache())
 
-    assert isinstance(sound, StatisticsReported)
     assert sound.broken is None
     assert sound.statistics.num_nodes > 0
-    assert isinstance(broken, StatisticsReported)
     assert broken.broken is not None
     assert "a node is lost" in broken.broken.cause
     assert broken.statistics == sound.statistics
-    assert isinstance(unchecked, StatisticsReported)
     assert unchecked.broken is None
     assert unchecked.statistics == sound.statistics

@@ -9,7 +9,8 @@ import pytest
 
 from engine.cache.disk.folder import FolderInUseError, FolderLock, delete_all
 from engine.disk_deletion import delete, with_lock
-from engine.events import ClearDisk, Forget, ReportStatistics, StatisticsReported
+from engine.events import Answered
+from engine.questions import Ask, CacheReport, ClearDisk, Forget, ReportCache
 from engine.types import NOTHING_CACHED, ConversationId, Problem
 from engine.unanswered import Unanswered
 from engine.wanted import DiskSettings
@@ -49,19 +50,19 @@ def test_state_is_deleted_while_no_engine_can_start(root: Path) -> None:
 
 
 def test_new_thread_gets_the_deletion_that_was_not_answered() -> None:
-    unanswered = Unanswered()
-    unanswered.note_command(ClearDisk())
+    unanswered, ask = Unanswered(), Ask(ClearDisk())
+    unanswered.note_command(ask)
     unanswered.take_failed(Problem(title="", cause="", advice="", details=""))
 
-    assert unanswered.take_questions() == [ClearDisk()]
+    assert unanswered.take_questions() == [ask]
 
 
-def test_reports_answer_commands_in_their_order() -> None:
+def test_only_the_answer_to_a_deletion_ends_it() -> None:
     unanswered = Unanswered()
-    for command in (ReportStatistics(), Forget(A, on_disk=False), Forget(A)):
-        unanswered.note_command(command)
-    for _ in range(2):
-        unanswered.note_event(StatisticsReported(NOTHING_CACHED))
+    asks = [Ask(ReportCache()), Ask(Forget(A, on_disk=False)), Ask(Forget(A))]
+    for ask in asks:
+        unanswered.note_command(ask)
+    for ask in asks:
         assert unanswered.has_deletions
-    unanswered.note_event(StatisticsReported(NOTHING_CACHED))
+        unanswered.note_event(Answered(ask.question_id, CacheReport(NOTHING_CACHED)))
     assert not unanswered.has_deletions

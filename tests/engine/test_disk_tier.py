@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import random
 import time
-from dataclasses import replace
 from pathlib import Path
 from weakref import ref
 
@@ -15,20 +14,15 @@ from engine.cache.disk import writer
 from engine.cache.disk.folder import FolderLock
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.record import RecordKind, read_header
-from engine.events import (
+from engine.events import ReadAhead, RequestFinished, Shutdown
+from engine.questions import (
+    AnyQuestion,
     ClearDisk,
-    Command,
-    CountTokens,
     Evict,
     EvictWhat,
     Forget,
     ForgetUnknown,
-    ReadAhead,
-    ReportStatistics,
-    RequestFinished,
-    Shutdown,
-    StatisticsReported,
-    TokensCounted,
+    NextPrompt,
 )
 from engine.types import ConversationId, Message, Role
 from tests.fakes.asking import ask, cache_of, reply_of, user
@@ -157,17 +151,17 @@ def test_forgetting_deletes_what_no_other_conversation_uses(
         for chat in ("A", "B")
     ]
     both = len(_files(tmp_path))
-    first.send(Forget(ConversationId("A")))
+    first.ask(Forget(ConversationId("A")))
     first.run_until_idle()
     _close(first)
     assert 0 < len(_files(tmp_path)) < both
     second = open_tiny("lfm2", disk_folder=tmp_path)
     again = ask(second, system, user("B asks"), chat="B").usage.plan
     assert again.restored_disk == again.prompt_tokens == shared[1]
-    second.send(ForgetUnknown(frozenset({ConversationId("B")})))
+    second.ask(ForgetUnknown(frozenset({ConversationId("B")})))
     second.run_until_idle()
     assert len(_files(tmp_path)) > 0
-    second.send(ForgetUnknown(frozenset({ConversationId("A")})))
+    second.ask(ForgetUnknown(frozenset({ConversationId("A")})))
     second.run_until_idle()
     _close(second)
     assert not _files(tmp_path)
@@ -179,10 +173,8 @@ def test_report_counts_conversations_in_memory_and_on_disk(
     client = open_tiny("llama", disk_folder=tmp_path)
     for chat in ("A", "B"):
         _turns(client, 1, chat)
-    client.send(Forget(ConversationId("A"), on_disk=False))
-    client.send(ReportStatistics())
-    reports = [one for one in client.run_until_idle() if isinstance(one, StatisticsReported)]
-    found = reports[-1].statistics
+    client.ask(Forget(ConversationId("A"), on_disk=False))
+    found = client.answer(client.report_cache()).statistics
     assert (found.num_conversations, found.disk_conversations) == (1, 2)
     _close(client)
 
@@ -265,7 +257,7 @@ def test_the_daily_limit_ends_writing_for_all_models(open_tiny: OpenTiny, tmp_pa
     _turns(other, 2)
     assert other.core.disk is not None
     assert other.core.disk.statistics().written_today_bytes > 100_000
-    other.send(ClearDisk())
+    other.ask(ClearDisk())
     other.run_until_idle()
     assert other.core.disk.statistics().written_today_bytes > 100_000, "clearing unwrites nothing"
     _close(other)
@@ -276,12 +268,12 @@ def test_forgetting_in_memory_keeps_the_records(open_tiny: OpenTiny, tmp_path: P
     client = open_tiny("llama", disk_folder=tmp_path)
     messages = _turns(client, 3)
     written = _files(tmp_path)
-    client.send(Forget(ConversationId("A"), on_disk=False))
+    client.ask(Forget(ConversationId("A"), on_disk=False))
     client.run_until_idle()
     assert _files(tmp_path) == written
     plan = ask(client, *messages, user("more")).usage.plan
     assert plan.restored_disk > 0, "a restored chat is not read again"
-    client.send(Forget(ConversationId("A")))
+    client.ask(Forget(ConversationId("A")))
     client.run_until_idle()
     _close(client)
     assert not _files(tmp_path)
@@ -314,8 +306,7 @@ def test_clear_deletes_the_records_of_all_models(open_tiny: OpenTiny, tmp_path: 
     other = open_tiny("llama", disk_folder=tmp_path, kv_bits=8)
     messages = _turns(other, 2)
     assert len({path.parent for path in _files(tmp_path)}) == 2
-    other.send(ClearDisk())
-    (report,) = [one for one in other.run_until_idle() if isinstance(one, StatisticsReported)]
+    report = other.answer(other.clear_disk())
     assert report.statistics.disk_records == 0
     assert len({path.parent for path in _files(tmp_path)}) <= 1, "only new state is written"
     plan = ask(other, *messages, user("on")).usage.plan
@@ -331,8 +322,7 @@ def test_statistics_have_the_reason_why_the_tier_is_off(
     if holder:
         (tmp_path / "lock").write_text(holder)
     client = open_tiny("llama", disk_folder=tmp_path)
-    client.send(ReportStatistics())
-    (report,) = [one for one in client.run_until_idle() if isinstance(one, StatisticsReported)]
+    report = client.answer(client.report_cache())
     lock.release()
     assert client.core.disk is None
     assert report.statistics.disk_problem is not None
@@ -408,9 +398,10 @@ def test_counted_tokens_on_disk_are_those_that_a_request_restores(
 ) -> None:
     messages = _two_runs(open_tiny, tmp_path)
     second = open_tiny("lfm2", disk_folder=tmp_path)
-    turn = ReadAhead(conversation_id=ConversationId("A"), messages=(*messages, user("more")))
-    second.send(CountTokens(replace(turn, is_draft=True)))
-    counted = next(e for e in second.run_until_idle() if isinstance(e, TokensCounted))
+    prompt = NextPrompt(
+        conversation_id=ConversationId("A"), messages=(*messages, user("more")), is_draft=True
+    )
+    counted = second.answer(second.count_tokens(prompt))
     plan = ask(second, *messages, user("more"), chat="A").usage.plan
     assert counted.num_cached == plan.restored_disk == plan.restored > 0
     _close(second)
@@ -455,7 +446,7 @@ def test_a_state_that_saves_much_memory_or_time_does_not_wait(
     "removal", [Forget(ConversationId("A")), Evict(EvictWhat.ALL)], ids=["forget", "evict"]
 )
 def test_states_that_wait_are_freed_when_they_leave_memory(
-    open_tiny: OpenTiny, tmp_path: Path, removal: Command
+    open_tiny: OpenTiny, tmp_path: Path, removal: AnyQuestion
 ) -> None:
     client = open_tiny("qwen3_5", disk_folder=tmp_path, disk_rest_s=3600.0)
     _turns(client, 2)
@@ -463,7 +454,7 @@ def test_states_that_wait_are_freed_when_they_leave_memory(
     nodes = [ref(node) for node in cache_of(client).holdings().tree.nodes()]
     assert nodes
 
-    client.send(removal)
+    client.ask(removal)
     client.run_until_idle()
 
     gc.collect()

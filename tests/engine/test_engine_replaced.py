@@ -19,14 +19,13 @@ from engine.core import EngineCore
 from engine.engine import Engine
 from engine.errors import EngineBlockedError, EngineEndedError, TokenizerError, attempt
 from engine.events import (
+    Answered,
     Event,
-    IdleReached,
     LoadModel,
     ModelFailed,
     ModelLoaded,
     RequestFailed,
     RequestFinished,
-    StatisticsReported,
     Submit,
 )
 from engine.idle import Idler
@@ -135,7 +134,7 @@ def test_requests_fail_and_next_load_works_after_the_engine_thread_ended(
         client.submit(name)
     client.engine.await_idle()
     ended = client.until_model_fails()
-    client.wait(IdleReached)
+    client.wait(Answered)
     client.engine.send(LoadModel(path))
     client.wait(ModelLoaded)
     client.submit("third")
@@ -202,7 +201,7 @@ def test_state_on_disk_is_deleted_after_the_engine_thread_ended(
     client.until_model_fails()
 
     client.engine.clear_disk()
-    client.wait(StatisticsReported)
+    client.wait(Answered)
 
     assert not (tmp_path / "model").exists()
     client.engine.close()

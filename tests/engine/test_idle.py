@@ -10,21 +10,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from engine.errors import TemplateError
-from engine.events import (
-    AwaitIdle,
-    Event,
-    IdleKind,
-    IdleReached,
-    IdleStopped,
-    IdleWorking,
-    MakeTitle,
-    ReadAhead,
-)
+from engine.events import Answered, Event, IdleKind, IdleStopped, IdleWorking, ReadAhead
 from engine.idle import Idler
 from engine.idle_job import IdleWorker
 from engine.idle_queue import IdleQueue
 from engine.power import ASK_EVERY_S, Battery
-from engine.types import ConversationId, Message, Role
+from engine.questions import Ask, AwaitIdle, MakeTitle, NextPrompt, QuestionId
+from engine.types import ConversationId, Message, Problem, Role
 
 A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
 
@@ -43,6 +35,7 @@ class CountingJob:
     conversation_id: ConversationId | None
     kind: IdleKind
     total: int  # number of steps until the job is done
+    on_made: Callable[[str], None] = lambda _: None
     done: int = 0
     num_cached: int = 0
     is_stopped: bool = False
@@ -52,6 +45,8 @@ class CountingJob:
         if self.fails:
             raise RuntimeError("a layer failed")
         self.done += 1
+        if self.done == self.total:
+            self.on_made("a title")
         return self.done < self.total
 
     def stop(self) -> None:
@@ -93,9 +88,31 @@ class IdlerRig:
     def want(self, *, shown: ConversationId | None = None, enabled: bool = True) -> None:
         self.idler.want(shown=shown, enabled=enabled)
 
-    def title(self, task: MakeTitle) -> CountingJob:
-        self.titles.append(CountingJob(task.conversation_id, IdleKind.TITLE, self.num_pieces))
+    def title(self, prompt: NextPrompt, on_made: Callable[[str], None]) -> CountingJob:
+        self.titles.append(
+            CountingJob(prompt.conversation_id, IdleKind.TITLE, self.num_pieces, on_made)
+        )
         return self.titles[-1]
+
+    def await_idle(self) -> Answered:
+        """Put a question, and return its answer."""
+        ask = Ask(AwaitIdle())
+        self.idler.await_idle(ask.question_id)
+        return Answered(ask.question_id, None)
+
+    def make_title(self, conversation_id: ConversationId) -> QuestionId:
+        message = Message(role=Role.USER, content="name it")
+        question = MakeTitle(NextPrompt(conversation_id=conversation_id, messages=(message,)))
+        ask = Ask(question)
+        self.idler.make_title(ask.question_id, question)
+        return ask.question_id
+
+    @property
+    def answers(self) -> dict[QuestionId, bool]:
+        """The answered questions, and whether each got what it asked for."""
+        answered = [event for event in self.events if isinstance(event, Answered)]
+        assert len({one.question_id for one in answered}) == len(answered)
+        return {one.question_id: not isinstance(one.answer, Problem) for one in answered}
 
     def measure_pass(self) -> bool:
         self.num_measured += 1
@@ -242,16 +259,15 @@ def test_idler_reports_each_step_and_when_it_stops() -> None:
     assert not rig.idler.has_work
 
 
-def test_each_await_idle_gets_one_idle_reached_event() -> None:
+def test_each_await_idle_gets_one_answer() -> None:
     rig = IdlerRig()
     rig.idler.queue_read_ahead(task(A))
-    for _ in range(2):
-        rig.idler.obey(AwaitIdle())
+    answers = [rig.await_idle() for _ in range(2)]
     rig.run()
     rig.run()
 
-    assert rig.events[-3:] == [IdleStopped(), IdleReached(), IdleReached()]
-    assert rig.events.count(IdleReached()) == 2
+    assert rig.events[-3:] == [IdleStopped(), *answers]
+    assert len(rig.answers) == 2
 
 
 def test_task_with_nothing_to_read_emits_no_event() -> None:
@@ -426,7 +442,7 @@ def test_template_error_is_logged_as_info(caplog: pytest.LogCaptureFixture) -> N
 
 def test_end_of_battery_power_is_looked_for_while_a_task_waits_for_it() -> None:
     rig = IdlerRig(on_battery=True)
-    rig.idler.obey(task(B))
+    rig.idler.queue_read_ahead(task(B))
     rig.run()
     assert rig.idler.work_in_s == ASK_EVERY_S
     rig.on_battery = False
@@ -437,10 +453,9 @@ def test_end_of_battery_power_is_looked_for_while_a_task_waits_for_it() -> None:
 
 def test_switched_off_tasks_do_not_wake_the_engine_on_battery() -> None:
     rig = IdlerRig(on_battery=True, enabled=False)
-    rig.idler.obey(task(B))
+    rig.idler.queue_read_ahead(task(B))
     assert rig.idler.work_in_s == math.inf
-    messages = (Message(role=Role.USER, content="hello"),)
-    rig.idler.obey(MakeTitle(conversation_id=B, messages=messages))
+    rig.make_title(B)
     assert rig.idler.work_in_s == ASK_EVERY_S
 
 
@@ -498,7 +513,7 @@ def test_audit_runs_after_other_work_and_once_per_interval() -> None:
     rig = IdlerRig()
     rig.now = 61.0
     rig.idler.queue_read_ahead(task(A))
-    rig.idler.obey(AwaitIdle())
+    answer = rig.await_idle()
     rig.run()
 
     assert [event.kind for event in rig.events if isinstance(event, IdleWorking)] == [
@@ -507,8 +522,8 @@ def test_audit_runs_after_other_work_and_once_per_interval() -> None:
         IdleKind.AUDIT,
         IdleKind.AUDIT,
     ]
-    # IdleReached does not wait for the audit.
-    reached = rig.events.index(IdleReached())
+    # The answer does not wait for the audit.
+    reached = rig.events.index(answer)
     assert not any(
         isinstance(event, IdleWorking) and event.kind is IdleKind.AUDIT
         for event in rig.events[:reached]
@@ -561,26 +576,21 @@ def test_only_the_shown_conversation_may_displace_other_state() -> None:
 # Titles
 
 
-def titled(conversation_id: ConversationId, text: str = "name it") -> MakeTitle:
-    message = Message(role=Role.USER, content=text)
-    return MakeTitle(conversation_id=conversation_id, messages=(message,) if text else ())
-
-
 def test_titles_come_after_read_aheads_and_before_the_answer_to_await_idle() -> None:
     rig = IdlerRig()
-    rig.idler.obey(titled(A))
-    rig.idler.obey(AwaitIdle())
+    rig.make_title(A)
+    answer = rig.await_idle()
     rig.idler.queue_read_ahead(task(B))
     rig.run()
 
     kinds = [event.kind for event in rig.events if isinstance(event, IdleWorking)]
     assert kinds == [IdleKind.READ_AHEAD] * 2 + [IdleKind.TITLE] * 2
-    assert rig.events[-1] == IdleReached()
+    assert rig.events[-1] == answer
 
 
 def test_read_ahead_interrupts_a_title_which_begins_again() -> None:
     rig = IdlerRig(num_pieces=3)
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.idler.step()
     rig.idler.step()
     rig.idler.queue_read_ahead(task(B))
@@ -596,7 +606,7 @@ def test_title_never_interrupts_a_read_ahead_even_of_the_shown_conversation() ->
     rig.want(shown=A)
     rig.idler.queue_read_ahead(task(B))
     rig.idler.step()
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.run()
 
     assert [job.done for _, job in rig.made] == [3]
@@ -605,7 +615,7 @@ def test_title_never_interrupts_a_read_ahead_even_of_the_shown_conversation() ->
 
 def test_paused_title_begins_again_in_the_next_idle_time() -> None:
     rig = IdlerRig(num_pieces=3)
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.idler.step()
     rig.idler.pause()
     assert rig.titles[0].is_stopped
@@ -616,7 +626,7 @@ def test_paused_title_begins_again_in_the_next_idle_time() -> None:
 
 def test_titles_wait_while_on_battery_and_do_not_keep_the_loop_awake() -> None:
     rig = IdlerRig(on_battery=True)
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.run()
     assert rig.titles == []
 
@@ -630,28 +640,51 @@ def test_titles_wait_while_on_battery_and_do_not_keep_the_loop_awake() -> None:
 
 def test_titles_are_made_while_reading_ahead_is_off() -> None:
     rig = IdlerRig(enabled=False)
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.run()
 
     assert len(rig.titles) == 1
 
 
-def test_title_without_messages_cancels_the_queued_and_the_running_one() -> None:
+def test_withdrawn_titles_are_answered_whether_queued_or_running() -> None:
     rig = IdlerRig(num_pieces=3)
-    rig.idler.obey(titled(B))
-    rig.idler.obey(titled(A))
+    asked = [rig.make_title(B), rig.make_title(A)]
     rig.idler.step()
-    rig.idler.obey(titled(A, ""))
-    rig.idler.obey(titled(B, ""))
+    for question_id in reversed(asked):
+        rig.idler.withdraw(question_id)
     assert rig.titles[0].is_stopped
     rig.run()
 
     assert [job.conversation_id for job in rig.titles] == [A]
+    assert rig.answers == dict.fromkeys(asked, False)
+
+
+def test_every_question_for_a_title_is_answered_once() -> None:
+    """Questions are replaced, crowded out, interrupted, refused and answered."""
+    rig = IdlerRig(num_pieces=2)
+    replaced, again = rig.make_title(A), rig.make_title(A)
+    crowded = [rig.make_title(ConversationId(str(number))) for number in range(33)]
+    last = rig.make_title(A)
+    rig.idler.step()
+    rig.idler.pause()
+    rig.run()
+    rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit)
+    refused = rig.make_title(B)
+    rig.run()
+
+    assert rig.answers[last]
+    assert {one for one, is_made in rig.answers.items() if not is_made} == {
+        replaced,
+        again,
+        *crowded[:2],
+        refused,
+    }
+    assert set(rig.answers) == {replaced, again, *crowded, last, refused}
 
 
 def test_answer_of_a_conversation_keeps_its_queued_title() -> None:
     rig = IdlerRig()
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.idler.drop(A)  # as after each answer
     rig.run()
 
@@ -661,7 +694,7 @@ def test_answer_of_a_conversation_keeps_its_queued_title() -> None:
 def test_title_is_dropped_if_the_model_makes_none() -> None:
     rig = IdlerRig()
     rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit)
-    rig.idler.obey(titled(A))
+    rig.make_title(A)
     rig.run()
 
     assert rig.titles == []

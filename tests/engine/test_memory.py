@@ -12,7 +12,7 @@ from app.cli.client import load_model
 from engine.cache import kv
 from engine.cache.trees import evaluate
 from engine.config import EngineConfig
-from engine.events import RequestFailed, RequestFinished, StatisticsReported, Submit
+from engine.events import RequestFailed, RequestFinished, Submit
 from engine.memory import (
     MACHINE,
     MemoryWatch,
@@ -141,15 +141,14 @@ def test_limit_of_the_memory_holds_at_once_and_can_be_lifted(
     before = ask(client, user("one"))
     full = cache_of(client).statistics()
     client.set_memory(1)
-    client.report_statistics()
-    (reported,) = client.run_until_idle()
+    reported = client.answer(client.report_cache())
+    client.run_until_idle()
     limited = cache_of(client).statistics()
     again = ask(client, user("one"))
     client.set_memory(None)
     client.run_until_idle()
 
     assert full.total_bytes > 0
-    assert isinstance(reported, StatisticsReported)
     assert reported.statistics.budget_bytes == 1
     assert (limited.total_bytes, limited.budget_bytes) == (0, 1)
     assert again.content == before.content

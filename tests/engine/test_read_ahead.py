@@ -17,15 +17,10 @@ from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
 from engine.config import EngineConfig
 from engine.events import (
-    AwaitIdle,
+    Answered,
     Cancel,
-    CountTokens,
     Event,
-    Evict,
-    EvictWhat,
-    Forget,
     IdleKind,
-    IdleReached,
     IdleStopped,
     IdleWorking,
     LoadModel,
@@ -35,11 +30,9 @@ from engine.events import (
     RequestFinished,
     RequestStarted,
     Submit,
-    TokensCounted,
     UnloadModel,
-    Verified,
-    Verify,
 )
+from engine.questions import Evict, EvictWhat, Forget, NextPrompt
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -111,11 +104,9 @@ def answer_to(client: InlineClient, *messages: Message) -> RequestFinished:
         event = client.next_event()
         if isinstance(event, RequestFinished):
             break
-    client.send(Verify(event.request_id, messages))
-    while not isinstance(checked := client.next_event(), Verified):
-        pass
-    assert checked.result.equal, checked
-    assert checked.result.prompt_equal, checked
+    checked = client.answer(client.verify(event.request_id, messages))
+    assert checked.equal, checked
+    assert checked.prompt_equal, checked
     return event
 
 
@@ -131,9 +122,9 @@ def ask(
 
 def idle(client: InlineClient) -> list[IdleWorking]:
     """Run all idle work and return its IdleWorking events."""
-    client.send(AwaitIdle())
+    asked = client.await_idle()
     events = client.run_until_idle()
-    assert sum(isinstance(event, IdleReached) for event in events) == 1
+    assert events.count(Answered(asked.question_id, None)) == 1
     return [event for event in events if isinstance(event, IdleWorking)]
 
 
@@ -235,16 +226,13 @@ def test_opened_conversation_is_read_ahead(open_short: OpenShort) -> None:
 
 def test_counted_tokens_are_cached_after_the_read_ahead(open_short: OpenShort) -> None:
     client = open_short()
-    turn = ReadAhead(conversation_id=A, messages=(user(LONG),), is_draft=True)
-    client.send(CountTokens(turn))
-    before = step_until(client, TokensCounted)
-    assert isinstance(before, TokensCounted)
+    prompt = NextPrompt(conversation_id=A, messages=(user(LONG),), is_draft=True)
+    before = client.answer(client.count_tokens(prompt))
     assert before.num_tokens > 150
     assert before.num_cached == 0
-    client.send(turn)
+    client.read_ahead(prompt)
     idle(client)
-    client.send(CountTokens(turn))
-    after = step_until(client, TokensCounted)
+    after = client.answer(client.count_tokens(prompt))
     assert after == replace(before, num_cached=before.num_tokens)
 
 
@@ -375,8 +363,8 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
     ask(tight, user("two"), chat=B)
     points = {id(node) for node in cache.nodes() if node.snapshot}
     tight.set_idle_work(enabled=True)
-    tight.send(AwaitIdle())
-    while not isinstance(tight.next_event(), IdleReached):
+    asked = tight.await_idle()
+    while tight.next_event() != Answered(asked.question_id, None):
         assert cache.ledger().total_bytes <= budget
 
     assert cache.counters.evictions == 0
@@ -390,7 +378,7 @@ def test_forgotten_conversation_is_not_read_ahead(open_short: OpenShort) -> None
     history = (user(LONG), Message(role=Role.ASSISTANT, content="Of course."))
     client.send(ReadAhead(conversation_id=A, messages=history))
     step_until(client, IdleWorking)
-    client.send(Forget(A))
+    client.ask(Forget(A))
 
     assert idle(client) == []
     assert list(cache_of(client).nodes()) == []
@@ -405,7 +393,7 @@ def test_eviction_during_read_ahead_leaves_a_sound_cache(
     client.send(ReadAhead(conversation_id=A, messages=history))
     step_until(client, IdleWorking)
     step_until(client, IdleWorking)
-    client.send(Evict(what))
+    client.ask(Evict(what))
     idle(client)
 
     assert ask(client, *history, user("more")).usage.plan.replayed == 0

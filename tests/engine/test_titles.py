@@ -5,32 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import TypeGuard
 
 import pytest
 
+from engine.commands import Asked
 from engine.config import EngineConfig
 from engine.events import (
-    AwaitIdle,
+    Answered,
     Event,
-    Forget,
     IdleKind,
-    IdleReached,
     IdleWorking,
-    MakeTitle,
     RequestFinished,
     RequestStarted,
     Submit,
-    TitleMade,
     UnloadModel,
-    Verified,
-    Verify,
 )
+from engine.questions import NextPrompt
 from engine.runner.title import MAX_TITLE_TOKENS, TitleMaker
 from engine.types import (
     CacheStatistics,
     ConversationId,
     ForcedReply,
     Message,
+    Problem,
     Request,
     RequestId,
     SamplingParams,
@@ -62,7 +60,7 @@ def force_title(monkeypatch: pytest.MonkeyPatch) -> ForceTitle:
     made: list[Request] = []
 
     def force(text: str) -> list[Request]:
-        def requests(maker: TitleMaker, task: MakeTitle) -> Iterator[Request]:
+        def requests(maker: TitleMaker, task: NextPrompt) -> Iterator[Request]:
             for request in real(maker, task):
                 made.append(replace(request, forced=ForcedReply(text=text)))
                 yield made[-1]
@@ -73,25 +71,32 @@ def force_title(monkeypatch: pytest.MonkeyPatch) -> ForceTitle:
     return force
 
 
-def start(client: InlineClient, *messages: Message, chat: ConversationId = A) -> None:
-    client.send(MakeTitle(conversation_id=chat, messages=(*messages, ASK)))
+def start(client: InlineClient, *messages: Message, chat: ConversationId = A) -> Asked[str]:
+    return client.make_title(NextPrompt(conversation_id=chat, messages=(*messages, ASK)))
 
 
 def titles(events: list[Event]) -> list[str]:
-    return [event.text for event in events if isinstance(event, TitleMade)]
+    return [
+        one.answer for one in events if isinstance(one, Answered) and isinstance(one.answer, str)
+    ]
 
 
 def work(events: list[Event]) -> list[IdleWorking]:
     return [e for e in events if isinstance(e, IdleWorking) and e.kind is IdleKind.TITLE]
 
 
-def step_into(client: InlineClient, messages: tuple[Message, ...], num_steps: int) -> None:
+def is_refusal(event: Event) -> TypeGuard[Answered]:
+    return isinstance(event, Answered) and isinstance(event.answer, Problem)
+
+
+def step_into(client: InlineClient, messages: tuple[Message, ...], num_steps: int) -> Asked[str]:
     """Start a title and run some of its steps."""
-    start(client, *messages)
+    asked = start(client, *messages)
     seen = 0
     while seen < num_steps:
         assert client.step()
         seen += len(work(client.new_events()))
+    return asked
 
 
 def memory(client: InlineClient) -> CacheStatistics:
@@ -108,11 +113,11 @@ def test_title_arrives_and_leaves_the_cache_as_it_was(
     answer = ask(client, QUESTION)
     before = memory(client)
     start(client, QUESTION, reply_of(answer))
-    client.send(AwaitIdle())
+    idle = client.await_idle()
     events = client.run_until_idle()
 
     assert titles(events) == ["A boat on the sea"]
-    assert isinstance(events[-1], IdleReached)
+    assert events[-1] == Answered(idle.question_id, None)
     assert memory(client) == before
     # The conversation is restored, but for a short reply whose thoughts the template drops.
     assert work(events)[0].total - MAX_TITLE_TOKENS < 50
@@ -157,10 +162,9 @@ def next_turn(client: InlineClient, answer: RequestFinished) -> tuple[Event, ...
     )
     client.send(Submit(request, time.perf_counter()))
     events = client.run_until_idle()
-    client.send(Verify(request.request_id, asked))
-    (checked,) = (one for one in client.run_until_idle() if isinstance(one, Verified))
-    assert checked.result.equal
-    assert checked.result.replay_difference == 0
+    checked = client.answer(client.verify(request.request_id, asked))
+    assert checked.equal
+    assert checked.replay_difference == 0
     return tuple(one for one in events if isinstance(one, RequestStarted | RequestFinished))
 
 
@@ -210,9 +214,9 @@ def test_request_interrupts_a_title_within_one_step_and_the_title_comes_later(
     assert any(isinstance(one, RequestStarted) for one in client.new_events())
 
     events = client.run_until_idle()
-    assert [type(one) for one in events if isinstance(one, RequestFinished | TitleMade)] == [
+    assert [type(one) for one in events if isinstance(one, RequestFinished | Answered)] == [
         RequestFinished,
-        TitleMade,
+        Answered,
     ]
 
 
@@ -220,18 +224,22 @@ def test_request_interrupts_a_title_within_one_step_and_the_title_comes_later(
 def test_cancelled_title_sends_nothing_and_frees_its_memory(
     open_tiny: OpenTiny, num_steps: int
 ) -> None:
-    for cancel in (MakeTitle(conversation_id=A, messages=()), Forget(ConversationId("A"))):
+    for is_forgotten in (False, True):
         client = open_tiny("qwen3_5")
         answer = ask(client, QUESTION)
         before = memory(client)
-        step_into(client, (QUESTION, reply_of(answer)), num_steps)
+        asked = step_into(client, (QUESTION, reply_of(answer)), num_steps)
         assert memory(client).hot_bytes > before.hot_bytes
-        client.send(cancel)
+        if is_forgotten:
+            client.forget(A)
+        else:
+            client.withdraw(asked)
         events = client.run_until_idle()
 
         assert titles(events) == []
+        assert [one.question_id for one in events if is_refusal(one)] == [asked.question_id]
         assert work(events) == []
-        if isinstance(cancel, MakeTitle):
+        if not is_forgotten:
             assert memory(client) == before
 
 
@@ -243,6 +251,7 @@ def test_model_unloaded_during_a_title_ends_it(open_tiny: OpenTiny) -> None:
     events = client.run_until_idle()
 
     assert titles(events) == []
+    assert sum(map(is_refusal, events)) == 1
     assert client.core.cache is None
     assert client.core.model is None
 

@@ -21,16 +21,15 @@ from engine.commands import EngineCommands
 from engine.config import EngineConfig
 from engine.errors import NoModelError
 from engine.events import (
+    Answered,
     Cancel,
     Command,
-    CountTokens,
     Event,
     IdleKind,
     IdleStopped,
     IdleWorking,
     LoadModel,
     LoadStage,
-    MakeTitle,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -43,12 +42,21 @@ from engine.events import (
     RequestStarted,
     Submit,
     TextDelta,
-    TitleMade,
-    TokensCounted,
     UnloadModel,
     Want,
+    Withdraw,
 )
 from engine.hosts.hostfile import Hosts
+from engine.questions import (
+    Answer,
+    AnyQuestion,
+    Ask,
+    CountTokens,
+    MakeTitle,
+    NextPrompt,
+    QuestionId,
+    TokensCounted,
+)
 from engine.types import (
     Channel,
     ConversationId,
@@ -105,7 +113,7 @@ class FakeEngine(EngineCommands):
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
     # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
     plan: PromptPlan | None = None
-    num_cached: int = 0  # number of tokens that a CountTokens command finds in the cache
+    num_cached: int = 0  # number of tokens that a CountTokens question finds in the cache
     restore_ms: float = 6.0
     started: bool = False
     closed: bool = False
@@ -139,8 +147,8 @@ class FakeEngine(EngineCommands):
                 self._submit(request)
             case Cancel(request_id=request_id):
                 self._cancel(request_id)
-            case CountTokens(turn=turn):
-                self._count_tokens(turn)
+            case Ask(CountTokens(prompt), question_id):
+                self._count_tokens(question_id, prompt)
             case _:
                 pass
 
@@ -172,12 +180,26 @@ class FakeEngine(EngineCommands):
         return [command for command in self.commands if isinstance(command, ReadAhead)]
 
     @property
-    def titles(self) -> list[MakeTitle]:
-        return [command for command in self.commands if isinstance(command, MakeTitle)]
+    def questions(self) -> list[AnyQuestion]:
+        return [command.question for command in self.commands if isinstance(command, Ask)]
 
     @property
-    def counts(self) -> list[CountTokens]:
-        return [command for command in self.commands if isinstance(command, CountTokens)]
+    def titles(self) -> list[NextPrompt]:
+        return [one.prompt for one in self.questions if isinstance(one, MakeTitle)]
+
+    @property
+    def counts(self) -> list[NextPrompt]:
+        return [one.prompt for one in self.questions if isinstance(one, CountTokens)]
+
+    @property
+    def num_withdrawn(self) -> int:
+        return sum(isinstance(command, Withdraw) for command in self.commands)
+
+    def answer(self, kind: type[AnyQuestion], answer: Answer | Problem) -> None:
+        """Answer the newest question of a kind."""
+        asks = [one for one in self.commands if isinstance(one, Ask)]
+        newest = next(one for one in reversed(asks) if isinstance(one.question, kind))
+        self.on_event(Answered(newest.question_id, answer))
 
     @property
     def running(self) -> Request | None:
@@ -244,8 +266,8 @@ class FakeEngine(EngineCommands):
         self.on_event(IdleWorking(shown, kind, done, total))
 
     def write_title(self, text: str) -> None:
-        """Report a title for the newest MakeTitle command."""
-        self.on_event(TitleMade(self.titles[-1].conversation_id, text))
+        """Answer the newest question for a title."""
+        self.answer(MakeTitle, text)
 
     def stop_idle_work(self) -> None:
         self.on_event(IdleStopped())
@@ -296,17 +318,15 @@ class FakeEngine(EngineCommands):
         if not self.hold_load:
             self.finish_load()
 
-    def _count_tokens(self, turn: ReadAhead) -> None:
-        num_tokens = sum(_costs(turn.messages))
-        self.on_event(
-            TokensCounted(
-                conversation_id=turn.conversation_id,
-                num_tokens=num_tokens,
-                num_cached=min(self.num_cached, num_tokens),
-                num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
-                part_ends=_part_ends(turn.messages),
-            )
+    def _count_tokens(self, question_id: QuestionId, prompt: NextPrompt) -> None:
+        num_tokens = sum(_costs(prompt.messages))
+        counted = TokensCounted(
+            num_tokens=num_tokens,
+            num_cached=min(self.num_cached, num_tokens),
+            num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
+            part_ends=_part_ends(prompt.messages),
         )
+        self.on_event(Answered(question_id, counted))
 
     def _submit(self, request: Request) -> None:
         if not self.loaded:

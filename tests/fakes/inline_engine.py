@@ -6,16 +6,20 @@ import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
+from typing import TypeVar, cast
 
 from typing_extensions import override
 
-from engine.commands import EngineCommands
+from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
 from engine.core import EngineCore
-from engine.events import Command, Event, Want
+from engine.events import Answered, Command, Event, Want
 from engine.models.opening import WHOLE, ModelOpener
 from engine.pulse import Pulse
+from engine.types import Problem
 from engine.wanted import Wanted
+
+A = TypeVar("A")
 
 
 class InlineClient(EngineCommands):
@@ -40,6 +44,17 @@ class InlineClient(EngineCommands):
 
     def next_event(self) -> Event:
         return self.next_timed()[1]
+
+    def answer(self, asked: Asked[A]) -> A:
+        """Run the engine until it answers a question. The other events stay."""
+        while True:
+            for timed in self._events:
+                _, event = timed
+                if isinstance(event, Answered) and event.question_id == asked.question_id:
+                    self._events.remove(timed)
+                    assert not isinstance(event.answer, Problem), event.answer
+                    return cast("A", event.answer)
+            assert self.core.step(wait=False), "the engine has no work left and gave no answer"
 
     def next_timed(self) -> tuple[float, Event]:
         """Return the time.perf_counter() at which the next event was emitted, and the event."""

@@ -27,14 +27,10 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.errors import NoModelError
 from engine.events import (
-    AwaitIdle,
+    Answered,
     Cancel,
     Command,
     Event,
-    Evict,
-    EvictWhat,
-    Forget,
-    IdleReached,
     IdleStopped,
     IdleWorking,
     LoadModel,
@@ -46,9 +42,8 @@ from engine.events import (
     Submit,
     TextDelta,
     UnloadModel,
-    Verified,
-    Verify,
 )
+from engine.questions import Ask, AwaitIdle, Evict, EvictWhat, Forget, QuestionId, Verify
 from engine.types import (
     NOTHING_CACHED,
     CheckResult,
@@ -104,12 +99,13 @@ class Harness:
         # ahead.
         self._read_ahead: dict[str, object] = {}
         self._to_verify: list[Verify] = []  # Verify commands that are not sent yet
-        self._unverified: set[RequestId] = set()  # requests whose answers are being verified
+        # questions whether answers are exact
+        self._unverified: set[QuestionId] = set()
         self._cancelled: set[RequestId] = set()
         self._is_idle_work_on = config.idle_work
         self._pinned: set[ConversationId] = set()
         self._is_working_ahead = False
-        self._is_idle_reached = False
+        self._awaited: set[QuestionId] = set()  # the open question of await_idle
         # False from a load until the next ModelLoaded, because a load discards recorded logits.
         self._has_records = False
         self._model_type = ""
@@ -175,7 +171,7 @@ class Harness:
     def forget(self, chat: str) -> None:
         self.account.forget(chat)
         self._read_ahead.pop(chat, None)
-        self.tell(Forget(ConversationId(chat)))
+        self.tell(Ask(Forget(ConversationId(chat))))
 
     def read_ahead(self, chat: str, how: How, draft: str = "") -> None:
         """Send a ReadAhead of the shown messages, followed by the draft if there is one."""
@@ -216,7 +212,7 @@ class Harness:
     def evict(self, what: EvictWhat) -> None:
         if what is not EvictWhat.HOT:
             self._note_loss()
-        self.tell(Evict(what))
+        self.tell(Ask(Evict(what)))
 
     def load(self, *folders: Path) -> None:
         """Send a load command for each folder without waiting. Without folders, send an unload."""
@@ -262,10 +258,11 @@ class Harness:
 
     def await_idle(self) -> None:
         """Work until the engine reports that all idle work is done."""
-        self._is_idle_reached = False
-        self.tell(AwaitIdle())
-        while not self._is_idle_reached:
-            assert self.step(), "the engine is idle but has not sent IdleReached"
+        ask = Ask(AwaitIdle())
+        self._awaited.add(ask.question_id)
+        self.tell(ask)
+        while self._awaited:
+            assert self.step(), "the engine is idle but has not answered"
         assert not self.flights
         statistics = self.cache.statistics() if self.cache else NOTHING_CACHED
         # In a nearly full cache, idle work for hidden conversations reads nothing. So rely on
@@ -344,8 +341,7 @@ class Harness:
     def _ask_to_verify(self) -> None:
         if self.problems is None:
             for verify in self._to_verify:
-                self._unverified.add(verify.request_id)
-                self.client.send(verify)
+                self._unverified.add(self.client.ask(verify).question_id)
             self._to_verify.clear()
 
     # Events
@@ -360,16 +356,18 @@ class Harness:
                 self._finished(self.flights.pop(request_id), event)
             case RequestFailed(request_id):
                 self._failed(self.flights.pop(request_id), event)
-            case Verified(request_id, result):
-                self._unverified.discard(request_id)
+            case Answered(question_id, CheckResult() as result):
+                self._unverified.discard(question_id)
                 self._hold(result)
+            case Answered(question_id):
+                self._awaited.discard(question_id)
             case ModelLoaded(facts):
                 self._count_fed()
                 self._has_records, self._model_type = True, facts.model_type
             case IdleWorking() | IdleStopped():
                 self._is_working_ahead = isinstance(event, IdleWorking)
             case _:
-                self._is_idle_reached |= isinstance(event, IdleReached)
+                pass
 
     def _finished(self, flight: Flight, finished: RequestFinished) -> None:
         flight.check(finished)

@@ -29,8 +29,8 @@ from typing_extensions import override
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
-from engine.events import EvictWhat
 from engine.models import attention
+from engine.questions import EvictWhat
 from engine.types import ForcedReply, SamplingParams
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template

@@ -20,9 +20,9 @@ from pathlib import Path
 import mlx.core as mx
 
 from engine.config import EngineConfig
-from engine.events import Evict, EvictWhat
 from engine.pipeline.far import StageCaches, StageSpan, StageState
 from engine.pipeline.messages import Op
+from engine.questions import Evict, EvictWhat
 from tests.fakes.asking import ask, reply_of, user
 from tests.fakes.staged_engine import StagedClient
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny
@@ -279,7 +279,7 @@ def play_turns(client: StagedClient, num_turns: int, seed: int) -> None:
             reply = reply_of(ask(client, first, chat=chat))
             ask(client, first, reply, user(f"{number} " + "word " * rng.randrange(30)), chat=chat)
         if number % 50 == 49:
-            client.send(Evict(EvictWhat.ALL))
+            client.ask(Evict(EvictWhat.ALL))
             client.run_until_idle()
             assert client.num_held() == at_start, number
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import mlx.core as mx
 import pytest
 
-from engine.events import Submit, Verified, Verify
+from engine.events import Submit
 from engine.models import rewinding
 from engine.models.rewinding import Recording, Rewinding
 from engine.types import CheckResult, ConversationId, Request, RequestId, SamplingParams
@@ -91,10 +91,13 @@ def results(client: InlineClient) -> list[CheckResult]:
     for request in requests():
         client.send(Submit(request, time.perf_counter()))
     client.run_until_idle()
-    for request in requests():
-        client.send(Verify(request.request_id, request.messages))
-    events = client.run_until_idle()
-    return [event.result for event in events if isinstance(event, Verified)]
+    return verified(client)
+
+
+def verified(client: InlineClient) -> list[CheckResult]:
+    return [
+        client.answer(client.verify(request.request_id, request.messages)) for request in requests()
+    ]
 
 
 @pytest.mark.slow
@@ -129,8 +132,6 @@ def test_planted_fault_of_a_verify_pass_is_reported(
         for request in requests():
             client.send(Submit(request, time.perf_counter()))
         client.run_until_idle()
-    for request in requests():
-        client.send(Verify(request.request_id, request.messages))
-    found = [event.result for event in client.run_until_idle() if isinstance(event, Verified)]
+    found = verified(client)
 
     assert any(min(one.max_difference, one.replay_difference) > VISIBLE for one in found)

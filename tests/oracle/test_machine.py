@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from engine.config import EngineConfig
-from engine.events import EvictWhat
+from engine.questions import EvictWhat
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template

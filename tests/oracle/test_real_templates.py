@@ -17,7 +17,7 @@ from app.cli.client import load_model
 from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from engine.config import EngineConfig
-from engine.events import AwaitIdle, IdleReached, RequestFinished, Submit
+from engine.events import RequestFinished, Submit
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -150,9 +150,7 @@ class Agent:
 
     def idle(self) -> None:
         self._client.set_idle_work(enabled=True)
-        self._client.send(AwaitIdle())
-        while not isinstance(self._client.next_event(), IdleReached):
-            pass
+        self._client.answer(self._client.await_idle())
         self._client.set_idle_work(enabled=False)
 
 

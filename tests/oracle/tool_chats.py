@@ -27,15 +27,7 @@ from pathlib import Path
 from app.cli.client import load_model
 from app.cli.processed import ProcessedTokens
 from engine.config import EngineConfig
-from engine.events import (
-    AwaitIdle,
-    IdleReached,
-    RequestFailed,
-    RequestFinished,
-    Submit,
-    Verified,
-    Verify,
-)
+from engine.events import RequestFailed, RequestFinished, Submit
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
 from tests.fakes.asking import reply_of
 from tests.fakes.inline_engine import InlineClient
@@ -305,19 +297,15 @@ class ToolChats:
         while not isinstance(event := self._client.next_event(), RequestFinished):
             assert not isinstance(event, RequestFailed), (event, request)
         if self._checks:
-            self._client.send(Verify(request.request_id, request.messages))
-            while not isinstance(checked := self._client.next_event(), Verified):
-                pass
-            assert checked.result.equal, checked
-            assert checked.result.prompt_equal, checked
-            assert checked.result.replay_difference == 0.0, checked
+            checked = self._client.answer(self._client.verify(request.request_id, request.messages))
+            assert checked.equal, checked
+            assert checked.prompt_equal, checked
+            assert checked.replay_difference == 0.0, checked
         return event
 
     def _idle(self) -> None:
         self._client.set_idle_work(enabled=True)
-        self._client.send(AwaitIdle())
-        while not isinstance(self._client.next_event(), IdleReached):
-            pass
+        self._client.answer(self._client.await_idle())
         self._client.set_idle_work(enabled=False)
 
     # Texts

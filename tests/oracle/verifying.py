@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from engine.events import Verified, Verify
 from engine.types import Request
 from tests.fakes.inline_engine import InlineClient
 from tests.oracle.harness import BITWISE
@@ -18,11 +17,9 @@ def hold_to_the_oracle(client: InlineClient, name: str, requests: Iterable[Reque
     the prompt in one go.
     """
     for request in requests:
-        client.send(Verify(request.request_id, request.messages))
-        (event,) = client.run_until_idle()
-        assert isinstance(event, Verified)
-        assert event.result.prompt_equal, event.result
-        assert event.result.equal, event.result
-        assert event.result.replay_difference == 0.0
+        result = client.answer(client.verify(request.request_id, request.messages))
+        assert result.prompt_equal, result
+        assert result.equal, result
+        assert result.replay_difference == 0.0
         if name in BITWISE:
-            assert event.result.max_difference == 0.0
+            assert result.max_difference == 0.0

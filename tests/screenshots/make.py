@@ -45,18 +45,13 @@ from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import (
-    IdleKind,
-    ModelFailed,
-    ModelUnloaded,
-    StagesReported,
-    StatisticsReported,
-)
+from engine.events import IdleKind, ModelFailed, ModelUnloaded, StagesReported
 from engine.hosts.checking import HostCheck
 from engine.hosts.faults import before_start, not_started, silent
 from engine.hosts.hostfile import parse_hosts
 from engine.local_models import OpenedModel
 from engine.model_kinds import why_not_run
+from engine.questions import CacheReport, ReportCache
 from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
@@ -267,7 +262,7 @@ def conversation(stage: Stage) -> None:
         stage.rig.origin.tick_s += 0.05
         stage.wait(5)
     stage.core.library.select(current)
-    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.wait(200)
 
 
@@ -385,7 +380,7 @@ def settings(stage: Stage, tab: Icon) -> None:
     sheet = stage.window.findChild(SettingsWindow)
     assert isinstance(sheet, SettingsWindow)
     sheet.tabs[tab].click()
-    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.wait(200)
 
 

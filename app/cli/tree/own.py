@@ -30,7 +30,7 @@ from app.conversation.tree import (
     set_system_prompt,
     show_version,
 )
-from engine.events import CommandResult, RequestFailed, RequestFinished
+from engine.events import RequestFailed, RequestFinished
 from engine.types import (
     ConversationId,
     ForcedReply,
@@ -167,9 +167,7 @@ class OwnEngine:
                     pass
 
     def _await_idle(self) -> None:
-        self._client.await_idle()
-        while not isinstance(self._client.next_event(), CommandResult):
-            pass
+        self._client.answer(self._client.await_idle())
 
 
 def _user(step: str) -> NodeId:

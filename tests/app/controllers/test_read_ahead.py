@@ -13,7 +13,8 @@ from app.controllers.requests import LONG_DRAFT
 from app.conversation.tree import TERMINAL_CHAT, Setup
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
-from engine.events import Command, Forget, ForgetUnknown, ReadAhead
+from engine.events import ReadAhead
+from engine.questions import AnyQuestion, Forget, ForgetUnknown
 from engine.types import Role
 from tests.fakes.rig import Rig
 
@@ -81,8 +82,8 @@ def read_aheads(rig: Rig, qtbot: QtBot, number: int) -> ReadAhead:
     return rig.engine.read_aheads[-1]
 
 
-def sent(rig: Rig, *kinds: type[Command]) -> list[Command]:
-    return [command for command in rig.engine.commands if isinstance(command, kinds)]
+def sent(rig: Rig, kind: type[AnyQuestion]) -> list[AnyQuestion]:
+    return [question for question in rig.engine.questions if isinstance(question, kind)]
 
 
 def test_selected_chat_is_the_one_on_show(rig: Rig, qtbot: QtBot) -> None:

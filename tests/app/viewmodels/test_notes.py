@@ -10,7 +10,7 @@ from app.viewmodels.reading import ToRead
 from app.words import computer
 from app.words.models import DEMO_NOTE
 from engine.errors import DiskError, ModelFolderError
-from engine.events import TokensCounted
+from engine.questions import TokensCounted
 from engine.reading_pace import ReadingTime
 from tests.app.viewmodels.test_items import EMPTY, finished, send
 from tests.fakes.fake_engine import FACTS
@@ -21,7 +21,6 @@ PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.")
 
 def counted(num_tokens: int, num_cached: int = 0) -> TokensCounted:
     return TokensCounted(
-        conversation_id=EMPTY.conversation_id,
         num_tokens=num_tokens,
         num_cached=num_cached,
         num_too_long=num_tokens if num_tokens >= FACTS.context_len else 0,

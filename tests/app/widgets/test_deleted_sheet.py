@@ -15,7 +15,7 @@ from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
-from engine.events import Forget
+from engine.questions import Forget
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -111,7 +111,7 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     confirm(sheet, "Delete")
     stage.settle()
     assert titles(sheet) == ["Two", "One"]
-    assert [type(one) for one in stage.engine.commands if isinstance(one, Forget)] == [Forget]
+    assert [type(one) for one in stage.engine.questions if isinstance(one, Forget)] == [Forget]
     stage.run(CommandId.UNDO)
     assert stage.rows == ["TODAY", "Two"], "the removed chat cannot be undone, the one before can"
     stage.close()

@@ -29,7 +29,7 @@ from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
-from engine.events import StatisticsReported
+from engine.questions import CacheReport, ReportCache
 from engine.types import NOTHING_CACHED, Problem
 from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import Stage
@@ -48,7 +48,7 @@ def full(stage: Stage) -> Iterator[Stage]:
     stage.send("Third")
     file = make_attachment("notes.md", "md", "Words. " * 20)
     stage.core.chat.set_attachments(stage.current, (file,))
-    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     stage.pane.notice.offer(OutOfMemoryError("8 GB were needed.").problem, "Retry", stage.settle)
     stage.window.toast.say(SENTENCE)

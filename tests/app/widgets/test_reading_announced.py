@@ -101,7 +101,7 @@ def test_long_edit_is_announced_in_the_editor_before_it_is_sent(stage: Stage) ->
     stage.run(CommandId.EDIT_LAST)
     low = editor_of(stage).height()
     type_in_editor(stage, LONG)
-    assert [one.content for one in stage.engine.counts[-1].turn.messages] == [LONG]
+    assert [one.content for one in stage.engine.counts[-1].messages] == [LONG]
     note = f"{NAME} will read before it answers: about 4,400 tokens."
     assert editor_of(stage).cost == note
     assert "will read" not in stage.composer.caption
@@ -120,5 +120,5 @@ def test_edit_of_an_answer_announces_what_the_next_message_makes_the_model_read(
     stage.chat("Hello", "Hi")
     stage.click(RowAction.EDIT_ANSWER)
     type_in_editor(stage, LONG)
-    assert [one.content for one in stage.engine.counts[-1].turn.messages] == ["Hello", LONG]
+    assert [one.content for one in stage.engine.counts[-1].messages] == ["Hello", LONG]
     assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."

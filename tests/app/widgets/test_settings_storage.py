@@ -14,7 +14,8 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
-from engine.events import ClearDisk, ModelUnloaded, ReportStatistics, StatisticsReported
+from engine.events import ModelUnloaded
+from engine.questions import CacheReport, ClearDisk, ReportCache
 from engine.types import NOTHING_CACHED
 from engine.wanted import DiskSettings
 from tests.fakes.stage import Stage
@@ -69,38 +70,39 @@ def test_state_on_disk_is_cleared_after_a_question(
     page = opened(stage)
     QTest.mouseClick(page.clear, LEFT)
     sheet = page.findChildren(MessageSheet)[-1]
-    assert not any(isinstance(one, ClearDisk) for one in stage.engine.commands)
+    assert not any(isinstance(one, ClearDisk) for one in stage.engine.questions)
     button = next(one for one in sheet.findChildren(Button) if one.text() == name)
     QTest.mouseClick(button, LEFT)
-    assert isinstance(stage.engine.commands[-1], ClearDisk) is clears
+    assert isinstance(stage.engine.questions[-1], ClearDisk) is clears
 
 
 @pytest.mark.slow
 def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     page = opened(stage)
-    assert any(isinstance(one, ReportStatistics) for one in stage.engine.commands)
+    assert any(isinstance(one, ReportCache) for one in stage.engine.questions)
     assert page.memory.text() == page.used.text() == "Nothing yet"
-    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
     assert page.used.text() == "450 MB of 20 GB, 34 chats with this model"
     assert page.written.text() == "12 MB"
+    stage.rig.core.storage.watch(shown=True)
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
-    stage.engine.on_event(StatisticsReported(full))
+    stage.engine.answer(ReportCache, CacheReport(full))
     stage.settle()
     assert page.used.text() == "Cached state is not kept on disk any more: full."
     page.window().close()
-    count = len(stage.engine.commands)
+    count = len(stage.engine.questions)
     stage.wait(1100)
-    assert len(stage.engine.commands) == count
+    assert len(stage.engine.questions) == count
 
 
 def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> None:
     line = stage.window.sidebar.memory
     assert not line.isVisible()
     stage.chat("Why?", "Because.")
-    assert isinstance(stage.engine.commands[-1], ReportStatistics)
-    stage.engine.on_event(StatisticsReported(replace(CACHED, num_conversations=14)))
+    assert isinstance(stage.engine.questions[-1], ReportCache)
+    stage.engine.answer(ReportCache, CacheReport(replace(CACHED, num_conversations=14)))
     stage.settle()
     assert line.text() == "14 chats in memory · 1.2 GB"
     assert line.toolTip().endswith("1.2 of 3 GB of memory used")
@@ -112,12 +114,12 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
 
 
 def test_memory_line_is_hidden_after_the_model_was_unloaded(stage: Stage) -> None:
-    stage.engine.on_event(StatisticsReported(CACHED))
+    stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     assert stage.window.sidebar.memory.isVisible()
     stage.engine.on_event(ModelUnloaded(is_idle=True))
     stage.settle()
-    assert isinstance(stage.engine.commands[-1], ReportStatistics)
-    stage.engine.on_event(StatisticsReported(NOTHING_CACHED))
+    assert isinstance(stage.engine.questions[-1], ReportCache)
+    stage.engine.answer(ReportCache, CacheReport(NOTHING_CACHED))
     stage.settle()
     assert not stage.window.sidebar.memory.isVisible()

@@ -14,17 +14,9 @@ from engine.cache import kv
 from engine.cache.eviction import Eviction
 from engine.cache.points import PointKind
 from engine.cache.trees import map_arrays
-from engine.events import (
-    Evict,
-    EvictWhat,
-    Forget,
-    LoadModel,
-    ModelLoaded,
-    ModelLoading,
-    RequestFailed,
-    Submit,
-)
+from engine.events import LoadModel, ModelLoaded, ModelLoading, RequestFailed, Submit
 from engine.models.adapter import ModelAdapter
+from engine.questions import Evict, EvictWhat, Forget
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
 from engine.sequences import common_prefix_len
@@ -65,8 +57,8 @@ def test_forgotten_chat_leaves_the_state_that_it_shared_with_another(open_tiny: 
     system = Message(role=Role.SYSTEM, content="You are brief. " * 4)
     ask(client, system, user("one"), chat="A")
     other = ask(client, system, user("two"), chat="B")
-    client.send(Forget(ConversationId("A")))
-    client.send(Evict(EvictWhat.HOT))
+    client.ask(Forget(ConversationId("A")))
+    client.ask(Evict(EvictWhat.HOT))
 
     again = ask(client, system, user("two"), reply_of(other), user("more"), chat="B")
 
@@ -163,7 +155,7 @@ def test_answer_after_eviction_is_the_same(open_tiny: OpenTiny, what: EvictWhat)
     first = ask(client, user("one"))
     turn = (user("one"), reply_of(first), user("more"))
     second = ask(client, *turn)
-    client.send(Evict(what))
+    client.ask(Evict(what))
     client.run_until_idle()
     again = ask(client, *turn)
 
@@ -175,7 +167,7 @@ def test_forget_drops_only_the_named_conversation(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     ask(client, user("two"), chat="B")
-    client.send(Forget(ConversationId("A")))
+    client.ask(Forget(ConversationId("A")))
     client.run_until_idle()
 
     assert ask(client, user("two"), chat="B").usage.plan.read == 0
@@ -281,7 +273,7 @@ def test_failure_while_restoring_leaves_no_lease(
 ) -> None:
     client = open_tiny()
     first = ask(client, user("one"))
-    client.send(Evict(EvictWhat.HOT))
+    client.ask(Evict(EvictWhat.HOT))
     client.run_until_idle()
 
     def failing(*_: object) -> int:
@@ -421,7 +413,7 @@ def test_error_in_one_chat_keeps_the_state_shared_with_others(
 def test_restoring_from_the_tree_copies_each_token_once(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     first = ask(client, user("quick brown fox " * 60))
-    client.send(Evict(EvictWhat.HOT))
+    client.ask(Evict(EvictWhat.HOT))
     client.run_until_idle()
     before = cache_of(client).counters.copied_bytes
     turn = (user("quick brown fox " * 60), reply_of(first), user("more"))

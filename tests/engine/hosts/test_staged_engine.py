@@ -16,19 +16,19 @@ import pytest
 from app.cli.client import ThreadedClient, load_model
 from engine.config import EngineConfig
 from engine.events import (
-    IdleReached,
+    Answered,
     ModelFailed,
     ModelLoaded,
     ModelUnloaded,
     RequestFailed,
     RequestFinished,
-    StatisticsReported,
     TextDelta,
     UnloadModel,
 )
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import local_stages
-from engine.types import FinishReason, RequestId
+from engine.questions import CacheReport, NextPrompt
+from engine.types import NOTHING_CACHED, ConversationId, FinishReason, Problem, RequestId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged import LONG, StagedRig, harm, sentence_of
 from tests.fakes.tables import rest_in_soak
@@ -102,12 +102,12 @@ def test_fault_of_a_stage_is_a_sentence_and_the_next_load_works(
         assert rig.wait(RequestFinished).content
         rig.submit("long", forced=LONG)
         rig.wait(TextDelta)
-        rig.engine.await_idle()
+        asked = rig.engine.await_idle()
         (process,) = rig.processes
         harm(process, harmful)
         unloaded = rig.wait(ModelFailed)
         failed = rig.wait(RequestFailed)
-        rig.wait(IdleReached)
+        assert rig.wait(Answered) == Answered(asked.question_id, None)
 
         assert "this " in sentence_of(failed).title.lower()
         assert sentence_of(failed) == sentence_of(unloaded)
@@ -157,12 +157,16 @@ def test_unused_stages_are_ended_and_the_next_request_before_an_unload_starts_th
 
 
 def test_questions_without_stages_are_answered(rig: StagedRig) -> None:
-    rig.engine.await_idle()
-    rig.engine.report_statistics()
+    idle = rig.engine.await_idle()
+    figures = rig.engine.report_cache()
+    title = rig.engine.make_title(NextPrompt(conversation_id=ConversationId("a")))
     rig.submit("none")
 
-    rig.wait(IdleReached)
-    assert rig.wait(StatisticsReported).statistics.total_bytes == 0
+    assert rig.wait(Answered) == Answered(idle.question_id, None)
+    assert rig.wait(Answered) == Answered(figures.question_id, CacheReport(NOTHING_CACHED))
+    refused = rig.wait(Answered)
+    assert refused.question_id == title.question_id
+    assert isinstance(refused.answer, Problem)
     assert sentence_of(rig.wait(RequestFailed)).title == "No model is loaded."
 
 
@@ -171,7 +175,7 @@ def test_state_on_disk_is_deleted_without_stages(rig: StagedRig, tmp_path: Path)
     rig.engine.set_disk(str(tmp_path), enabled=True, budget_bytes=None)
 
     rig.engine.clear_disk()
-    rig.wait(StatisticsReported)
+    rig.wait(Answered)
 
     assert not (tmp_path / "model").exists()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from engine.config import EngineConfig
-from engine.events import Event, StatisticsReported
+from engine.events import Answered, Event
 from engine.hosts.switched_engine import SwitchedEngine
 
 
@@ -20,7 +20,7 @@ def test_next_engine_has_the_settings_of_the_last(tmp_path: Path) -> None:
     (tmp_path / "model").mkdir()
 
     engine.clear_disk()
-    while not isinstance(events.get(timeout=60), StatisticsReported):
+    while not isinstance(events.get(timeout=60), Answered):
         pass
 
     assert not (tmp_path / "model").exists()

@@ -12,21 +12,20 @@ import pytest
 
 from engine.config import EngineConfig
 from engine.events import (
+    Answered,
     Command,
     Event,
-    Evict,
-    EvictWhat,
     LoadModel,
     LoadStage,
     ModelFailed,
     ModelLoading,
     RequestFinished,
-    StatisticsReported,
     Submit,
     TextDelta,
     Want,
 )
 from engine.hosts.wire import Channel, WireError, decode, encode
+from engine.questions import Ask, CacheReport, CountTokens, Evict, EvictWhat, NextPrompt, QuestionId
 from engine.types import (
     NOTHING_CACHED,
     Channel as TextChannel,
@@ -82,14 +81,18 @@ COMMANDS = [
     LoadModel("/models/ü", kv_bits=4),
     Want(Wanted(shown=ConversationId("c"), pinned=frozenset({ConversationId("d")}))),
     Want(Wanted(disk=DiskSettings("/disk", budget_bytes=7), idle_work=False)),
-    Evict(EvictWhat.HOT),
+    Ask(Evict(EvictWhat.HOT)),
+    Ask(CountTokens(NextPrompt(conversation_id=ConversationId("c"), is_draft=True))),
 ]
 EVENTS = [
     TextDelta(RequestId("r"), TextChannel.ANSWER, "text", 3),
     ModelLoading("/m", LoadStage.LOADING, 0.5, 1, 2),
     ModelFailed("/m", Problem(title="t", cause="c", advice="a")),
     RequestFinished(RequestId("r"), FinishReason.STOP, "x", "y", REPLY, USAGE, (1, 2, 3)),
-    StatisticsReported(replace(NOTHING_CACHED, disk_problem="full")),
+    Answered(QuestionId(1), CacheReport(replace(NOTHING_CACHED, disk_problem="full"))),
+    Answered(QuestionId(2), "A title"),
+    Answered(QuestionId(3), None),
+    Answered(QuestionId(4), Problem(title="t", cause="c", advice="a")),
 ]
 
 
@@ -120,7 +123,8 @@ def test_config_over_json_is_equal() -> None:
         {"class": "Path"},
         {"class": "Cancel"},
         {"class": "Cancel", "request_id": 3},
-        {"class": "Evict", "what": "everything"},
+        {"class": "Ask", "question_id": 1, "question": {"class": "Evict", "what": "everything"}},
+        {"class": "Ask", "question_id": 1, "question": "Evict"},
         ["Cancel"],
         None,
         7,

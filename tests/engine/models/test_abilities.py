@@ -12,7 +12,7 @@ import pytest
 
 from app.cli.client import load_model
 from engine.cache.layout import Layout
-from engine.events import IdleReached, RequestFinished, Submit
+from engine.events import RequestFinished, Submit
 from engine.models.abilities import Abilities, AbilityRecords
 from engine.models.adapter import ModelAdapter
 from engine.types import ConversationId, Request, RequestId
@@ -75,9 +75,7 @@ def load(client: InlineClient, folder: Path) -> None:
 
 
 def rest(client: InlineClient) -> None:
-    client.await_idle()
-    while not isinstance(client.next_event(), IdleReached):
-        pass
+    client.answer(client.await_idle())
 
 
 def request() -> Request:

@@ -17,9 +17,10 @@ from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from engine.config import EngineConfig
 from engine.errors import ModelFolderError
-from engine.events import Cancel, Evict, EvictWhat, Forget, RequestFinished, Submit
+from engine.events import Cancel, RequestFinished, Submit
 from engine.models.abilities import AbilityRecords
 from engine.pipeline.messages import Op
+from engine.questions import Evict, EvictWhat, Forget
 from engine.runner.decoder import Decoder
 from engine.runner.sequence import Sequence as Answer
 from engine.types import ConversationId, Request, RequestId, SamplingParams
@@ -155,10 +156,10 @@ def random_actions(client: StagedClient, num_actions: int, seed: int) -> None:
         chat = rng.choice("ABCD")
         match rng.randrange(8):
             case 0:
-                client.send(Evict(rng.choice(list(EvictWhat))))
+                client.ask(Evict(rng.choice(list(EvictWhat))))
                 client.run_until_idle()
             case 1:
-                client.send(Forget(ConversationId(chat)))
+                client.ask(Forget(ConversationId(chat)))
                 client.run_until_idle()
                 threads[chat] = []
             case 2:
@@ -214,7 +215,7 @@ def test_followers_hold_no_more_objects_after_many_turns(tiny_model: TinyModel) 
 
     for number in range(16):
         ask(client, user(f"{number} words"), chat=f"{number % 5}")
-    client.send(Evict(EvictWhat.ALL))
+    client.ask(Evict(EvictWhat.ALL))
     client.run_until_idle()
 
     assert client.num_held() == at_start

@@ -1,0 +1,178 @@
+"""Questions to the engine: what a sender can ask, and the type of each answer. No mlx.
+
+    Ask(question)     sender -> engine
+    Answered(answer)  engine -> sender, exactly once for each Ask (events.py)
+
+The answer has the type that the class of the question names, or it is a Problem: no model is loaded, an
+error was raised, the question was withdrawn, or its engine has ended. An engine thread that takes the
+place of another gets the open questions again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import count
+from typing import Generic, NewType, TypeVar
+
+from engine.types import CacheStatistics, CheckResult, ConversationId, Message, Problem, RequestId
+
+A_co = TypeVar("A_co", covariant=True)
+
+QuestionId = NewType("QuestionId", int)
+_ids = count(1)
+
+
+class Question(Generic[A_co]):
+    """Base class of the questions. `A_co` is the type of the answer."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextPrompt:
+    """The known beginning of a conversation's next prompt.
+
+    It ends with a reply or with the draft of a user message. If it ends with a reply, the prompt is
+    known up to the position where the next user message will begin. If it ends with a draft, the tokens
+    that further typing cannot change are known.
+    """
+
+    conversation_id: ConversationId
+    messages: tuple[Message, ...] = ()  # empty if nothing is known
+    is_draft: bool = False  # True if the last message is a draft that the user is still typing
+    thinking: bool | None = None  # same meaning as Request.thinking
+    keep_thinking: bool = False  # same meaning as Request.keep_thinking
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokensCounted:
+    """The answer to CountTokens."""
+
+    num_tokens: int  # length of the known beginning of the next prompt
+    num_cached: int  # number of these tokens whose state is cached, so they need not be fed
+    # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
+    # error of a refused request has the same number.
+    num_too_long: int = 0
+    # Number of tokens up to the start of the last message's text, then up to the end of each of its
+    # parts (Message.part_ends). Empty if the last message has no parts.
+    part_ends: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CacheReport:
+    """The prefix cache, and memory beside it."""
+
+    statistics: CacheStatistics
+    # The violated invariant of the cache. None if no check found one.
+    broken: Problem | None = None
+    # Bytes of freed buffers that MLX keeps for reuse. The cache's budget does not include them.
+    freed_bytes: int = 0
+    process_bytes: int = 0  # resident memory of the whole process
+
+
+@dataclass(frozen=True, slots=True)
+class CountTokens(Question[TokensCounted]):
+    """Ask for the length of a conversation's next prompt."""
+
+    prompt: NextPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class MakeTitle(Question[str]):
+    """Let the model write a title of a conversation while the engine is idle.
+
+    The answer is the text that the model wrote. It may be empty or no title.
+
+    The title is a side request: it adds nothing to the prefix cache and evicts nothing. A request
+    interrupts it, and it then begins again. It is not made if there is no memory for it, if much
+    would have to be read for it, or if the model is divided into stages. A newer question for the same
+    conversation withdraws the older one.
+    """
+
+    # The messages of the conversation, and a user message that asks for a title. A title needs no
+    # reasoning; `thinking` is that of the conversation.
+    prompt: NextPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitIdle(Question[None]):
+    """Ask for an answer once no request, no read-ahead and no title is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verify(Question[CheckResult]):
+    """Compare a finished request with runs of the model that use no cached state.
+
+    The request must have record_logits=True.
+    """
+
+    request_id: RequestId
+    # The messages from which the prompt was built, as the user sees them
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportCache(Question[CacheReport]):
+    """Ask for the figures of the cache."""
+
+    # True to check the cache's invariants first, which takes some milliseconds.
+    checks_invariants: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Forget(Question[CacheReport]):
+    """Drop the cached state of a conversation. The conversation itself does not change."""
+
+    conversation_id: ConversationId
+    # False: only the state in memory, because the conversation can still be restored
+    on_disk: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetUnknown(Question[CacheReport]):
+    """Forget conversations that are not in `known`, but have state of the loaded model on disk.
+
+    At most MOST_FORGOTTEN are forgotten, the others at the next such question.
+    """
+
+    known: frozenset[ConversationId]
+
+
+class EvictWhat(StrEnum):
+    """A part of the prefix cache that can be evicted."""
+
+    # The live caches of conversations. The contents that are still useful are copied first, so they
+    # stay in the prefix cache.
+    HOT = "hot"
+    SNAPSHOTS = "snapshots"  # the stored states of recurrent layers and rotating windows
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class Evict(Question[CacheReport]):
+    """Evict a part of the cached state at once. Only the command line and benchmarks use this."""
+
+    what: EvictWhat
+
+
+@dataclass(frozen=True, slots=True)
+class ClearDisk(Question[CacheReport]):
+    """Delete all cached state on disk, of all models. The state in memory stays."""
+
+
+CacheQuestion = ReportCache | Forget | ForgetUnknown | Evict | ClearDisk
+AnyQuestion = CountTokens | MakeTitle | AwaitIdle | Verify | CacheQuestion
+Answer = TokensCounted | CheckResult | CacheReport | str | None
+
+
+def _new_id() -> QuestionId:
+    return QuestionId(next(_ids))
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Put a question to the engine. An Answered event with the same id has the answer."""
+
+    question: AnyQuestion
+    question_id: QuestionId = field(default_factory=_new_id)

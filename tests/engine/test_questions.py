@@ -1,0 +1,109 @@
+"""Each question to an engine is answered once, whatever happens to the engine thread."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+
+import pytest
+
+from engine.config import EngineConfig
+from engine.core import EngineCore
+from engine.engine import Engine
+from engine.events import Answered, Command, Event, Withdraw
+from engine.questions import (
+    AnyQuestion,
+    Ask,
+    AwaitIdle,
+    ClearDisk,
+    CountTokens,
+    Evict,
+    EvictWhat,
+    Forget,
+    ForgetUnknown,
+    MakeTitle,
+    NextPrompt,
+    QuestionId,
+    ReportCache,
+    Verify,
+)
+from engine.types import ConversationId, RequestId
+
+A = ConversationId("A")
+QUESTIONS: tuple[Callable[[], AnyQuestion], ...] = (
+    AwaitIdle,
+    ClearDisk,
+    lambda: CountTokens(NextPrompt(conversation_id=A)),
+    lambda: Evict(EvictWhat.ALL),
+    lambda: Forget(A),
+    lambda: ForgetUnknown(frozenset()),
+    lambda: MakeTitle(NextPrompt(conversation_id=A)),
+    ReportCache,
+    lambda: Verify(RequestId("r"), ()),
+)
+
+
+class Panic(BaseException):
+    """An error that ends the engine thread."""
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_each_question_is_answered_once_by_threads_that_end_and_block(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    rng = random.Random(seed)
+    harms = rng.sample(["end"] * 6 + ["block"] + [""] * 23, k=30)
+    released = threading.Event()
+    obey = EngineCore._obey  # pyright: ignore[reportPrivateUsage]
+
+    def harmed(core: EngineCore, command: Command) -> None:
+        harm = harms.pop(0) if harms and isinstance(command, Ask) else ""
+        if harm == "end":
+            raise Panic
+        if harm == "block":
+            released.wait()
+        obey(core, command)
+
+    monkeypatch.setattr(EngineCore, "_obey", harmed)
+    events: SimpleQueue[Event] = SimpleQueue()
+    engine = Engine(EngineConfig(use_openblas=False, blocked_after_s=0.1), events.put)
+    engine.start()
+    asks = [Ask(make()) for make in rng.choices(QUESTIONS, k=30)]
+    for ask in asks:
+        engine.send(ask)
+        if rng.random() < 0.2:
+            engine.send(Withdraw(rng.choice(asks).question_id))
+    answers = Counter[QuestionId]()
+    while not answers >= ids(one for one in asks if not isinstance(one.question, MakeTitle)):
+        count(answers, events.get(timeout=60))  # a title waits until a model is loaded
+
+    # The engine is closed while its thread is blocked. It answers when all is over.
+    harms.append("block")
+    late = [Ask(AwaitIdle()), Ask(ReportCache())]
+    for ask in late:
+        engine.send(ask)
+    engine.close(0.0)
+    released.set()
+    join_engines()
+    while not events.empty():
+        count(answers, events.get())
+
+    assert answers == ids([*asks, *late])
+
+
+def join_engines() -> None:
+    for thread in threading.enumerate():
+        if thread.name == "engine":
+            thread.join()
+
+
+def ids(asks: Iterable[Ask]) -> Counter[QuestionId]:
+    return Counter(ask.question_id for ask in asks)
+
+
+def count(answers: Counter[QuestionId], event: Event) -> None:
+    if isinstance(event, Answered):
+        answers[event.question_id] += 1
