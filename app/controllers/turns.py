@@ -143,6 +143,11 @@ class Turns(QObject):
     def num_writing(self) -> int:
         return len(self.writing)
 
+    @property
+    def num_waiting(self) -> int:
+        """Number of turns that the engine has not started. If the app quits, they are refused."""
+        return len(self._running) - self.num_writing
+
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
         """Return the streamed text of the conversation's running turn, or None if it has none."""
         running = self._find(conversation_id)

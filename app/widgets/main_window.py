@@ -119,6 +119,7 @@ class MainWindow(QMainWindow):
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
+            lambda: core.turns.num_waiting,
             lambda: self.pane.view.has_edits,
             lambda: core.preferences.value.confirm_quit,
         )

@@ -133,12 +133,16 @@ def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None
     assert not stage.window.isVisible(), "an open editor without a change must not ask"
 
 
-def test_quit_without_a_running_answer_does_not_ask(make_stage: MakeStage) -> None:
+def test_quit_before_an_answer_begins_asks_for_confirmation(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.window.close()
-    assert not stage.window.findChildren(MessageSheet)
-    assert not stage.window.isVisible()
+    assert _answer_question(stage, "Cancel") == "1 answer has not begun."
+    assert stage.window.isVisible()
+    stage.pane.stop()
+    stage.settle()
+    stage.window.close()
+    assert not stage.window.isVisible(), "no answer is expected any more"
 
 
 def test_close_keeps_the_text_of_the_composer(make_stage: MakeStage) -> None:
