@@ -145,6 +145,22 @@ def test_stop_before_the_first_token_leaves_an_empty_stopped_reply(rig: Rig, qtb
     assert rig.path[-1].content == ""
 
 
+def test_version_that_is_stopped_before_its_first_token_goes_away(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Hello", "First")
+    first = rig.path[-1].node_id
+    for is_on_show in (True, False):
+        rig.chat.regenerate(rig.library.current, first)
+        if not is_on_show:
+            rig.chat.show_neighbour(rig.library.current, rig.path[-1].node_id, -1)
+        rig.chat.send(rig.library.current, "And then?")
+        rig.chat.stop(rig.library.current)
+        settle(rig, qtbot)
+        assert versions(rig.current, first) == (first,)
+        assert [node.content for node in rig.path] == ["Hello", "First"]
+        assert len(rig.engine.submitted) == 2 + (not is_on_show), "the queued message has come back"
+    assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
+
+
 def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, "Hello", "First")
     first = rig.path[-1].node_id
