@@ -18,7 +18,7 @@ from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
 from app.conversation.attachments import document_text
-from app.conversation.tree import Setup, has_messages
+from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size, Space
 from app.viewmodels.models import only_demo
@@ -161,6 +161,7 @@ class ChatPane(QWidget):
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
+        core.chat.continued.connect(self._on_continued)
         core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
@@ -269,6 +270,10 @@ class ChatPane(QWidget):
     def _on_queue_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
             self._refresh_queue()
+
+    def _on_continued(self, conversation_id: ConversationId, _before: MessageNode) -> None:
+        if conversation_id == self._shown:
+            self.composer.edit.setFocus()
 
     def _withdraw(self) -> None:
         self._core.chat.withdraw(self._shown)
