@@ -253,8 +253,14 @@ class Turns(QObject):
 
     def _on_status_changed(self) -> None:
         status = self._models.status
-        for running in [one for one in self._running.values() if one.facts is None]:
-            if status.facts is not None:
+        for running in [one for one in self._running.values() if not one.has_started]:
+            if running.facts is not None:
+                # The engine loads a model again that it unloaded when it was idle.
+                if status.will_be_ready:
+                    self._set_phase(running, waiting_phase(status))
+                elif not isinstance(running.live.phase, Waiting):
+                    self._set_phase(running, Waiting(0))
+            elif status.facts is not None:
                 self._submit(running, status.facts)
             elif status.will_be_ready:
                 self._set_phase(running, waiting_phase(status))

@@ -14,7 +14,7 @@ from app.store.errors import DatabaseFullError
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import Cancel, LoadModel
+from engine.events import Cancel, LoadModel, LoadStage, ModelLoaded, ModelLoading
 from engine.types import Channel, ConversationId, FinishReason, PromptPlan, Role
 from tests.fakes.rig import Rig, card
 
@@ -447,6 +447,21 @@ def test_long_prompt_shows_reading_progress_until_the_first_text(rig: Rig, qtbot
     assert (phase.plan, phase.restore_ms) == (rig.engine.plan, rig.engine.restore_ms)
     assert phase.wait_ms is not None
     assert phase.wait_ms > phase.queue_ms > 0
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+
+def test_line_of_a_submitted_message_says_that_its_model_is_loaded_again(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    rig.engine.hold_start = True
+    rig.chat.send(rig.library.current, "Early bird")
+    path, size = rig.engine.facts.path, rig.engine.facts.weight_bytes
+    rig.engine.on_event(ModelLoading(path, LoadStage.LOADING, 0.5, size // 2, size))
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Loading))
+    rig.engine.on_event(ModelLoaded(rig.engine.facts))
+    qtbot.waitUntil(lambda: _phase(rig) == Waiting(0))
+    rig.engine.begin()
     rig.engine.finish()
     settle(rig, qtbot)
 
