@@ -8,11 +8,12 @@ import pytest
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
 from app.theme.tokens import Space
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.words import attachments as words
 from engine.types import ConversationId
 from tests.fakes.stage import Stage
@@ -236,7 +237,7 @@ def test_toast_leaves_the_buttons_above_the_composer_free(stage: Stage) -> None:
         assert 0 < top - bottom <= Space.M
 
 
-def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
+def test_many_refused_files_are_listed_in_a_sheet(stage: Stage, tmp_path: Path) -> None:
     missing = [tmp_path / f"{number}.txt" for number in range(5)]
     attach(stage, *missing)
 
@@ -244,10 +245,10 @@ def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) ->
     assert toast.text.splitlines()[2:] == ["“2.txt” no longer exists.", "And 2 more files."]
     toast.button.click()
     stage.settle()
-    (box,) = stage.window.findChildren(QMessageBox)
-    assert box.informativeText().splitlines()[4] == "“4.txt” no longer exists."
+    (sheet,) = stage.window.findChildren(MessageSheet)
+    assert sheet.text.splitlines()[5] == "“4.txt” no longer exists."
     assert not toast.isVisible()
-    box.close()
+    sheet.accept()
 
 
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:
