@@ -47,7 +47,10 @@ from engine.types import ConversationId
 # should fit: tokens are not equally long everywhere.
 _MAX_CUTS = 6
 _MAX_PATH_LEN = 1024
-_KEPT_SHARE = 0.97
+_KEPT_SHARE = 0.99
+# Characters of a first part for each token of the context, before its tokens are counted. That is
+# more than fits: a token has 3 to 6 characters.
+_COUNTED_CHARS = 6
 _MIN_PART = 64  # tokens; a shorter first part is of no use
 
 
@@ -241,7 +244,7 @@ class AttachmentsController(QObject):
         file = self._files[place]
         sizes = file_sizes(self._files, self._counted, 0)
         if sizes is None:
-            kept = 3 * facts.context_len  # more than fits, so that it can be counted
+            kept = _COUNTED_CHARS * facts.context_len
         else:
             tokens = sizes[place].num_tokens
             kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)

@@ -251,6 +251,22 @@ def test_many_refused_files_are_listed_in_a_sheet(stage: Stage, tmp_path: Path) 
     sheet.accept()
 
 
+def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stage) -> None:
+    files = (
+        make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 40),
+        make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000),
+    )
+    stage.rig.chat.set_attachments(stage.current, files[:1])
+    stage.settle()
+    stage.rig.chat.set_attachments(stage.current, files)
+    stage.settle()
+    QTest.mouseClick(stage.pane.long_files.first, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: stage.core.attachments.excess is None)
+    stage.settle()
+    part = stage.rig.current.draft_attachments[1]
+    assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
+
+
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:
     drop_on(stage.window, urls(*(Path(f"/nowhere/{n}") for n in range(20_000))))
 
