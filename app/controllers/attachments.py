@@ -31,6 +31,7 @@ from app.conversation.tree import Conversation, MessageStatus, shown_path
 from app.viewmodels.attachments import (
     Chip,
     Excess,
+    FileSize,
     chip_of,
     excess_note,
     excess_of,
@@ -90,6 +91,9 @@ class AttachmentsController(QObject):
         self._openings = FileOpenings(desk, chat)
         self._facts = models.status.facts
         self._counted: TokensCounted | None = None  # for the files of the draft on show
+        # Tokens of the files on show that were counted, also if another file is too long for that.
+        self._num_tokens: dict[Attachment, int] = {}
+        self._sent: Files = ()  # the files of the last command to count
         self._files: Files = ()  # files of the draft on show
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
         self._reading: _Reading | None = None
@@ -160,9 +164,11 @@ class AttachmentsController(QObject):
         excess = self.excess
         counts = self._facts is not None and excess is None
         is_far = excess is not None and excess.is_estimate
+        earlier = map(self._num_tokens.get, self._files)
+        shown = sizes or [None if number is None else FileSize(number, 0) for number in earlier]
         known = [
-            chip_of(file, None if sizes is None else sizes[place], counts=counts, is_far=is_far)
-            for place, file in enumerate(self._files)
+            chip_of(file, size, counts=counts, is_far=is_far)
+            for file, size in zip(self._files, shown, strict=True)
         ]
         opened = [
             Chip(
@@ -273,17 +279,26 @@ class AttachmentsController(QObject):
         if files != self._files or (was_answering and not self._is_answering):
             self._files, self._counted, self._read = files, None, 0
             self._reading = None
+            self._num_tokens = {}
             self._count()
         self.changed.emit(current)
 
     def _count(self) -> None:
-        if self._facts is None or not self._files or is_far_too_long(self._files, self._facts):
+        facts = self._facts
+        if facts is None:
+            return
+        self._sent = self._files
+        while is_far_too_long(self._sent, facts):
+            place = _longest(self._sent)
+            self._sent = (*self._sent[:place], *self._sent[place + 1 :])
+        if not self._sent:
             return
         conversation = self._desk.get(self._library.current)
+        conversation = replace(conversation, draft_attachments=self._sent)
         if self._is_answering:
             # The next prompt is not known yet. Count the files as if they began the chat.
             conversation = replace(conversation, nodes={}, children={}, shown={})
-        turn = next_turn(conversation, self._facts)
+        turn = next_turn(conversation, facts)
         self._engine.count_tokens(
             turn.conversation_id,
             turn.messages,
@@ -294,12 +309,17 @@ class AttachmentsController(QObject):
 
     def _on_counted(self, counted: TokensCounted) -> None:
         is_shown = counted.conversation_id == self._library.current
-        if not is_shown or len(counted.part_ends) != len(self._files) + 1:
+        sizes = file_sizes(self._sent, counted, 0)
+        if not is_shown or sizes is None:
             return
-        self._counted = counted
-        self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
-        if self._cuts_left:
-            self._cut()
+        self._num_tokens = {
+            file: size.num_tokens for file, size in zip(self._sent, sizes, strict=True)
+        }
+        if self._sent == self._files:
+            self._counted = counted
+            self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
+            if self._cuts_left:
+                self._cut()
         self.changed.emit(counted.conversation_id)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:

@@ -256,10 +256,10 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
         make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 40),
         make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000),
     )
-    stage.rig.chat.set_attachments(stage.current, files[:1])
-    stage.settle()
     stage.rig.chat.set_attachments(stage.current, files)
     stage.settle()
+    details = [chip.details for chip in stage.core.attachments.chips]
+    assert details == ["266 tokens", "about 120,000 tokens"]
     QTest.mouseClick(stage.pane.long_files.first, Qt.MouseButton.LeftButton)
     stage.wait_until(lambda: stage.core.attachments.excess is None)
     stage.settle()
