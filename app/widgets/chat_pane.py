@@ -59,6 +59,9 @@ EMPTY_PLACE = 0.4
 # largest share of the pane's height for the attached files, which scroll
 FILES_SHARE = 1 / 3
 
+# largest share of the height above the composer for the cards, if the transcript is on show
+CARDS_SHARE = 1 / 2
+
 
 class ChatPane(QWidget):
     """The transcript and composer of the current conversation, and its unsaved draft."""
@@ -407,7 +410,7 @@ class ChatPane(QWidget):
         self._layout.activate()
 
     def _fit_cards(self) -> None:
-        """Let the cards scroll rather than squeeze the composer in a low window.
+        """Let the cards scroll rather than squeeze the composer or the transcript in a low window.
 
         In an empty chat the space above the heading, the heading and the promise give way first.
         """
@@ -418,6 +421,8 @@ class ChatPane(QWidget):
             others -= self._above.minimumHeight()
         others -= taken_height(self.question) + taken_height(self.promise)
         room = self.height() - others
+        if not self.view.isHidden():
+            room = round((room + self.view.minimumHeight()) * CARDS_SHARE)
         left = give_room((self.promise, self.question), room - self.cards.wanted())
         if self.cards.fit(left + self.cards.wanted()):
             layout.activate()
