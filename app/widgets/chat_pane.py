@@ -391,7 +391,7 @@ class ChatPane(QWidget):
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
-            self.view.set_edit_note(note_on_reading(self._core, conversation))
+            self.view.set_edit_note(note_on_reading(self._core, conversation, is_editing=True))
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE.

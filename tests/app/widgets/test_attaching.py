@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -265,6 +265,18 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     stage.settle()
     part = stage.rig.current.draft_attachments[1]
     assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
+
+
+def test_buttons_stay_while_the_sentence_about_long_files_grows(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.window.resize(1100, 800)
+    line, places = stage.pane.long_files, list[QPoint]()
+    for text in ("It is too long.", "The files are too long. " * 6):
+        line.show_offer(text, has_pages=False, model_name="")
+        stage.settle()
+        places.append(line.first.mapTo(stage.pane, QPoint()))
+    assert line.sentence.height() > line.first.height(), "the sentence has a second line"
+    assert places[0] == places[1]
 
 
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:
