@@ -32,6 +32,7 @@ from app.conversation.tree import Conversation, MessageStatus, shown_path
 from app.viewmodels.attachments import (
     Chip,
     Excess,
+    FileSize,
     chip_of,
     excess_note,
     excess_of,
@@ -49,7 +50,10 @@ from engine.types import ConversationId
 # should fit: tokens are not equally long everywhere.
 _MAX_CUTS = 6
 _MAX_PATH_LEN = 1024
-_KEPT_SHARE = 0.97
+_KEPT_SHARE = 0.99
+# Characters of a first part for each token of the context, before its tokens are counted. That is
+# more than fits: a token has 3 to 6 characters.
+_COUNTED_CHARS = 6
 _MIN_PART = 64  # tokens; a shorter first part is of no use
 
 
@@ -89,6 +93,8 @@ class AttachmentsController(QObject):
         self._openings = FileOpenings(desk, chat)
         self._facts = models.status.facts
         self._counted: TokensCounted | None = None  # for the files of the draft on show
+        # Tokens of the files on show that were counted, also if another file is too long for that.
+        self._num_tokens: dict[Attachment, int] = {}
         self._files: Files = ()  # files of the draft on show
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
         self._reading: _Reading | None = None
@@ -158,9 +164,11 @@ class AttachmentsController(QObject):
         excess = self.excess
         counts = self._facts is not None and excess is None
         is_far = excess is not None and excess.is_estimate
+        earlier = map(self._num_tokens.get, self._files)
+        shown = sizes or [None if number is None else FileSize(number, 0) for number in earlier]
         known = [
-            chip_of(file, None if sizes is None else sizes[place], counts=counts, is_far=is_far)
-            for place, file in enumerate(self._files)
+            chip_of(file, size, counts=counts, is_far=is_far)
+            for file, size in zip(self._files, shown, strict=True)
         ]
         opened = [
             Chip(
@@ -242,7 +250,7 @@ class AttachmentsController(QObject):
         file = self._files[place]
         sizes = file_sizes(self._files, self._counted, 0)
         if sizes is None:
-            kept = 3 * facts.context_len  # more than fits, so that it can be counted
+            kept = _COUNTED_CHARS * facts.context_len
         else:
             tokens = sizes[place].num_tokens
             kept = int(len(file.text) * _KEPT_SHARE * max(_MIN_PART, tokens - excess.over) / tokens)
@@ -271,28 +279,45 @@ class AttachmentsController(QObject):
         if files != self._files or (was_answering and not self._is_answering):
             self._files, self._counted, self._read = files, None, 0
             self._reading = None
+            self._num_tokens = {}
             self._count()
         self.changed.emit(current)
 
     def _count(self) -> None:
-        if self._facts is None or not self._files or is_far_too_long(self._files, self._facts):
+        facts = self._facts
+        if facts is None:
+            return
+        sent = self._files
+        while is_far_too_long(sent, facts):
+            place = _longest(sent)
+            sent = (*sent[:place], *sent[place + 1 :])
+        if not sent:
             return
         conversation = self._desk.get(self._library.current)
+        conversation = replace(conversation, draft_attachments=sent)
         if self._is_answering:
             # The next prompt is not known yet. Count the files as if they began the chat.
             conversation = replace(conversation, nodes={}, children={}, shown={})
-        turn = next_turn(conversation, self._facts)
+        turn = next_turn(conversation, facts)
         asked = self._bridge.engine.count_tokens(turn)
-        self._bridge.when_answered(asked, partial(self._on_counted, turn.conversation_id))
+        self._bridge.when_answered(asked, partial(self._on_counted, turn.conversation_id, sent))
 
-    def _on_counted(self, conversation_id: ConversationId, counted: TokensCounted) -> None:
-        is_shown = conversation_id == self._library.current
-        if not is_shown or len(counted.part_ends) != len(self._files) + 1:
+    def _on_counted(
+        self,
+        conversation_id: ConversationId,
+        sent: Files,
+        counted: TokensCounted,
+    ) -> None:
+        """Note the size of the files `sent`, which may be a part of the files of the draft."""
+        sizes = file_sizes(sent, counted, 0)
+        if conversation_id != self._library.current or sizes is None:
             return
-        self._counted = counted
-        self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
-        if self._cuts_left:
-            self._cut()
+        self._num_tokens = {file: size.num_tokens for file, size in zip(sent, sizes, strict=True)}
+        if sent == self._files:
+            self._counted = counted
+            self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
+            if self._cuts_left:
+                self._cut()
         self.changed.emit(conversation_id)
 
     def _on_idle_changed(self, event: IdleEvent) -> None:

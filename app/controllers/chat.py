@@ -108,6 +108,8 @@ class ChatController(QObject):
         self._awaited: dict[ConversationId, NodeId] = {}
         turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._on_activity_changed)
+        # After the queued message, which must not follow a stopped reply.
+        turns.activity_changed.connect(self._drop_empty_version)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
         """Add a message and request its answer; queue the message if another answer is running.
@@ -213,6 +215,9 @@ class ChatController(QObject):
         self._steps.forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
         self.queue_changed.emit(refusal.conversation_id)
+
+    def _drop_empty_version(self, conversation_id: ConversationId) -> None:
+        self._steps.drop_empty_version(conversation_id, now=self._origin.now())
 
     def _give_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
         """Put a message that was not sent into the composer, before the draft."""

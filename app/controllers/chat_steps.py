@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from app.controllers.desk import Desk
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
+from app.conversation.actions import is_empty_reply
 from app.conversation.attachments import Attachment
 from app.conversation.deletion import can_delete, delete_message, restore_message
 from app.conversation.tree import (
@@ -14,6 +16,7 @@ from app.conversation.tree import (
     NodeId,
     set_draft_attachments,
     show_branch,
+    show_version,
     shown_path,
 )
 from app.words import problems as words, undo as undo_words
@@ -29,6 +32,15 @@ class AnswerRunningError(UserFixableError):
 
     title = words.ANSWER_RUNNING
     advice = words.ANSWER_RUNNING_ADVICE
+
+
+@dataclass(frozen=True, slots=True)
+class _NewVersion:
+    """A version of a message that a turn has added."""
+
+    before: NodeId  # the version that was on show before
+    node_id: NodeId
+    undo: Callable[[], object]  # its function in the undo list
 
 
 class ChatSteps:
@@ -49,8 +61,8 @@ class ChatSteps:
         self._apply = apply
         self._on_restored = on_restored
         self._on_error = on_error
-        # The version that the last turn of a conversation added, and the function that undoes it.
-        self._new_versions: dict[ConversationId, tuple[NodeId, Callable[[], object]]] = {}
+        # The version that the last turn of a conversation added.
+        self._new_versions: dict[ConversationId, _NewVersion] = {}
 
     def note_version(
         self, name: str, conversation_id: ConversationId, *, before: NodeId, after: NodeId
@@ -67,13 +79,33 @@ class ChatSteps:
     ) -> None:
         """Note a turn that added a version of a message. See forget_version()."""
         undo = self.note_version(name, conversation_id, before=before, after=after)
-        self._new_versions[conversation_id] = after, undo
+        self._new_versions[conversation_id] = _NewVersion(before, after, undo)
 
     def forget_version(self, conversation_id: ConversationId) -> None:
         """Remove the undo of a version that is gone, because its turn was refused."""
-        new_id, undo = self._new_versions.pop(conversation_id, (None, None))
-        if undo is not None and new_id not in self._desk.get(conversation_id).nodes:
-            self._undo.drop(undo)
+        new = self._new_versions.pop(conversation_id, None)
+        if new is not None and new.node_id not in self._desk.get(conversation_id).nodes:
+            self._undo.drop(new.undo)
+
+    def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
+        """Delete a version of a reply that was stopped before its first word, and its undo.
+
+        The version before is on show again, unless the user has chosen another one.
+        """
+        new = self._new_versions.get(conversation_id)
+        if new is None or self._turns.live_in(conversation_id) is not None:
+            return
+
+        def drop(conversation: Conversation) -> None:
+            node = conversation.nodes.get(new.node_id)
+            if node is None or node.deleted_at is not None or not is_empty_reply(node):
+                return
+            shown = conversation.shown.get(node.parent, new.node_id)
+            left = delete_message(conversation, new.node_id, now=now)
+            self._apply(show_version(left, new.before if shown == new.node_id else shown))
+            self._undo.drop(new.undo)
+
+        self._open(conversation_id, drop)
 
     def note_deletion(
         self, conversation_id: ConversationId, node_id: NodeId, now: Callable[[], float]

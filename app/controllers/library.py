@@ -283,9 +283,11 @@ class LibraryController(QObject):
     ) -> None:
         """Delete conversations and stop their answers; one undo restores all of them.
 
-        If one of them was on show, show `following`, or a new conversation.
+        If one of them was on show, show `following`, or a new conversation. An undo shows that one
+        again, because restore_all() shows the first one.
         """
-        summaries = self._delete(conversation_ids, following)
+        shown_first = sorted(conversation_ids, key=lambda one: one != self.current)
+        summaries = self._delete(shown_first, following)
         if summaries:
             undo = self._add_undo(tuple(one.conversation_id for one in summaries), following)
             self.deleted.emit(summaries, undo)

@@ -143,6 +143,11 @@ class Turns(QObject):
     def num_writing(self) -> int:
         return len(self.writing)
 
+    @property
+    def num_waiting(self) -> int:
+        """Number of turns that the engine has not started. If the app quits, they are refused."""
+        return len(self._running) - self.num_writing
+
     def live_in(self, conversation_id: ConversationId) -> LiveReply | None:
         """Return the streamed text of the conversation's running turn, or None if it has none."""
         running = self._find(conversation_id)
@@ -248,8 +253,14 @@ class Turns(QObject):
 
     def _on_status_changed(self) -> None:
         status = self._models.status
-        for running in [one for one in self._running.values() if one.facts is None]:
-            if status.facts is not None:
+        for running in [one for one in self._running.values() if not one.has_started]:
+            if running.facts is not None:
+                # The engine loads a model again that it unloaded when it was idle.
+                if status.will_be_ready:
+                    self._set_phase(running, waiting_phase(status))
+                elif not isinstance(running.live.phase, Waiting):
+                    self._set_phase(running, Waiting(0))
+            elif status.facts is not None:
                 self._submit(running, status.facts)
             elif status.will_be_ready:
                 self._set_phase(running, waiting_phase(status))

@@ -156,6 +156,11 @@ def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
     return is_cut and _has_text(reply) and reply_id not in conv.children
 
 
+def is_empty_reply(node: MessageNode) -> bool:
+    """Return True for a reply that was stopped before its first token."""
+    return node.status is MessageStatus.STOPPED and not _has_text(node)
+
+
 def is_at_limit(reply: MessageNode) -> bool:
     """Return True if a reply reached its own max_tokens, and False if the context was full."""
     generation = reply.generation

@@ -57,7 +57,8 @@ class Generation:
     sampling: SamplingParams
     max_tokens: int
     usage: Usage | None = None  # None until the reply has ended
-    finish_reason: FinishReason | None = None  # None until the reply has ended
+    # None until the reply has ended; ERROR if the reply failed, or if the app ended before the reply
+    finish_reason: FinishReason | None = None
     reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
 
 

@@ -56,7 +56,7 @@ from app.store.search import SLICE_MESSAGES, MessageSearch
 from app.store.tables import ConversationTables
 from app.store.unseen import UnseenStore
 from app.words import problems as words
-from engine.types import ConversationId, Problem, Role
+from engine.types import ConversationId, FinishReason, Problem, Role
 
 # deleted_at of a conversation whose import has not ended, or whose rows are being removed. Nothing
 # shows it, and the next start removes it.
@@ -304,7 +304,7 @@ class ConversationStore:
     def stop_interrupted(self) -> int:
         """Mark as stopped and unseen all replies that a crash interrupted. Return their number.
 
-        Call this method when no reply is streaming. The saved part of the text stays.
+        Their finish reason is ERROR, unlike that of replies that the user has stopped. Call this method when no reply is streaming. The saved part of the text stays.
         """
         with self._database.transaction():
             self.unseen.mark_interrupted()
@@ -394,8 +394,11 @@ class ConversationStore:
 
 
 def _stopped(node: MessageNode) -> MessageNode:
-    is_open = node.status is MessageStatus.STREAMING
-    return replace(node, status=MessageStatus.STOPPED) if is_open else node
+    """Return a message as stop_interrupted() would have changed it."""
+    if node.status is not MessageStatus.STREAMING:
+        return node
+    generation = node.generation and replace(node.generation, finish_reason=FinishReason.ERROR)
+    return replace(node, status=MessageStatus.STOPPED, generation=generation)
 
 
 def _with_files(node: MessageNode, files: Mapping[str, tuple[Attachment, ...]]) -> MessageNode:

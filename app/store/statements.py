@@ -97,7 +97,9 @@ MOVE_MESSAGES = "UPDATE messages SET conversation_id = ? WHERE conversation_id =
 SAVE_TEXT = (
     "UPDATE messages SET content = ?, reasoning = ? WHERE node_id = ? AND status = 'streaming'"
 )
-STOP_INTERRUPTED = "UPDATE messages SET status = 'stopped' WHERE status = 'streaming'"
+STOP_INTERRUPTED = (
+    "UPDATE messages SET status = 'stopped', finish_reason = 'error' WHERE status = 'streaming'"
+)
 
 INSERT_SHOWN = _insert("shown_versions", ShownRow._fields)
 SELECT_SHOWN = _select("shown_versions", ShownRow._fields, "WHERE conversation_id = ?")

@@ -282,6 +282,7 @@ class Millis:
     FLUSH = 33  # interval between two updates of streamed text
     FLUSH_INACTIVE = 100  # interval between two updates while the window is not active
     DRAFT_SAVE = 400  # delay from the last key press until a draft is stored
+    FRAME_SAVE = 500  # delay from the last move of a window until its frame is stored
     UNDO = 8000  # time until a toast with Undo closes
     READ = 2000  # time in which a toast can be read
     NOTE = 4000  # time until a toast without a button closes

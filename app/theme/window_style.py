@@ -222,7 +222,8 @@ def _card_rules(colors: Colors) -> str:
 #notice QPushButton[kind="plain"]:focus {{ border-color: {colors.error.ink}; }}
 #details, #details QLabel {{ background: transparent; }}
 #details {{ border: 1px solid transparent; }}
-#details:focus {{ border-color: {colors.error.ink}; }}
+#details:focus {{ border-color: {colors.accent}; }}
+#notice #details:focus {{ border-color: {colors.error.ink}; }}
 #offer {{
   background: {colors.raised}; border: 1px solid {colors.border}; border-radius: {Radius.CODE}px;
 }}

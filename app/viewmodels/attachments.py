@@ -118,8 +118,8 @@ def chip_of(file: Attachment, size: FileSize | None, *, counts: bool, is_far: bo
         tokens = words.about(units.tokens(figures.about(_estimate(file))))
     if size is not None and (percent := int(100 * size.share)):
         state = words.read(percent)
-    # A chip has room for two of them. The tooltip has all.
-    shown = (tokens, state) if tokens and state else (part, tokens, state)
+    # A chip has room for two of them. The tooltip has all. That a file is a part is never left out.
+    shown = (file.part or tokens, state) if tokens and state else (part, tokens, state)
     details = " · ".join(filter(None, shown))
     return Chip(
         name=file.name,

@@ -184,11 +184,13 @@ def _cut(reply: MessageNode) -> str:
 
     For a failed reply the label does not give the reason: an error card shows it.
     """
+    generation = reply.generation
     if reply.status is MessageStatus.STOPPED:
+        if generation is not None and generation.finish_reason is FinishReason.ERROR:
+            return words.APP_ENDED
         return words.NO_ANSWER if _lacks_answer(reply) else words.STOPPED
     if reply.status is MessageStatus.FAILED:
         return words.INTERRUPTED if reply.content or reply.reasoning else ""
-    generation = reply.generation
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return ""
     limit = units.tokens(generation.max_tokens)

@@ -6,6 +6,7 @@ conversation list shows the rate.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import InitVar, dataclass, field
 
 from app.conversation.tree import MessageNode
@@ -13,6 +14,7 @@ from app.viewmodels.state_line import Phase
 from engine.types import Channel
 
 RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
+RATE_OVER_S = 3.0  # seconds of deltas that the rate is measured over
 
 
 @dataclass(slots=True, eq=False)
@@ -26,9 +28,8 @@ class LiveReply:
     num_tokens: int = 0
     _content: list[str] = field(init=False)  # pieces of the answer
     _reasoning: list[str] = field(init=False)  # pieces of the reasoning
-    _first_at: float | None = None  # time of the first delta, in seconds
-    _first_tokens: int = 0  # num_tokens at the first delta
-    _last_at: float = 0.0  # time of the last delta, in seconds
+    # times in seconds and num_tokens of the deltas of the last RATE_OVER_S, and of the one before
+    _recent: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
     _reasoning_at: float | None = None  # time of the first delta of reasoning, in seconds
     _reasoned_at: float | None = None  # time of the last one, or of the first one of the answer
     _reasons: bool = False  # True if the last delta was reasoning
@@ -47,10 +48,13 @@ class LiveReply:
 
     @property
     def tok_s(self) -> float | None:
-        """Tokens per second since the first delta; None for the first RATE_AFTER_S seconds."""
-        if self._first_at is None or self._last_at - self._first_at < RATE_AFTER_S:
+        """Tokens per second of the last RATE_OVER_S; None for the first RATE_AFTER_S seconds."""
+        if not self._recent:
             return None
-        return (self.num_tokens - self._first_tokens) / (self._last_at - self._first_at)
+        (first_at, first_tokens), (last_at, num_tokens) = self._recent[0], self._recent[-1]
+        if last_at - first_at < RATE_AFTER_S:
+            return None
+        return (num_tokens - first_tokens) / (last_at - first_at)
 
     @property
     def reasoning_s(self) -> float | None:
@@ -67,10 +71,9 @@ class LiveReply:
         elif self._reasons:
             self._reasoned_at, self._reasons = now, False
         self.num_tokens = num_tokens
-        self._last_at = now
-        if self._first_at is None:
-            self._first_at = now
-            self._first_tokens = num_tokens
+        self._recent.append((now, num_tokens))
+        while len(self._recent) > 2 and self._recent[1][0] <= now - RATE_OVER_S:
+            self._recent.popleft()
 
 
 def _joined(pieces: list[str]) -> str:

@@ -18,7 +18,7 @@ from app.controllers.core import Core
 from app.controllers.desk import join_texts
 from app.controllers.turns import Refusal
 from app.conversation.attachments import document_text
-from app.conversation.tree import Setup, has_messages
+from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme
 from app.theme.tokens import Millis, Size, Space
 from app.viewmodels.models import only_demo
@@ -58,6 +58,9 @@ EMPTY_PLACE = 0.4
 
 # largest share of the pane's height for the attached files, which scroll
 FILES_SHARE = 1 / 3
+
+# largest share of the height above the composer for the cards, if the transcript is on show
+CARDS_SHARE = 1 / 2
 
 
 class ChatPane(QWidget):
@@ -161,6 +164,7 @@ class ChatPane(QWidget):
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.chat.refused.connect(self._on_refused)
         core.chat.queue_changed.connect(self._on_queue_changed)
+        core.chat.continued.connect(self._on_continued)
         core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
         core.models.status_changed.connect(self._on_status_changed)
         core.models.cards_changed.connect(self._refresh_words)
@@ -269,6 +273,10 @@ class ChatPane(QWidget):
     def _on_queue_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:
             self._refresh_queue()
+
+    def _on_continued(self, conversation_id: ConversationId, _before: MessageNode) -> None:
+        if conversation_id == self._shown:
+            self.composer.edit.setFocus()
 
     def _withdraw(self) -> None:
         self._core.chat.withdraw(self._shown)
@@ -383,7 +391,7 @@ class ChatPane(QWidget):
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
-            self.view.set_edit_note(note_on_reading(self._core, conversation))
+            self.view.set_edit_note(note_on_reading(self._core, conversation, is_editing=True))
 
     def _place_composer(self) -> None:
         """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE.
@@ -402,7 +410,7 @@ class ChatPane(QWidget):
         self._layout.activate()
 
     def _fit_cards(self) -> None:
-        """Let the cards scroll rather than squeeze the composer in a low window.
+        """Let the cards scroll rather than squeeze the composer or the transcript in a low window.
 
         In an empty chat the space above the heading, the heading and the promise give way first.
         """
@@ -413,6 +421,8 @@ class ChatPane(QWidget):
             others -= self._above.minimumHeight()
         others -= taken_height(self.question) + taken_height(self.promise)
         room = self.height() - others
+        if not self.view.isHidden():
+            room = round((room + self.view.minimumHeight()) * CARDS_SHARE)
         left = give_room((self.promise, self.question), room - self.cards.wanted())
         if self.cards.fit(left + self.cards.wanted()):
             layout.activate()

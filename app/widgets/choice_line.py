@@ -35,6 +35,8 @@ class ChoiceLine(QFrame):
         layout.setSpacing(Space.S)
         layout.addWidget(self.sentence, 1)
         layout.addLayout(self._row)
+        # The line ends above the composer, so the buttons stay if the sentence gets more lines.
+        layout.setAlignment(self._row, Qt.AlignmentFlag.AlignBottom)
         self.hide()
 
     @property

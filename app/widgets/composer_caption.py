@@ -21,14 +21,15 @@ def caption(
     """
     files = core.attachments
     has_none = is_editing or files.excess_note
-    on_reading = "" if has_none else note_on_reading(core, conversation)
+    on_reading = "" if has_none else note_on_reading(core, conversation, is_editing=False)
     return files.reading_note or on_reading or ("" if has_model_note else _privacy(core))
 
 
-def note_on_reading(core: Core, conversation: Conversation) -> str:
+def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool) -> str:
     """Return a note if the next message, or the edited one, makes the model read for long."""
     models, sizes = core.models, core.prompt_sizes
-    too_long = too_long_note(models.status, sizes.size)
+    has_text = is_editing or bool(conversation.draft.strip() or conversation.draft_attachments)
+    too_long = too_long_note(models.status, sizes.size, has_text=has_text)
     if too_long or core.chat_models.must_ask(conversation.conversation_id):
         return too_long  # the question about the model has the tokens to read
     return reading_note(conversation, models.status, sizes.to_read, models.gone)

@@ -18,7 +18,7 @@ from engine.types import Problem
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
 
-_SHOWN_LINES = 8  # lines of a list in a box; the rest is in its details
+_SHOWN_LINES = 8  # lines of a list in a sheet; more lines scroll
 
 
 def ask_for_folder(
@@ -137,29 +137,44 @@ def ask_for_imports(parent: QWidget, on_chosen: Callable[[list[Path]], object]) 
     dialog.open()
 
 
-def show_unreadable(parent: QWidget, summary: str, items: Sequence[Unreadable]) -> None:
-    """Show the summary of an import, and what could not be read."""
-    box = QMessageBox(QMessageBox.Icon.Information, exchange.IMPORTED, summary, parent=parent)
-    lines = [(one.name, one.reason) for one in items]
-    shown = exchange.lines(lines[:_SHOWN_LINES])
-    box.setInformativeText(f"{exchange.unreadable(len(lines))}\n{shown}")
-    if len(lines) > _SHOWN_LINES:
-        box.setDetailedText(exchange.lines(lines))
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.open()
+def show_unreadable(
+    parent: QWidget,
+    summary: str,
+    items: Sequence[Unreadable],
+    show: Callable[[], object] | None,
+) -> None:
+    """Show what an import could not read. `show` shows what it has added; None if nothing was."""
+    text = f"{summary} {exchange.unreadable(len(items))}".strip()
+    lines = exchange.lines((one.name, one.reason) for one in items)
+    sheet = _list_sheet(exchange.IMPORTED, text, lines, parent)
+    if show is not None:
+        button = sheet.add_button(window.SHOW)
+        button.clicked.connect(sheet.accept)
+        button.clicked.connect(lambda: show())  # noqa: PLW0108 (without the signal's argument)
+    _open_with_close(sheet)
 
 
 def show_reasons(parent: QWidget, sentences: Sequence[str]) -> None:
     """Show why files were not attached."""
-    box = QMessageBox(QMessageBox.Icon.Information, attachments.ATTACH_TITLE, "", parent=parent)
-    box.setText(attachments.NOT_ALL_ATTACHED)
-    box.setInformativeText("\n".join(sentences[:_SHOWN_LINES]))
-    if len(sentences) > _SHOWN_LINES:
-        box.setDetailedText("\n".join(sentences))
-    box.setTextFormat(Qt.TextFormat.PlainText)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.open()
+    title, text = attachments.ATTACH_TITLE, attachments.NOT_ALL_ATTACHED
+    _open_with_close(_list_sheet(title, text, "\n".join(sentences), parent))
+
+
+def _list_sheet(title: str, text: str, lines: str, parent: QWidget) -> MessageSheet:
+    """Return a sheet with lines, which scroll if there are many."""
+    is_long = lines.count("\n") >= _SHOWN_LINES
+    sheet = MessageSheet(title, text, "" if is_long else lines, parent)
+    if is_long:
+        sheet.add_details(lines)
+    return sheet
+
+
+def _open_with_close(sheet: MessageSheet) -> None:
+    """Open a sheet with a last button that closes it and has the focus."""
+    close = sheet.add_button(window.CLOSE, is_default=True)
+    close.clicked.connect(sheet.accept)
+    close.setFocus()
+    sheet.open()
 
 
 def show_problem(problem: Problem) -> None:
@@ -177,5 +192,4 @@ def show_about(parent: QWidget) -> None:
 
     title, text = words.about(version("rejoinder")).split("\n\n", 1)
     sheet = MessageSheet(title, text, "", parent)
-    sheet.add_button(window.CLOSE, is_default=True).clicked.connect(sheet.accept)
-    sheet.open()
+    _open_with_close(sheet)

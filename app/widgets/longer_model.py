@@ -40,6 +40,8 @@ class TooLongNotice(QObject):
         self._flush = flush
         self._problem: Problem | None = None  # the problem that was shown last
         composer.emptied.connect(self._end)
+        # Saving the empty draft ends the caption that the text is too long.
+        composer.emptied.connect(flush)
 
     def show(self, problem: Problem, *, is_new_text: bool) -> None:
         """Show the problem. is_new_text: True if the text of the message is in the composer again."""

@@ -75,7 +75,7 @@ from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.undo_names import UndoNames
-from app.widgets.window_frame import frame_text, restore_frame
+from app.widgets.window_frame import FrameSaver, frame_text, restore_frame
 from app.words import commands, diagnostics, window as words
 from engine.types import ConversationId, Problem
 
@@ -119,6 +119,7 @@ class MainWindow(QMainWindow):
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
+            lambda: core.turns.num_waiting,
             lambda: self.pane.view.has_edits,
             lambda: core.preferences.value.confirm_quit,
         )
@@ -172,6 +173,7 @@ class MainWindow(QMainWindow):
         """
         value = self._core.preferences.value
         restore_frame(self, value.window_geometry)
+        FrameSaver(self, self._core.preferences)
         if value.selected_conversation is not None:
             position = ScrollPosition(value.read_message, value.read_offset)
             self.pane.transcript.leave_at(value.selected_conversation, position)

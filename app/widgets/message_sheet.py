@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxL
 
 from app.theme.tokens import Size, Space
 from app.widgets.button import Button
+from app.widgets.details import Details
 from app.widgets.line_height import Sentences
 
 
@@ -25,6 +26,7 @@ class MessageSheet(QDialog):
             Sentences(self, kind, words) for kind, words in (("ui", text), ("small", note))
         ]
         self._buttons = QHBoxLayout()
+        self._column = QVBoxLayout()
         self._build(title)
 
     @property
@@ -42,6 +44,12 @@ class MessageSheet(QDialog):
         self._buttons.addWidget(button)
         return button
 
+    def add_details(self, text: str) -> None:
+        """Add lines below the sentences. Many lines scroll."""
+        details = Details(self)
+        details.set_text(text)
+        self._column.insertWidget(self._column.count() - 2, details)
+
     def _build(self, title: str) -> None:
         icon = QLabel(self)
         icon.setPixmap(QApplication.windowIcon().pixmap(Size.SHEET_ICON))
@@ -51,7 +59,7 @@ class MessageSheet(QDialog):
         self._texts[1].setProperty("tone", "secondary")
         self._buttons.setSpacing(Space.S)
         self._buttons.addStretch()
-        column = QVBoxLayout()
+        column = self._column
         column.setSpacing(Space.S)
         column.addWidget(heading)
         for label in self._texts:

@@ -112,14 +112,16 @@ class PaneToast(Toast):
 
     def _on_imported(self, result: ImportResult) -> None:
         self.withdraw(self._imports.cancel)
-        summary = exchange.imported(result.added, result.grown, result.present)
-        if result.changed:
-            show = partial(self._organiser.select_first, result.changed)
-            self.offer(summary, words.SHOW, show)
-        else:
-            self.say(summary)
+        has_any = result.changed or result.present
+        summary = exchange.imported(result.added, result.grown, result.present) if has_any else ""
+        select = partial(self._organiser.select_first, result.changed)
+        show = select if result.changed else None
         if result.unreadable:
-            show_unreadable(self._window, summary, result.unreadable)
+            show_unreadable(self._window, summary, result.unreadable, show)
+        elif show is not None:
+            self.offer(summary, words.SHOW, show)
+        elif summary:
+            self.say(summary)
 
     def _on_deleted(self, num_messages: int, undo: Callable[[], object]) -> None:
         self.offer_undo(words.deleted_messages(num_messages), undo)

@@ -14,20 +14,22 @@ from app.words import dialogs as words
 class QuitGuard(QObject):
     """The guard that asks for confirmation before the app quits, if there is a reason for it.
 
-    Quitting does not lose the part of an answer that is already written. It loses the changes to a
-    message that is being edited.
+    Quitting does not lose the part of an answer that is already written. A message whose answer has
+    not begun returns to the composer. Quitting loses the changes to a message that is being edited.
     """
 
     def __init__(
         self,
         window: QWidget,
         num_writing: Callable[[], int],
+        num_waiting: Callable[[], int],
         has_edits: Callable[[], bool],
         asks_always: Callable[[], bool],
     ) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
+        self._num_waiting = num_waiting
         self._has_edits = has_edits
         self._asks_always = asks_always
         self._box: MessageSheet | None = None
@@ -40,21 +42,23 @@ class QuitGuard(QObject):
     def may_quit(self) -> bool:
         """Return True if the app may quit now.
 
-        If answers are being written or messages edited, or the settings want it, return False and
-        ask the user. The app quits when the user accepts.
+        If answers are being written or have not begun, or messages are being edited, or the settings
+        want it, return False and ask the user. The app quits when the user accepts.
         """
-        num_writing, has_edits = self._num_writing(), self._has_edits()
-        asks = num_writing or has_edits or self._asks_always()
-        may_quit = self._is_certain or not asks
+        asks = self._num_writing() or self._num_waiting() or self._has_edits()
+        may_quit = self._is_certain or not (asks or self._asks_always())
         if not may_quit and self._box is None:
-            self._ask(num_writing, has_edits=has_edits)
+            self._ask()
         return may_quit
 
-    def _ask(self, num_writing: int, *, has_edits: bool) -> None:
+    def _ask(self) -> None:
+        num_writing, num_waiting = self._num_writing(), self._num_waiting()
+        has_edits = self._has_edits()
         reasons = (
             (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
+            (num_waiting > 0, words.answers_waiting(num_waiting), words.QUIT_RETURNS),
             (has_edits, words.EDIT_UNSAVED, words.EDIT_LOST),
-            (not (num_writing or has_edits), words.ALL_SAVED, ""),
+            (not (num_writing or num_waiting or has_edits), words.ALL_SAVED, ""),
         )
         box = self._box = MessageSheet(
             words.QUIT_QUESTION,

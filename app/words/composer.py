@@ -47,8 +47,10 @@ def not_sent(*, title: str, problem: str) -> str:
     return f"“{title}” was not sent. {problem}"
 
 
-def too_long(*, model_name: str, num_tokens: str, limit: str) -> str:
-    return f"This text is too long for {model_name}: {num_tokens} of {limit}."
+def too_long(*, model_name: str, num_tokens: str, limit: str, is_chat: bool) -> str:
+    """Return a note that a prompt is too long. is_chat: True if the chat is, without a new text."""
+    subject = "chat" if is_chat else "text"
+    return f"This {subject} is too long for {model_name}: {num_tokens} of {limit}."
 
 
 def context_used(share: str) -> str:

@@ -11,6 +11,7 @@ DONE: Final = "Done"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."
+QUIT_RETURNS: Final = "A message that no model has read returns to the message field."
 EDIT_UNSAVED: Final = "An edited message is not saved."
 ALL_SAVED: Final = "All chats are saved."
 EDIT_LOST: Final = "The changes to the message will be lost."
@@ -33,6 +34,10 @@ def answers_writing(count: int) -> str:
     if count == 1:
         return "1 answer is still being written."
     return f"{count:,} answers are still being written."
+
+
+def answers_waiting(count: int) -> str:
+    return "1 answer has not begun." if count == 1 else f"{count:,} answers have not begun."
 
 
 def about(version: str) -> str:

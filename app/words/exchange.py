@@ -66,12 +66,10 @@ def chat_number(name: str, number: int) -> str:
 
 def imported(added: int, grown: int, present: int) -> str:
     """Return the summary of an import."""
-    parts = [f"{count(added, 'chat')} imported"]
-    if grown:
-        parts.append(f"{grown} continued")
-    if present:
-        parts.append(f"{present} {ALREADY_HERE}")
-    return ", ".join(parts) + "."
+    amounts = ((added, "imported"), (grown, "continued"), (present, ALREADY_HERE))
+    (number, effect), *others = [one for one in amounts if one[0]] or amounts[:1]
+    first = f"{count(number, 'chat')} {effect}"
+    return ", ".join((first, *(f"{number:,} {effect}" for number, effect in others))) + "."
 
 
 def importing(percent: int) -> str:

@@ -48,6 +48,7 @@ THOUGHT: Final = "Thought"
 
 # Reasons why an answer is incomplete or missing.
 STOPPED: Final = "Stopped"
+APP_ENDED: Final = "Rejoinder ended during this answer"
 NO_ANSWER: Final = "No answer"
 INTERRUPTED: Final = "Interrupted"
 NO_ROOM: Final = "The context is full"

@@ -9,7 +9,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
-from app.conversation.tree import NodeId
+from app.conversation.tree import ConversationSummary, NodeId
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.rows.row import RowAction
@@ -47,6 +47,8 @@ class TranscriptBinding(QObject):
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
         self._positions: dict[ConversationId, ScrollPosition] = {}
+        # Conversations that were answered out of sight since they were on show.
+        self._unseen: set[ConversationId] = set()
         self._connect()
 
     @property
@@ -84,9 +86,10 @@ class TranscriptBinding(QObject):
     def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
         """Store the scroll position at which the conversation opens the next time."""
         self._positions[conversation_id] = position
+        self._unseen.discard(conversation_id)
 
     def show(self, conversation_id: ConversationId) -> None:
-        """Show another conversation at its stored scroll position, or at the end."""
+        """Show another conversation: at a new answer, at its stored scroll position, or at the end."""
         position = self._view.scroll_position()
         if self._shown is not None and position is not None:
             self._positions[self._shown] = position
@@ -94,9 +97,21 @@ class TranscriptBinding(QObject):
         self._editing = None
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
-        position = self._positions.get(conversation_id)
+        position = self._place_to_open(conversation_id, items)
         self._view.show_conversation(items, position, name=conversation_id)
         self._begin_streaming(items)
+
+    def _place_to_open(
+        self, conversation_id: ConversationId, items: tuple[TranscriptItem, ...]
+    ) -> ScrollPosition | None:
+        """Return the beginning of an unseen answer, or else where the conversation was left."""
+        left = self._positions.get(conversation_id)
+        if conversation_id not in self._unseen or not items:
+            return left
+        self._unseen.discard(conversation_id)
+        key = items[-1].key
+        # A position inside the answer stays: the user had begun to read it.
+        return left if left is not None and left.key == key else ScrollPosition(key, 0)
 
     def show_message(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Scroll to a message: now, or when its conversation is shown."""
@@ -176,6 +191,7 @@ class TranscriptBinding(QObject):
         self._desk.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
+        self._library.finished_unseen.connect(self._on_finished_unseen)
 
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
@@ -192,6 +208,10 @@ class TranscriptBinding(QObject):
             self._view.finish(item)
         else:
             self._view.update_item(item)
+
+    def _on_finished_unseen(self, summary: ConversationSummary) -> None:
+        if summary.conversation_id != self._shown:
+            self._unseen.add(summary.conversation_id)
 
     def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
         if node_id in self._items:

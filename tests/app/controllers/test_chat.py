@@ -14,7 +14,7 @@ from app.store.errors import DatabaseFullError
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import Cancel, LoadModel
+from engine.events import Cancel, LoadModel, LoadStage, ModelLoaded, ModelLoading
 from engine.types import Channel, ConversationId, FinishReason, PromptPlan, Role
 from tests.fakes.rig import Rig, card
 
@@ -143,6 +143,22 @@ def test_stop_before_the_first_token_leaves_an_empty_stopped_reply(rig: Rig, qtb
     settle(rig, qtbot)
     assert rig.path[-1].status is MessageStatus.STOPPED
     assert rig.path[-1].content == ""
+
+
+def test_version_that_is_stopped_before_its_first_token_goes_away(rig: Rig, qtbot: QtBot) -> None:
+    answer(rig, qtbot, "Hello", "First")
+    first = rig.path[-1].node_id
+    for is_on_show in (True, False):
+        rig.chat.regenerate(rig.library.current, first)
+        if not is_on_show:
+            rig.chat.show_neighbour(rig.library.current, rig.path[-1].node_id, -1)
+        rig.chat.send(rig.library.current, "And then?")
+        rig.chat.stop(rig.library.current)
+        settle(rig, qtbot)
+        assert versions(rig.current, first) == (first,)
+        assert [node.content for node in rig.path] == ["Hello", "First"]
+        assert len(rig.engine.submitted) == 2 + (not is_on_show), "the queued message has come back"
+    assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
 
 
 def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
@@ -431,6 +447,21 @@ def test_long_prompt_shows_reading_progress_until_the_first_text(rig: Rig, qtbot
     assert (phase.plan, phase.restore_ms) == (rig.engine.plan, rig.engine.restore_ms)
     assert phase.wait_ms is not None
     assert phase.wait_ms > phase.queue_ms > 0
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+
+def test_line_of_a_submitted_message_says_that_its_model_is_loaded_again(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    rig.engine.hold_start = True
+    rig.chat.send(rig.library.current, "Early bird")
+    path, size = rig.engine.facts.path, rig.engine.facts.weight_bytes
+    rig.engine.on_event(ModelLoading(path, LoadStage.LOADING, 0.5, size // 2, size))
+    qtbot.waitUntil(lambda: isinstance(_phase(rig), Loading))
+    rig.engine.on_event(ModelLoaded(rig.engine.facts))
+    qtbot.waitUntil(lambda: _phase(rig) == Waiting(0))
+    rig.engine.begin()
     rig.engine.finish()
     settle(rig, qtbot)
 

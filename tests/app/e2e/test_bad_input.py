@@ -95,6 +95,9 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
     assert stage.composer.caption == (
         "This text is too long for Tiny-9B-4bit: 50,004 of 32,768 tokens."
     )
+    stage.edit.setPlainText("")
+    assert "too long" not in stage.composer.caption
+    stage.edit.paste()
     stage.engine.hold_start = True
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.engine.fail(TextTooLongError("It needs 50,004 tokens.", 50_004).problem)

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QSplitter, QToolButton, QWidget
 
@@ -16,6 +16,7 @@ from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.send_button import SendButton
 from app.widgets.unsent_note import UnsentNote
+from app.widgets.window_frame import FrameSaver, frame_text
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import run_app, wait_for_window
 from tests.fakes.ask_store import PATIENCE_S
@@ -133,12 +134,25 @@ def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None
     assert not stage.window.isVisible(), "an open editor without a change must not ask"
 
 
-def test_quit_without_a_running_answer_does_not_ask(make_stage: MakeStage) -> None:
+def test_quit_before_an_answer_begins_asks_for_confirmation(make_stage: MakeStage) -> None:
     stage = make_stage(hold_load=True)
     stage.send("Early bird")
     stage.window.close()
-    assert not stage.window.findChildren(MessageSheet)
-    assert not stage.window.isVisible()
+    assert _answer_question(stage, "Cancel") == "1 answer has not begun."
+    assert stage.window.isVisible()
+    stage.pane.stop()
+    stage.settle()
+    stage.window.close()
+    assert not stage.window.isVisible(), "no answer is expected any more"
+
+
+def test_size_of_the_window_is_saved_before_the_app_ends(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.window.resize(1000, 701)
+    (timer,) = stage.window.findChildren(FrameSaver)[0].findChildren(QTimer)
+    assert timer.isActive()
+    timer.timeout.emit()
+    assert stage.core.preferences.value.window_geometry == frame_text(stage.window)
 
 
 def test_close_keeps_the_text_of_the_composer(make_stage: MakeStage) -> None:

@@ -143,7 +143,9 @@ def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:
     stage.run(CommandId.STOP)
     assert stage.items[-1].cut == "Stopped"
     seed = stage.engine.submitted[-1].sampling.seed
+    stage.pane.view.setFocus()
     stage.run(CommandId.CONTINUE)
+    assert stage.edit.hasFocus()
     assert stage.engine.submitted[-1].messages[-1].content == "One, "
     assert stage.engine.submitted[-1].sampling.seed == seed
     assert stage.texts == ["Count", "One, "]

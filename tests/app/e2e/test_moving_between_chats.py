@@ -7,6 +7,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu
 
+from app.viewmodels.transcript import ScrollPosition
 from app.widgets.commands import CommandId
 from tests.fakes.stage import CTRL, Key, Stage
 
@@ -88,6 +89,23 @@ def test_back_and_forward_follow_the_visits_and_skip_deleted_chats(chats: Stage)
     assert not commands[CommandId.FORWARD].isEnabled(), "a new visit ends the way forward"
     chats.run(CommandId.BACK)
     assert shown(chats) == "Two & a half"
+
+
+def test_chat_that_was_answered_out_of_sight_opens_at_the_new_answer(stage: Stage) -> None:
+    stage.chat("One", "Yes.\n\n" * 60)
+    stage.send("And then?")
+    away, there = stage.current, stage.items[-1].key
+    stage.pane.view.verticalScrollBar().setValue(0)
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("No.\n\n" * 60)
+    stage.rig.library.select(away)
+    stage.settle()
+    assert stage.pane.transcript.position == ScrollPosition(there, 0)
+    stage.pane.view.verticalScrollBar().setValue(0)
+    stage.run(CommandId.NEW_CHAT)
+    stage.rig.library.select(away)
+    stage.settle()
+    assert stage.pane.view.verticalScrollBar().value() == 0, "nothing was answered since"
 
 
 def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:

@@ -28,6 +28,7 @@ from app.store.conversations import DELETED_KEPT_S, ConversationStore, open_stor
 from app.store.database import Database
 from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
 from app.store.opening import open_database
+from app.viewmodels.items import TranscriptItems
 from engine.types import ConversationId, Problem
 from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 
@@ -218,16 +219,18 @@ def test_purge_removes_a_deleted_message_and_all_below_after_thirty_days(
 
 def test_reply_cut_off_by_a_crash_is_loaded_as_stopped_with_its_text(path: Path) -> None:
     person = ConversationWriter()
-    turn = plan_send(person.conv, "one", person.ids(), now=1.0)
+    turn = plan_send(person.conv, "one", person.ids(), now=1.0, generation=GENERATION)
     conv_id = turn.conversation.conversation_id
     with closing(open_store(path, now=0.0).store) as store:
         store.create(turn.conversation)
         store.save_text(turn.reply_id, content="half", reasoning="")
 
     with closing(open_store(path, now=0.0).store) as store:
-        reply = store.load(conv_id).nodes[turn.reply_id]
+        loaded = store.load(conv_id)
 
+    reply = loaded.nodes[turn.reply_id]
     assert (reply.status, reply.content) == (MessageStatus.STOPPED, "half")
+    assert TranscriptItems().of(loaded, {})[-1].cut == "Rejoinder ended during this answer"
 
 
 def test_open_store_purges_old_deleted_conversations(path: Path) -> None:

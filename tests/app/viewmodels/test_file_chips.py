@@ -23,6 +23,12 @@ def test_chip_of_a_file_that_is_read_leaves_out_the_pages(num_read: int, details
     assert chip.tip.startswith("Manual.pdf\n212 pages · 25,014 tokens")
 
 
+def test_chip_of_a_part_that_is_read_names_the_part() -> None:
+    file = make_attachment("log.txt", "text", "Sail on.").with_text("Sail", "First 48%")
+    chip = chip_of(file, FileSize(4_926, 738), counts=False)
+    assert chip.details == "First 48% · 14% read"
+
+
 def test_chip_without_a_count_has_pages_and_waits_for_tokens() -> None:
     file = make_attachment("Manual.pdf", "pdf", "Rinse it.", num_pages=212)
     assert chip_of(file, None, counts=True).details == "212 pages · Counting…"

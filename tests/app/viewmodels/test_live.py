@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import pytest
+
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Waiting
 from engine.types import Channel
@@ -21,3 +23,11 @@ def test_reasoning_lasts_until_the_answer_begins() -> None:
 def test_answer_without_reasoning_has_no_duration() -> None:
     assert live().reasoning_s is None
     assert live((Channel.ANSWER, 1.0), (Channel.ANSWER, 3.0)).reasoning_s is None
+
+
+def test_rate_is_that_of_the_last_seconds() -> None:
+    slow = [(Channel.ANSWER, float(second)) for second in range(60)]
+    fast = [(Channel.ANSWER, 60 + tenth / 10) for tenth in range(40)]
+    assert live(*slow).tok_s == 1.0
+    assert live(*slow, *fast).tok_s == pytest.approx(10.0)
+    assert live((Channel.ANSWER, 0.0), (Channel.ANSWER, 20.0)).tok_s == 0.05

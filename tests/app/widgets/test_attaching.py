@@ -5,14 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMessageBox, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
 from app.theme.tokens import Space
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.words import attachments as words
 from engine.types import ConversationId
 from tests.fakes.stage import Stage
@@ -236,7 +237,7 @@ def test_toast_leaves_the_buttons_above_the_composer_free(stage: Stage) -> None:
         assert 0 < top - bottom <= Space.M
 
 
-def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) -> None:
+def test_many_refused_files_are_listed_in_a_sheet(stage: Stage, tmp_path: Path) -> None:
     missing = [tmp_path / f"{number}.txt" for number in range(5)]
     attach(stage, *missing)
 
@@ -244,10 +245,38 @@ def test_many_refused_files_are_listed_in_a_box(stage: Stage, tmp_path: Path) ->
     assert toast.text.splitlines()[2:] == ["“2.txt” no longer exists.", "And 2 more files."]
     toast.button.click()
     stage.settle()
-    (box,) = stage.window.findChildren(QMessageBox)
-    assert box.informativeText().splitlines()[4] == "“4.txt” no longer exists."
+    (sheet,) = stage.window.findChildren(MessageSheet)
+    assert sheet.text.splitlines()[5] == "“4.txt” no longer exists."
     assert not toast.isVisible()
-    box.close()
+    sheet.accept()
+
+
+def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stage) -> None:
+    files = (
+        make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 40),
+        make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000),
+    )
+    stage.rig.chat.set_attachments(stage.current, files)
+    stage.settle()
+    details = [chip.details for chip in stage.core.attachments.chips]
+    assert details == ["266 tokens", "about 120,000 tokens"]
+    QTest.mouseClick(stage.pane.long_files.first, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: stage.core.attachments.excess is None)
+    stage.settle()
+    part = stage.rig.current.draft_attachments[1]
+    assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
+
+
+def test_buttons_stay_while_the_sentence_about_long_files_grows(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.window.resize(1100, 800)
+    line, places = stage.pane.long_files, list[QPoint]()
+    for text in ("It is too long.", "The files are too long. " * 6):
+        line.show_offer(text, has_pages=False, model_name="")
+        stage.settle()
+        places.append(line.first.mapTo(stage.pane, QPoint()))
+    assert line.sentence.height() > line.first.height(), "the sentence has a second line"
+    assert places[0] == places[1]
 
 
 def test_too_many_files_are_refused_before_any_is_read(stage: Stage) -> None:

@@ -26,6 +26,7 @@ def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: 
     assert stage.composer.height() >= needed
     assert notice.height() >= notice.heightForWidth(notice.width()), "no text is cut"
     assert cards.bar.maximum() > 0
+    assert stage.pane.view.height() >= cards.height(), "the transcript keeps half of the height"
     notice.close_button.setFocus()
     QTest.keyClick(notice.close_button, Qt.Key.Key_Tab)
     assert stage.edit.hasFocus(), QApplication.focusWidget()

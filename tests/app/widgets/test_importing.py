@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QMessageBox, QPushButton
+from PySide6.QtWidgets import QFileDialog, QPushButton
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
 from app.exchange.own_json import to_json
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from tests.app.conftest import MakeStage
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
@@ -33,7 +34,7 @@ def import_files(stage: Stage, *paths: Path) -> None:
     stage.run(CommandId.IMPORT)
     dialog = stage.window.findChildren(QFileDialog)[-1]
     dialog.filesSelected.emit([str(path) for path in paths])
-    stage.wait_until(lambda: stage.window.toast.text.endswith("."))
+    stage.wait_until(lambda: not stage.core.imports.is_running)
     stage.settle()
 
 
@@ -77,7 +78,7 @@ def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     stage.click_row("Question 7")
     assert stage.texts == ["Question 7", "About Question 7."]
     import_files(stage, file_of(tmp_path, *chats))
-    assert stage.window.toast.text == "0 chats imported, 45 already here."
+    assert stage.window.toast.text == "45 chats already here."
 
 
 @pytest.mark.slow
@@ -85,7 +86,7 @@ def test_new_messages_are_shown_in_the_open_chat(stage: Stage, tmp_path: Path) -
     import_files(stage, file_of(tmp_path, written("A", "One")))
     stage.click_row("One")
     import_files(stage, file_of(tmp_path, written("A", "One", "Two")))
-    assert stage.window.toast.text == "0 chats imported, 1 continued."
+    assert stage.window.toast.text == "1 chat continued."
     assert stage.texts == ["One", "About One.", "Two", "About Two."]
     stage.chat("Three", "Noted.")
     assert stage.texts[-2:] == ["Three", "Noted."]
@@ -127,16 +128,22 @@ def test_exported_chat_is_imported_into_its_deleted_folder(
     assert core.folders.folders == [folder]
 
 
-def test_box_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
+def test_sheet_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> None:
     broken = tmp_path / "broken.json"
     broken.write_text(json.dumps({"some": "thing"}), encoding="utf-8")
+    reason = "1 item could not be read:\nbroken.json: It has no chats in a known format."
+    import_files(stage, broken)
+    (sheet,) = stage.window.findChildren(MessageSheet)
+    assert sheet.text == reason
+    assert not stage.window.toast.isVisible()
+    sheet.accept()
     import_files(stage, file_of(tmp_path, written("A", "One")), broken)
-    box = stage.window.findChildren(QMessageBox)[-1]
-    assert box.text() == "1 chat imported."
-    assert box.informativeText() == (
-        "1 item could not be read:\nbroken.json: It has no chats in a known format."
-    )
-    box.close()
+    sheet = next(one for one in stage.window.findChildren(MessageSheet) if one.isVisible())
+    assert sheet.text == f"1 chat imported. {reason}"
+    assert not stage.window.toast.isVisible()
+    show = next(one for one in sheet.findChildren(QPushButton) if one.text() == "Show")
+    QTest.mouseClick(show, Qt.MouseButton.LeftButton)
+    stage.wait_until(lambda: stage.texts == ["One", "About One."])
 
 
 @pytest.mark.slow

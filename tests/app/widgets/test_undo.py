@@ -299,6 +299,10 @@ def test_deleted_and_moved_chats_are_redone(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "One"]
     undo(stage)
     assert stage.texts == ["Two", "2"]
+    (other,) = {one.conversation_id for one in stage.rig.library.summaries} - {stage.current}
+    stage.core.organiser.delete((other, stage.current))
+    undo(stage)
+    assert stage.texts == ["Two", "2"]
 
 
 def test_message_that_is_refused_after_its_chat_was_left_cannot_be_undone(stage: Stage) -> None:
