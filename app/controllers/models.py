@@ -153,6 +153,7 @@ class ModelsController(QObject):
         self._wanted = wanted  # model folder named on the command line, or None
         self._fingerprint = ""  # Catalog.fingerprint at the last scan; empty to force a scan
         self._checking = False  # True while a check of the folders is queued or running
+        self._must_recheck = False  # True if that check may have begun too early
         self._noted = ""  # path of a model that check() named
         self.cards: tuple[ModelCard, ...] = ()
         self.gone: frozenset[str] = frozenset()  # paths of models that are gone
@@ -176,6 +177,7 @@ class ModelsController(QObject):
     def refresh(self) -> None:
         """Scan the model folders on the worker thread if they have changed since the last scan."""
         if self._checking:
+            self._must_recheck = True
             return
         self._checking = True
         preferences = self._preferences.value
@@ -279,8 +281,7 @@ class ModelsController(QObject):
         return _Scan(fingerprint, cards, self._catalog.best(cards), gone)
 
     def _on_scanned(self, scan: _Scan) -> None:
-        self._checking = False
-        self._fingerprint = scan.fingerprint
+        self._fingerprint = "" if self._must_recheck else scan.fingerprint
         if scan.cards is not None:
             self.cards, self._best = scan.cards, scan.best
         is_moved = {path for path in scan.gone if any(card.is_at(path) for card in self.cards)}
@@ -288,6 +289,13 @@ class ModelsController(QObject):
         if scan.cards is not None or gone != self.gone:
             self.cards_changed.emit()
         self._follow_disk(has_changed=scan.cards is not None)
+        self._end_check()
+
+    def _end_check(self) -> None:
+        self._checking = False
+        if self._must_recheck:
+            self._must_recheck = False
+            self.refresh()
 
     def _follow_disk(self, *, has_changed: bool) -> None:
         """Load a first model. Note a model that is gone, and load it when it is back."""
@@ -348,10 +356,10 @@ class ModelsController(QObject):
             self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
 
     def _on_scan_failed(self, problem: Problem) -> None:
-        self._checking = False
         self.failed.emit(problem)
         if self.status.phase is ModelPhase.SEARCHING:
             self._set_status(ModelStatus(phase=ModelPhase.NONE, problem=problem))
+        self._end_check()
 
     def _on_model_changed(self, event: ModelEvent) -> None:
         if not isinstance(event, ModelLoading) or not event.is_importing:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import threading
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from typing_extensions import override
 
 from app.settings import Settings
 from app.viewmodels.models import ModelPhase
@@ -39,6 +41,23 @@ def remove(stage: Stage, path: str) -> None:
     stage.rig.catalog.gone.add(path)
     stage.rig.catalog.cards = tuple(c for c in stage.rig.catalog.cards if str(c.path) != path)
     stage.rig.models.refresh()
+
+
+@dataclass
+class SlowCatalog(FakeCatalog):
+    """A catalog whose next check of the folders lasts until it may end."""
+
+    is_slow: bool = False
+    has_looked: threading.Event = field(default_factory=threading.Event)
+    may_end: threading.Event = field(default_factory=threading.Event)
+
+    @override
+    def fingerprint(self, folders: tuple[str, ...]) -> str:
+        found = super().fingerprint(folders)
+        if self.is_slow:
+            self.has_looked.set()
+            assert self.may_end.wait(60)
+        return found
 
 
 @pytest.fixture
@@ -142,6 +161,23 @@ def test_chat_names_its_gone_model_before_another_one_reads_it(make_stage: MakeS
     remove(stage, "/models/Tiny-9B-4bit")
     stage.wait_until(lambda: "no longer" in stage.composer.caption)
     assert stage.composer.caption == f"Tiny 9B 4-bit is no longer on {computer.THIS_COMPUTER}."
+
+
+def test_model_that_is_removed_during_a_check_is_noticed(make_stage: MakeStage) -> None:
+    """The check has looked for the model, and lasts until another one is asked for."""
+    other = card("Other-4B", num_parameters=4_000_000_000)
+    catalog = SlowCatalog(cards=(card(), other))
+    stage = make_stage(catalog=catalog)
+    stage.chat("Hello", "Hi")
+    stage.rig.models.choose(other.path)
+    stage.settle()
+    catalog.is_slow = True
+    stage.rig.models.refresh()
+    assert catalog.has_looked.wait(60)
+    remove(stage, "/models/Tiny-9B-4bit")
+    catalog.may_end.set()
+
+    stage.wait_until(lambda: "no longer" in stage.composer.caption)
 
 
 def test_continue_of_an_answer_of_a_gone_model_names_it(stage: Stage) -> None:
