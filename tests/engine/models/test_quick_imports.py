@@ -23,8 +23,11 @@ def fetch_of_transformers() -> Callable[[str], list[str]]:
     return quick.__wrapped__
 
 
-def test_transformers_uses_the_quicker_function() -> None:
+def test_transformers_uses_the_quicker_functions() -> None:
     assert import_utils.fetch__all__.__code__.co_filename == quick_imports.__file__
+    info = import_utils.create_import_structure_from_path.cache_info()
+    assert info.maxsize is None
+    assert info.hits > 300  # the second time, nothing was read again
 
 
 @pytest.mark.parametrize("folder", ["auto", "llama", "qwen3_5", "gemma3", "gpt2"])
