@@ -55,7 +55,7 @@ from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.folder_watch import FolderWatch
 from app.widgets.inspector import Inspector
-from app.widgets.inspector_binding import InspectorBinding
+from app.widgets.inspector_panel import InspectorPanel
 from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
 from app.widgets.model_commands import ModelCommands
@@ -112,8 +112,8 @@ class MainWindow(QMainWindow):
         self._text_commands = TextCommands(self.pane.view, core.undoing)
         self.printing = Printing(self.pane.view.paper_kit, self)
         self._exchange = ExchangeCommands(self, core, origin, self.printing)
-        self.inspector = Inspector(self._right)
-        self._inspecting = InspectorBinding(self.inspector, core)
+        self._beside = QHBoxLayout()  # the chat pane and the inspector
+        self._inspecting = InspectorPanel(core, self._make_inspector)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._folder_watch = FolderWatch(core.models, self, self.picker)
         self._quitting = QuitGuard(
@@ -149,6 +149,10 @@ class MainWindow(QMainWindow):
         self.pane.find_bar.bind(self.commands)
         self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
 
+    @property
+    def inspector(self) -> Inspector:
+        return self._inspecting.inspector
+
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
         self.toast.warn(f"{problem.title} {problem.advice}".strip())
@@ -156,7 +160,7 @@ class MainWindow(QMainWindow):
     def flush(self) -> None:
         """Save unsaved text, the window's frame, the sidebar's width and the scroll position."""
         self.pane.flush()
-        self.inspector.flush()
+        self._inspecting.flush()
         if self._settings is not None:
             self._settings.new_chats.flush()
         preferences = self._core.preferences
@@ -196,24 +200,29 @@ class MainWindow(QMainWindow):
         undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
         UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
         ChatsMenu(menus[MenuName.WINDOW], self._core.library, self._core.organiser)
-        below = QHBoxLayout()
-        below.setSpacing(0)
-        below.addWidget(self.pane, 1)
-        below.addWidget(self.inspector)
+        self._beside.setSpacing(0)
+        self._beside.addWidget(self.pane, 1)
         splitter = self._splitter
         splitter.insertWidget(0, self.sidebar)
         column = QVBoxLayout(self._right)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(self.toolbar)
-        column.addLayout(below, 1)
+        column.addLayout(self._beside, 1)
         if self._core.statistics is not None:
             column.addWidget(StatisticsBar(self._core.statistics, self._right))
         splitter.setStretchFactor(1, 1)
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
-        set_tab_order(self.sidebar, self.pane, self.inspector, self.toolbar)
+        set_tab_order(self.sidebar, self.pane, self.toolbar)
         self.pane.composer.edit.setFocus()
+
+    def _make_inspector(self) -> Inspector:
+        inspector = Inspector(self._right)
+        inspector.hide()
+        self._beside.addWidget(inspector)
+        set_tab_order(self.sidebar, self.pane, inspector, self.toolbar)
+        return inspector
 
     def _connect(self) -> None:
         core = self._core
@@ -250,7 +259,7 @@ class MainWindow(QMainWindow):
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
         self.sidebar.downloads.clicked.connect(lambda: self._open_models(ModelsTab.DOWNLOADS))
-        self.pane.sending.connect(self.inspector.flush)
+        self.pane.sending.connect(self._inspecting.flush)
         core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
         self.picker.add_folder_requested.connect(self._add_folder)
@@ -380,7 +389,7 @@ class MainWindow(QMainWindow):
         self.sidebar.begin_search()
 
     def _is_narrow(self) -> bool:
-        return self.width() < Size.SIDEBAR + self.inspector.width() + Size.WINDOW_MIN_WIDTH // 2
+        return self.width() < Size.SIDEBAR + self._inspecting.width + Size.WINDOW_MIN_WIDTH // 2
 
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
@@ -393,14 +402,14 @@ class MainWindow(QMainWindow):
         self._theme.set_appearance(value.appearance)
         self._theme.set_sharp(value.more_contrast)
         self._theme.set_zoom(value.text_zoom / 100)
-        self.inspector.set_zoom(self._theme.zoom)
+        self._inspecting.set_zoom(self._theme.zoom)
         apply_choices(self.commands, value.shortcuts)
         self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
         self.commands[APPEARANCES[value.appearance]].setChecked(True)
         self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         field = self.pane.composer.edit
-        set_panel_visible(self.inspector, visible=value.inspector_visible, heir=field)
+        self._inspecting.set_visible(visible=value.inspector_visible, heir=field)
         self._show_sidebar()
 
     def _show_sidebar(self) -> None:
@@ -492,7 +501,7 @@ class MainWindow(QMainWindow):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self.inspector.fit(self.width())
+        self._inspecting.fit(self.width())
         self._show_sidebar()
         if self.toast.isVisible():
             self.toast.place()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
@@ -61,7 +63,8 @@ class SettingsWindow(QWidget):
             actions[CommandId.GET_MODELS],
             self._scroller(),
         )
-        self.shortcuts = ShortcutsPage(theme, core.preferences, self._scroller())
+        self._preferences = core.preferences
+        self._parent_of_shortcuts = self._scroller()
         self.storage = StoragePage(theme, core.preferences, core.storage, self._scroller())
         self.advanced = AdvancedPage(theme, core, self._scroller())
         self._build()
@@ -76,6 +79,19 @@ class SettingsWindow(QWidget):
         self.activateWindow()
         self.setFocus()
 
+    @cached_property
+    def shortcuts(self) -> ShortcutsPage:
+        """The page of the shortcuts. It is created when its tab is first opened.
+
+        It has a row for each command, and takes half of the time of the whole window.
+        """
+        parent = self._parent_of_shortcuts
+        page = ShortcutsPage(self._theme, self._preferences, parent)
+        scroller = parent.parentWidget()
+        assert isinstance(scroller, VerticalScroller)
+        scroller.setWidget(page)
+        return page
+
     def _build(self) -> None:
         for icon, name, page in (
             (Icon.GENERAL, words.GENERAL, self.general),
@@ -83,7 +99,7 @@ class SettingsWindow(QWidget):
             (Icon.CHAT, words.CHAT, self.chat),
             (Icon.NEW_CHAT, words.NEW_CHATS_TAB, self.new_chats),
             (Icon.MODEL, words.MODELS, self.models),
-            (Icon.KEYBOARD, shortcuts.TAB, self.shortcuts),
+            (Icon.KEYBOARD, shortcuts.TAB, None),
             (Icon.STORAGE, words.STORAGE, self.storage),
             (Icon.ADVANCED, words.ADVANCED, self.advanced),
         ):
@@ -107,13 +123,13 @@ class SettingsWindow(QWidget):
             self.chat,
             self.new_chats,
             self.models,
-            self.shortcuts,
             self.storage,
             self.advanced,
         )
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))
         focus_checked(self._group)
         self._group.buttons()[0].setChecked(True)
+        self.tabs[Icon.KEYBOARD].clicked.connect(lambda: self.shortcuts)
 
     def _scroller(self) -> QWidget:
         """Add a view to the pages. Return the parent of the page in it."""
@@ -121,7 +137,7 @@ class SettingsWindow(QWidget):
         self._pages.addWidget(scroller)
         return scroller.viewport()
 
-    def _add(self, icon: Icon, name: str, page: QWidget) -> None:
+    def _add(self, icon: Icon, name: str, page: QWidget | None) -> None:
         tab = QToolButton(self)
         tab.setText(name)
         tab.setCheckable(True)
@@ -130,7 +146,8 @@ class SettingsWindow(QWidget):
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
         scroller = self._pages.widget(len(self.tabs))
         assert isinstance(scroller, VerticalScroller)
-        scroller.setWidget(page)
+        if page is not None:
+            scroller.setWidget(page)
         tab.clicked.connect(lambda: self._pages.setCurrentWidget(scroller))
         self._group.addButton(tab)
         self._row.addWidget(tab)

@@ -35,10 +35,12 @@ def test_command_line_and_launcher_load_no_qt(module: str) -> None:
     assert ran.stdout == "[]\n"
 
 
-def test_init_files_have_only_a_docstring() -> None:
+def test_init_files_but_one_have_only_a_docstring() -> None:
     files = [*ROOT.glob("app/**/__init__.py"), *ROOT.glob("engine/**/__init__.py")]
 
     assert len(files) > 10
+    # It prepares the import of transformers, before one of the modules beside it imports it.
+    files.remove(ROOT / "engine" / "models" / "__init__.py")
     for file in files:
         (only,) = ast.parse(file.read_text(encoding="utf-8")).body
         assert isinstance(only, ast.Expr), file

@@ -254,7 +254,7 @@ def test_answers_with_and_without_drafts_share_passes(open_tiny: OpenTiny) -> No
         replace(request_of(number), sampling=SamplingParams(temperature=0.0), max_drafts=most)
         for number, most in ((0, 7), (3, 0))
     )
-    client = open_tiny("llama")
+    client = open_tiny("deep_llama")
     finished = answer(client, [with_drafts, without])
 
     assert finished["r0"].usage.drafted_tokens > 0
@@ -309,7 +309,7 @@ def test_measured_durations_count_from_the_next_reply_on(
         return choose(offers, costs, extra)
 
     monkeypatch.setattr(speculation, "choose", noted)
-    client = open_tiny("llama")
+    client = open_tiny("deep_llama")
     request = replace(request_of(0), sampling=SamplingParams(temperature=0.0), max_drafts=None)
     answer(client, [request])
     first = list(measured)

@@ -296,7 +296,7 @@ def test_title_of_a_divided_model_is_not_made(tiny_model: TinyModel) -> None:
     config = EngineConfig(
         use_openblas=False, cache_budget_bytes=1 << 28, saves_battery=False, idle_work=False
     )
-    client = StagedClient(tiny_model("llama", Template.KEEPING), (2, 2), config)
+    client = StagedClient(tiny_model("llama", Template.KEEPING), (1, 1), config)
     answer = ask(client, QUESTION)
     start(client, QUESTION, reply_of(answer))
     events = client.run_until_idle()

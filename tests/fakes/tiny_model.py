@@ -204,6 +204,14 @@ CONFIGS: dict[str, Config] = {
         "rope_theta": 10000.0,
         "tie_word_embeddings": True,
         **_ATTENTION,
+        "num_hidden_layers": 2,
+    },
+    # Enough layers for three stages. Its greedy replies repeat themselves.
+    "deep_llama": {
+        "model_type": "llama",
+        "rope_theta": 10000.0,
+        "tie_word_embeddings": True,
+        **_ATTENTION,
     },
 }
 

@@ -36,7 +36,8 @@ SPLITS = {
     "falcon_h1": (1, 1),
     "mamba2": (2, 2),
     "gemma3": (1, 1),
-    "llama": (2, 1, 1),
+    "llama": (1, 1),
+    "deep_llama": (2, 1, 1),
 }
 CONFIG = EngineConfig(
     use_openblas=False, idle_work=False, looks_ahead=False, cell_len=16, stride_len=32

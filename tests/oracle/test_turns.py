@@ -17,7 +17,7 @@ from tests.oracle.turns import run_turns
 def test_memory_stays_flat_under_a_budget(tiny_model: TinyModel) -> None:
     subject = subjects_of(["lfm2"], tiny_model)[f"lfm2 {Template.THINKING}"]
     report = run_turns(
-        subject.model, turns=60, budget=3 * subject.conversation_bytes, seed=1, progress=print
+        subject.model, turns=60, budget=2 * subject.conversation_bytes, seed=1, progress=print
     )
 
     assert report.checked == 15

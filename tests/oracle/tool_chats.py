@@ -143,7 +143,9 @@ class ToolChats:
         is_idle_on: bool,
         alike: bool = False,
         checks: bool = False,
+        copies: int = 2,
     ) -> None:
+        """Make `copies` agents for each manner of the family."""
         self._client = client
         self._family = family
         self._rng = random.Random(seed)
@@ -155,7 +157,8 @@ class ToolChats:
         self._num_requests = 0
         self.steps: list[Step] = []
         self._agents = [
-            Agent(f"{index} {manner}", manner) for index, manner in enumerate(family.manners * 2)
+            Agent(f"{index} {manner}", manner)
+            for index, manner in enumerate(family.manners * copies)
         ]
         for agent in self._agents:
             agent.messages.append(self._system())

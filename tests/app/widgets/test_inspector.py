@@ -6,7 +6,11 @@ from PySide6.QtTest import QTest
 from app.controllers import prompt_size
 from app.conversation.tree import Setup
 from app.settings import Settings
+from app.theme.icons import Icon
 from app.widgets.commands import CommandId
+from app.widgets.inspector import Inspector
+from app.widgets.settings_shortcuts import ShortcutsPage
+from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import Key, Stage
@@ -14,6 +18,25 @@ from tests.fakes.stage import Key, Stage
 
 def open_inspector(make_stage: MakeStage) -> Stage:
     return make_stage(settings=Settings(inspector_visible=True))
+
+
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
+def test_inspector_and_shortcuts_page_are_created_when_they_are_first_shown(stage: Stage) -> None:
+    window = stage.window
+    stage.run(CommandId.SETTINGS)
+    assert window.findChild(Inspector) is None
+    assert window.findChild(ShortcutsPage) is None
+    stage.run(CommandId.INSPECTOR)
+    (inspector,) = window.findChildren(Inspector)
+    assert inspector.isVisible()
+    assert inspector.number.text() == "0.60"
+    inspector.faster.setFocus()
+    QTest.keyClick(inspector.faster, Key.Key_Tab)
+    assert window.toolbar.isAncestorOf(window.focusWidget())
+    settings = window.findChild(SettingsWindow)
+    assert isinstance(settings, SettingsWindow)
+    settings.tabs[Icon.KEYBOARD].click()
+    assert settings.shortcuts.field.isVisible()
 
 
 def test_system_prompt_is_sent_as_the_first_message(make_stage: MakeStage) -> None:

@@ -26,7 +26,8 @@ EXPECTED = {
     "falcon_h1": (2, 2),
     "mamba2": (0, 4),
     "gemma3": (1, 1),
-    "llama": (4, 0),
+    "llama": (2, 0),
+    "deep_llama": (4, 0),
 }
 
 
@@ -54,8 +55,8 @@ def test_layout_of_model_has_expected_counts_and_bytes(open_tiny: OpenTiny, name
     assert (layout.kv_bytes_per_token > 0) == (layout.num_kv > 0)
     assert (layout.snapshot_bytes > 0) == layout.needs_snapshot
     if name == "llama":
-        # 4 layers, keys and values, 2 heads of 16 values, 4 bytes each (float32)
-        assert layout.kv_bytes_per_token == 4 * 2 * 2 * 16 * 4
+        # 2 layers, keys and values, 2 heads of 16 values, 4 bytes each (float32)
+        assert layout.kv_bytes_per_token == 2 * 2 * 2 * 16 * 4
 
 
 def layout(kv_bytes_per_token: int, snapshot_bytes: int) -> Layout:

@@ -132,7 +132,7 @@ def put_kv_of_other_chat(client: StagedClient, rank: int) -> None:
 def test_faulty_kv_of_a_follower_are_reported_by_the_check(
     tiny_model: TinyModel, change: Callable[[StagedClient, int], None], rank: int
 ) -> None:
-    client = StagedClient(tiny_model("llama", Template.KEEPING), SPLITS["llama"], CONFIG)
+    client = StagedClient(tiny_model("deep_llama", Template.KEEPING), SPLITS["deep_llama"], CONFIG)
 
     report = play_with_fault(client, lambda _: change(client, rank))
 
@@ -143,7 +143,7 @@ def test_faulty_kv_of_a_follower_are_reported_by_the_check(
 
 @pytest.mark.slow
 def test_kv_of_a_follower_without_a_fault_pass_the_check(tiny_model: TinyModel) -> None:
-    client = StagedClient(tiny_model("llama", Template.KEEPING), SPLITS["llama"], CONFIG)
+    client = StagedClient(tiny_model("deep_llama", Template.KEEPING), SPLITS["deep_llama"], CONFIG)
 
     report = play_with_fault(client, lambda _: None)
 
