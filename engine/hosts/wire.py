@@ -102,8 +102,8 @@ def _union_decoder(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
     if len(others) == 1:
         inner = _decoder(others[0])
         return lambda value: None if value is None else inner(value)
-    classes = {kind.__name__: _decoder(kind) for kind in others if is_dataclass(kind)}
     plain = {kind for kind in kinds if not is_dataclass(kind)}
+    classes = {kind.__name__: _decoder(kind) for kind in kinds if kind not in plain}
     return lambda value: value if type(value) in plain else classes[value[_CLASS]](value)
 
 
