@@ -41,6 +41,7 @@ class Storage(QObject):
         self._preferences = preferences
         self._folder = folder
         self.figures: CacheStatistics | None = None  # None before the first report
+        self._settings: tuple[bool, int, int] | None = None  # the settings that were sent last
         self._is_stopped = False
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._ask)
@@ -73,6 +74,10 @@ class Storage(QObject):
 
     def _send(self) -> None:
         value = self._preferences.value
+        settings = (value.keep_on_disk, value.disk_gb, value.memory_gb)
+        if settings == self._settings:
+            return
+        self._settings = settings
         self._engine.set_disk(
             str(self._folder), enabled=value.keep_on_disk, budget_bytes=value.disk_gb * _GB or None
         )
