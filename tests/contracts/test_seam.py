@@ -15,11 +15,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
-# TokensCounted has the size of the next prompt. ProblemKind tells problems apart. ReasonKind gives the state
+# NextPrompt is what the engine counts, reads ahead and titles; TokensCounted, CacheReport and Asked are answers. ProblemKind tells problems apart. ReasonKind gives the state
 # line its cause. CacheStatistics has the figures of the settings page about storage.
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
-# TitleMade has the title that the model wrote. MAX_DRAFTS limits an option of the command line.
-# IdleReached tells the command line that a model is tested. write_whole and part_of replace files of
+# MAX_DRAFTS limits an option of the command line.
+# write_whole and part_of replace files of
 # both packages. ReadingPace and ReadingTime announce how long reading takes.
 MAX_NAMES = 74
 # Child processes, their frames and opened files are not parts of the engine.
