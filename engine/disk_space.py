@@ -18,7 +18,7 @@ from pathlib import Path
 
 import mlx.core as mx
 
-from engine.cache.disk.folder import Folder, FolderInUseError, FolderLock, delete_all
+from engine.cache.disk.folder import FolderInUseError, FolderLock, RecordFolder, delete_all
 from engine.cache.disk.tier import DiskTier
 from engine.cache.disk.writer import DiskLimits
 from engine.cache.layout import Layout
@@ -99,7 +99,7 @@ class DiskSpace:
         self._problem = None
         try:
             self._lock = FolderLock(root)
-            folder = Folder(root, disk_namespace(namespace, self._config))
+            folder = RecordFolder(root, disk_namespace(namespace, self._config))
             limits = _limits(settings, self._config, folder)
             rest_s = self._config.disk_rest_s
             self.tier = DiskTier(folder, cache, layout, new_caches, limits, rest_s)
@@ -193,7 +193,7 @@ class DiskSpace:
         self._lock = None
 
 
-def _limits(settings: DiskSettings, config: EngineConfig, folder: Folder) -> DiskLimits:
+def _limits(settings: DiskSettings, config: EngineConfig, folder: RecordFolder) -> DiskLimits:
     """Return how much the tier may keep and write.
 
     Raises:

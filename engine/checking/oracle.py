@@ -10,7 +10,7 @@ empty caches and feeds the whole prompt to the model in one pass, then one outpu
 - It compares the logits with those of a replay of the engine's own passes (replay.py).
 
 `rejoinder bench script --check` and the tests send a Verify command. Records.verify (records.py)
-then calls `check` on the request's Record. `check` changes no state of the engine. It only measures
+then calls `check` on the request's LogitsRecord. `check` changes no state of the engine. It only measures
 and compares: the sender of the command judges the CheckResult. Use on the engine thread.
 """
 
@@ -39,7 +39,7 @@ TOLERANCE = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class LogitsRecord:
     """The tokens that a finished request fed and drew, and the logits of each draw.
 
     Records.keep (records.py) creates it when a request with record_logits ends. It is kept until
@@ -64,7 +64,7 @@ class Record:
     keep_thinking: bool
 
 
-def check(model: LoadedModel, record: Record, messages: Sequence[Message]) -> CheckResult:
+def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message]) -> CheckResult:
     """Compare a finished request with its messages, a naive run and a replay of its passes.
 
     Args:
@@ -119,7 +119,7 @@ def failed_check(detail: str) -> CheckResult:
     )
 
 
-def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.array) -> bool:
+def _is_token_right(model: LoadedModel, record: LogitsRecord, index: int, naive: mx.array) -> bool:
     """Return whether the naive logits give the same token that the request delivered.
 
     Args:
@@ -143,7 +143,7 @@ def _is_token_right(model: LoadedModel, record: Record, index: int, naive: mx.ar
     return drawn in model.prompts.tokenizer.markers.eos_ids
 
 
-def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
+def naive_rows(model: LoadedModel, record: LogitsRecord) -> list[mx.array]:
     """Run the model without cached state. Return the logits (V,) of each output token.
 
     The run starts with empty caches. It feeds the prompt in one pass, then each output token in a
@@ -159,7 +159,7 @@ def naive_rows(model: LoadedModel, record: Record) -> list[mx.array]:
     return rows[: len(record.rows)]
 
 
-def _replay_difference(model: LoadedModel, record: Record) -> float:
+def _replay_difference(model: LoadedModel, record: LogitsRecord) -> float:
     """Repeat a request's passes on empty caches and compare the logits with the recorded logits.
 
     Return the largest difference. It is 0 if every bit is equal.

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import mlx.core as mx
 
 from engine.chat.reply import ReplyStream
-from engine.checking.oracle import Record, check, failed_check
+from engine.checking.oracle import LogitsRecord, check, failed_check
 from engine.errors import Failure, attempt
 from engine.models.loader import LoadedModel
 from engine.questions import Verify
@@ -59,7 +59,7 @@ class Records:
     """The records of the newest finished requests that had record_logits set."""
 
     def __init__(self) -> None:
-        self._records: OrderedDict[RequestId, Record] = OrderedDict()
+        self._records: OrderedDict[RequestId, LogitsRecord] = OrderedDict()
 
     def keep(self, sequence: Sequence) -> None:
         """Keep the record of a finished request, if the request had record_logits set.
@@ -71,7 +71,7 @@ class Records:
         if not isinstance(source, RecordedTokens):
             return
         start, end = len(sequence.prompt.begun), len(sequence.reply.token_ids)
-        self._records[request.request_id] = Record(
+        self._records[request.request_id] = LogitsRecord(
             fed=sequence.lease.hot.run,
             prompt_ids=sequence.prompt.token_ids,
             num_begun=start,

@@ -12,7 +12,7 @@ from typing import Final
 
 from engine.errors import GgufError
 from engine.gguf import dense, gated_delta
-from engine.gguf.parts import Keys, ModelPlan, WeightPart
+from engine.gguf.parts import ArchitectureKeys, ModelPlan, WeightPart
 from engine.gguf.reader import Metadata
 from engine.model_kinds import why_not_run
 
@@ -23,7 +23,7 @@ class Architecture:
 
     model_type: str
     model_class: str  # value in the list `architectures` in config.json
-    plan: Callable[[Keys], ModelPlan]
+    plan: Callable[[ArchitectureKeys], ModelPlan]
 
 
 # Key: value of general.architecture in the GGUF file.
@@ -77,7 +77,7 @@ def plan_model(
     """
     name = metadata.text("general.architecture")
     architecture = find_architecture(name)
-    keys = Keys(metadata, name, len(present), vector)
+    keys = ArchitectureKeys(metadata, name, len(present), vector)
     plan = architecture.plan(keys)
     _require_tensors(name, plan, present)
     return PlannedModel(

@@ -24,9 +24,9 @@ from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import PlannedModel, plan_model
 from engine.gguf.parts import Change, Form, Order, WeightPart
-from engine.gguf.reader import GgufFile, Tensor, TensorKind, read_gguf
+from engine.gguf.reader import GgufFile, GgufTensor, TensorKind, read_gguf
 from engine.gguf.tokenizer import Tokenizer, read_tokenizer, tokenizer_config_json, tokenizer_json
-from engine.gguf.weights import PlannedTensor, Storage, WeightsWriter
+from engine.gguf.weights import NumberFormat, PlannedTensor, WeightsWriter
 
 WEIGHTS_NAME: Final = "model.safetensors"
 _SLICE_VALUES: Final = 1 << 18  # number of weights converted at once; 1 MiB as float32 fits caches
@@ -59,10 +59,10 @@ class _PlannedPart:
     """The plan for the conversion of one weight."""
 
     name: str  # name of the parameter in mlx-lm, such as model.norm.weight
-    tensors: tuple[Tensor, ...]  # their rows are joined
+    tensors: tuple[GgufTensor, ...]  # their rows are joined
     shape: tuple[int, ...]  # shape of the weight in mlx-lm
     bits: int | None  # bits per weight; None if the weight is stored as a plain number
-    storage: Storage  # number format of a plain weight
+    storage: NumberFormat  # number format of a plain weight
     rows: Order | None  # numbers of the joined rows, in mlx-lm's order; None: as in the file
     columns: Order | None  # numbers of the columns, in mlx-lm's order; None: as in the file
     change: Change
@@ -81,9 +81,9 @@ class _PlannedPart:
         *outer, num_columns = self.shape
         groups = (*outer, num_columns // quants.GROUP_SIZE)
         return [
-            PlannedTensor(self.name, Storage.U32, (*outer, num_columns * self.bits // 32)),
-            PlannedTensor(f"{self.module}.scales", Storage.F16, groups),
-            PlannedTensor(f"{self.module}.biases", Storage.F16, groups),
+            PlannedTensor(self.name, NumberFormat.U32, (*outer, num_columns * self.bits // 32)),
+            PlannedTensor(f"{self.module}.scales", NumberFormat.F16, groups),
+            PlannedTensor(f"{self.module}.biases", NumberFormat.F16, groups),
         ]
 
 
@@ -173,7 +173,7 @@ def write_files(conversion: Conversion, folder: Path, on_bytes: Callable[[int], 
     return rounding
 
 
-def _vector(tensors: Mapping[str, Tensor], name: str) -> list[float] | None:
+def _vector(tensors: Mapping[str, GgufTensor], name: str) -> list[float] | None:
     """Return the positive values of a small vector, or None if the file lacks the tensor."""
     tensor = tensors.get(name)
     if tensor is None:
@@ -186,7 +186,7 @@ def _vector(tensors: Mapping[str, Tensor], name: str) -> list[float] | None:
     return values
 
 
-def _plan_part(part: WeightPart, by_name: Mapping[str, Tensor]) -> _PlannedPart:
+def _plan_part(part: WeightPart, by_name: Mapping[str, GgufTensor]) -> _PlannedPart:
     tensors = tuple(by_name[name] for name in part.tensors)
     for tensor in tensors:
         if len(tensor.shape) > _MAX_DIMENSIONS or tensor.shape[1:] != tensors[0].shape[1:]:
@@ -199,14 +199,14 @@ def _plan_part(part: WeightPart, by_name: Mapping[str, Tensor]) -> _PlannedPart:
         tensors=tensors,
         shape=_shape(part, tensors),
         bits=bits,
-        storage=Storage.F32 if part.change is Change.LOG_OF_NEGATED else Storage.F16,
+        storage=NumberFormat.F32 if part.change is Change.LOG_OF_NEGATED else NumberFormat.F16,
         rows=part.rows(num_rows) if part.rows else None,
         columns=columns,
         change=part.change,
     )
 
 
-def _shape(part: WeightPart, tensors: tuple[Tensor, ...]) -> tuple[int, ...]:
+def _shape(part: WeightPart, tensors: tuple[GgufTensor, ...]) -> tuple[int, ...]:
     num_rows, *inner = tensors[0].shape
     shape = (num_rows + sum(tensor.shape[0] for tensor in tensors[1:]), *inner)
     match part.form:
@@ -218,7 +218,7 @@ def _shape(part: WeightPart, tensors: tuple[Tensor, ...]) -> tuple[int, ...]:
             return shape
 
 
-def _bits(part: WeightPart, tensors: tuple[Tensor, ...], columns: Order | None) -> int | None:
+def _bits(part: WeightPart, tensors: tuple[GgufTensor, ...], columns: Order | None) -> int | None:
     """Return the bits per weight, or None if the weight is stored as a plain number.
 
     Raises:
@@ -252,7 +252,7 @@ def _write_part(
 class _Piece:
     """Rows of one tensor that belong to a slice of a weight."""
 
-    tensor: Tensor
+    tensor: GgufTensor
     raw: NDArray[np.uint8]
     places: slice | Order  # positions of the rows in the slice
 
@@ -310,12 +310,12 @@ def _plain_rows(
             rows = np.log(-rows)
         case Change.NONE:
             pass
-    values = rows if part.storage is Storage.F32 else rows.astype(np.float16)
+    values = rows if part.storage is NumberFormat.F32 else rows.astype(np.float16)
     _require_finite(values, part.tensors[0])
     return values
 
 
-def _require_finite(values: NDArray[np.float16] | NDArray[np.float32], tensor: Tensor) -> None:
+def _require_finite(values: NDArray[np.float16] | NDArray[np.float32], tensor: GgufTensor) -> None:
     if not np.isfinite(values).all():
         raise GgufError(f"The tensor {tensor.name} holds values that 16 bits can’t.")
 

@@ -13,9 +13,9 @@ from typing import Final
 
 from engine.errors import GgufError
 from engine.gguf.parts import (
+    ArchitectureKeys,
     Change,
     Form,
-    Keys,
     ModelPlan,
     WeightPart,
     interleaved_halves,
@@ -96,7 +96,7 @@ _GEMMA_PATTERN: Final = 6  # Each sixth layer of Gemma 3 attends to the whole co
 _GEMMA_27B_LAYERS: Final = 62
 
 
-def plan_llama(keys: Keys) -> ModelPlan:
+def plan_llama(keys: ArchitectureKeys) -> ModelPlan:
     """Plan a llama. llama.cpp interleaves the halves of each query and key head."""
     keys.require("expert_count", 0)
     config = _config(keys)
@@ -167,19 +167,19 @@ def _with_order(part: WeightPart, heads: Mapping[str, int]) -> WeightPart:
     return replace(part, rows=interleaved_halves(num_heads, tensor)) if num_heads else part
 
 
-def plan_qwen2(keys: Keys) -> ModelPlan:
+def plan_qwen2(keys: ArchitectureKeys) -> ModelPlan:
     _require_plain_rope(keys)
     _head_dim_of_width(keys)
     return _plan(keys, {}, {**_NORMS, **ATTENTION, **_BIASES, **FEED_FORWARD})
 
 
-def plan_qwen3(keys: Keys) -> ModelPlan:
+def plan_qwen3(keys: ArchitectureKeys) -> ModelPlan:
     _require_plain_rope(keys)
     extra = {"head_dim": head_dim(keys)}
     return _plan(keys, extra, {**_NORMS, **ATTENTION, **HEAD_NORMS, **FEED_FORWARD})
 
 
-def plan_qwen3moe(keys: Keys) -> ModelPlan:
+def plan_qwen3moe(keys: ArchitectureKeys) -> ModelPlan:
     _require_plain_rope(keys)
     extra: dict[str, object] = {
         "head_dim": head_dim(keys),
@@ -190,7 +190,7 @@ def plan_qwen3moe(keys: Keys) -> ModelPlan:
     return _plan(keys, extra, {**_NORMS, **ATTENTION, **HEAD_NORMS, **EXPERTS})
 
 
-def plan_gemma3(keys: Keys) -> ModelPlan:
+def plan_gemma3(keys: ArchitectureKeys) -> ModelPlan:
     """Plan a Gemma 3. The file contains 1 + w of each norm; mlx-lm adds the 1 itself."""
     keys.require("final_logit_softcapping", 0.0)
     keys.require("attention.sliding_window_pattern", _GEMMA_PATTERN)
@@ -219,7 +219,7 @@ def plan_gemma3(keys: Keys) -> ModelPlan:
     return replace(plan, parts=parts)
 
 
-def plan_phi3(keys: Keys) -> ModelPlan:
+def plan_phi3(keys: ArchitectureKeys) -> ModelPlan:
     """Plan a Phi-3 or Phi-4. Queries, keys and values are one tensor, and so are gate and up."""
     _require_plain_rope(keys)
     size = _head_dim_of_width(keys)
@@ -240,7 +240,7 @@ def plan_phi3(keys: Keys) -> ModelPlan:
     return replace(_plan(keys, extra, {**_NORMS, **_PHI3}), skipped=_PHI3_FACTORS)
 
 
-def plan_lfm2(keys: Keys) -> ModelPlan:
+def plan_lfm2(keys: ArchitectureKeys) -> ModelPlan:
     """Plan an LFM2. Layers without key and value heads are short convolutions."""
     _require_plain_rope(keys)
     _head_dim_of_width(keys)
@@ -294,7 +294,7 @@ def plan_lfm2(keys: Keys) -> ModelPlan:
     return ModelPlan(config=config, num_layers=num_layers, parts=tuple(parts), optional=frozenset())
 
 
-def head_dim(keys: Keys) -> int:
+def head_dim(keys: ArchitectureKeys) -> int:
     """Return the size of an attention head. It may differ from width / number of heads."""
     width, num_heads = keys.count("embedding_length"), keys.heads("attention.head_count")
     size = keys.count("attention.key_length", max(1, width // num_heads))
@@ -302,7 +302,7 @@ def head_dim(keys: Keys) -> int:
     return size
 
 
-def expert_config(keys: Keys) -> Mapping[str, object]:
+def expert_config(keys: ArchitectureKeys) -> Mapping[str, object]:
     """Return the fields of config.json for a mixture of experts.
 
     llama.cpp normalises the weights of the chosen experts in all architectures of this importer.
@@ -317,7 +317,7 @@ def expert_config(keys: Keys) -> Mapping[str, object]:
     }
 
 
-def _config(keys: Keys, rope_theta: float = 10_000) -> dict[str, object]:
+def _config(keys: ArchitectureKeys, rope_theta: float = 10_000) -> dict[str, object]:
     return {
         "hidden_size": keys.count("embedding_length"),
         "num_hidden_layers": keys.num_layers(),
@@ -331,7 +331,10 @@ def _config(keys: Keys, rope_theta: float = 10_000) -> dict[str, object]:
 
 
 def _plan(
-    keys: Keys, extra: Mapping[str, object], layer: Mapping[str, str], rope_theta: float = 10_000
+    keys: ArchitectureKeys,
+    extra: Mapping[str, object],
+    layer: Mapping[str, str],
+    rope_theta: float = 10_000,
 ) -> ModelPlan:
     num_layers = keys.num_layers()
     layers = (same(layer, f"blk.{i}.", f"model.layers.{i}.") for i in range(num_layers))
@@ -342,11 +345,11 @@ def _plan(
     )
 
 
-def _require_plain_rope(keys: Keys) -> None:
+def _require_plain_rope(keys: ArchitectureKeys) -> None:
     keys.require("rope.scaling.type", "none")
 
 
-def _head_dim_of_width(keys: Keys) -> int:
+def _head_dim_of_width(keys: ArchitectureKeys) -> int:
     """Return width / number of heads. mlx-lm's class has no field for another size of heads."""
     width, num_heads = keys.count("embedding_length"), keys.heads("attention.head_count")
     if width % num_heads:

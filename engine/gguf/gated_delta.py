@@ -22,9 +22,9 @@ from engine.gguf.dense import (
     head_dim,
 )
 from engine.gguf.parts import (
+    ArchitectureKeys,
     Change,
     Form,
-    Keys,
     ModelPlan,
     Reorder,
     WeightPart,
@@ -66,15 +66,15 @@ class _DeltaSizes:
         }
 
 
-def plan_qwen35(keys: Keys) -> ModelPlan:
+def plan_qwen35(keys: ArchitectureKeys) -> ModelPlan:
     return _plan_qwen35(keys, FEED_FORWARD, _width_of_feed_forward(keys))
 
 
-def plan_qwen35moe(keys: Keys) -> ModelPlan:
+def plan_qwen35moe(keys: ArchitectureKeys) -> ModelPlan:
     return _plan_qwen35(keys, EXPERTS | _SHARED_EXPERT, _shared_expert_config(keys))
 
 
-def plan_qwen3next(keys: Keys) -> ModelPlan:
+def plan_qwen3next(keys: ArchitectureKeys) -> ModelPlan:
     """Plan a Qwen3-Next. mlx-lm has one input projection, interleaved by key head."""
     sizes = _sizes(keys)
     per_key_head = sizes.num_value_heads // sizes.num_key_heads * sizes.value_size
@@ -113,7 +113,9 @@ def plan_qwen3next(keys: Keys) -> ModelPlan:
 
 
 def _plan_qwen35(
-    keys: Keys, feed_forward: Mapping[str, str], feed_forward_config: Mapping[str, object]
+    keys: ArchitectureKeys,
+    feed_forward: Mapping[str, str],
+    feed_forward_config: Mapping[str, object],
 ) -> ModelPlan:
     sizes = _sizes(keys)
     sections = keys.integers("rope.dimension_sections")[:3]
@@ -191,7 +193,7 @@ def _convolution(before: str, after: str, order: Reorder | None) -> WeightPart:
 
 
 def _plan(
-    keys: Keys,
+    keys: ArchitectureKeys,
     extra: Mapping[str, object],
     feed_forward: Mapping[str, str],
     delta: Callable[[str, str], tuple[WeightPart, ...]],
@@ -247,7 +249,7 @@ def _plan(
     )
 
 
-def _sizes(keys: Keys) -> _DeltaSizes:
+def _sizes(keys: ArchitectureKeys) -> _DeltaSizes:
     num_key_heads = keys.heads("ssm.group_count")
     num_value_heads = keys.heads("ssm.time_step_rank")
     inner_size = keys.count("ssm.inner_size")
@@ -265,7 +267,7 @@ def _sizes(keys: Keys) -> _DeltaSizes:
     )
 
 
-def _attention_interval(keys: Keys) -> int:
+def _attention_interval(keys: ArchitectureKeys) -> int:
     interval = keys.heads("full_attention_interval", _INTERVAL)
     if keys.has("attention.recurrent_layers"):
         num_layers = keys.num_layers() - keys.integer("nextn_predict_layers", 0)
@@ -275,17 +277,17 @@ def _attention_interval(keys: Keys) -> int:
     return interval
 
 
-def _rotary_share(keys: Keys) -> float:
+def _rotary_share(keys: ArchitectureKeys) -> float:
     """Return the share of a head's values that the rotary embedding turns."""
     size = head_dim(keys)
     return keys.count("rope.dimension_count", size) / size
 
 
-def _width_of_feed_forward(keys: Keys) -> Mapping[str, object]:
+def _width_of_feed_forward(keys: ArchitectureKeys) -> Mapping[str, object]:
     return {"intermediate_size": keys.count("feed_forward_length")}
 
 
-def _shared_expert_config(keys: Keys) -> Mapping[str, object]:
+def _shared_expert_config(keys: ArchitectureKeys) -> Mapping[str, object]:
     return {
         **expert_config(keys),
         "intermediate_size": keys.count("feed_forward_length", 1),

@@ -66,7 +66,7 @@ class ModelPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Keys:
+class ArchitectureKeys:
     """The metadata of one architecture. The methods add the architecture's prefix to each key."""
 
     metadata: Metadata

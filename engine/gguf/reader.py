@@ -92,7 +92,7 @@ _MAX_PARTS: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tensor:
+class GgufTensor:
     """A tensor of a GGUF file, in the file's own number format."""
 
     name: str
@@ -165,7 +165,7 @@ class GgufFile:
     paths: tuple[Path, ...]
     contents: tuple[mmap.mmap, ...]  # memory mappings of the files, in the order of paths
     metadata: Metadata  # metadata of the first file
-    tensors: Mapping[str, Tensor]  # tensors of all files, by name
+    tensors: Mapping[str, GgufTensor]  # tensors of all files, by name
 
     @property
     def num_bytes(self) -> int:
@@ -202,7 +202,7 @@ def read_gguf(path: Path) -> GgufFile:
     """
     paths = part_paths(path)
     parts = [_read_part(each, index, len(paths)) for index, each in enumerate(paths)]
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, GgufTensor] = {}
     for part in parts:
         if doubled := sorted(tensors.keys() & part.tensors.keys()):
             raise GgufError(f"{part.paths[0].name} holds the tensor {doubled[0]} again.")
@@ -251,7 +251,7 @@ def _read_part(path: Path, index: int, num_parts: int) -> GgufFile:
     if alignment < 1:
         raise _wrong("general.alignment", "a positive number")
     start = -(-cursor.position // alignment) * alignment
-    tensors: dict[str, Tensor] = {}
+    tensors: dict[str, GgufTensor] = {}
     for entry in entries:
         if entry.name in tensors:
             raise GgufError(f"{path.name} holds the tensor {entry.name} twice.")
@@ -379,7 +379,7 @@ def _read_entry(cursor: _Cursor) -> _TensorEntry:
     )
 
 
-def _view(entry: _TensorEntry, content: mmap.mmap, start: int, file_name: str) -> Tensor:
+def _view(entry: _TensorEntry, content: mmap.mmap, start: int, file_name: str) -> GgufTensor:
     if entry.kind_id not in BLOCKS:
         have = ", ".join(TensorKind)
         kind = _OTHER_FORMATS.get(entry.kind_id, f"unknown type {entry.kind_id}")
@@ -400,7 +400,7 @@ def _view(entry: _TensorEntry, content: mmap.mmap, start: int, file_name: str) -
             f"{file_name} is truncated: the tensor {entry.name} ends at byte {end:,}, the file at {len(content):,}."
         )
     raw = np.frombuffer(content, np.uint8, num_rows * row_bytes, start + entry.offset)
-    return Tensor(
+    return GgufTensor(
         name=entry.name,
         kind=block.kind,
         shape=tuple(reversed(entry.dimensions)),

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 _ALIGNMENT: Final = 8
 
 
-class Storage(StrEnum):
+class NumberFormat(StrEnum):
     """A number format of safetensors files. The values are the names that safetensors uses."""
 
     U32 = "U32"
@@ -29,7 +29,7 @@ class Storage(StrEnum):
 
     @property
     def num_bytes(self) -> int:
-        return 2 if self is Storage.F16 else 4
+        return 2 if self is NumberFormat.F16 else 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PlannedTensor:
     """The name, number format and shape of a tensor that will be written."""
 
     name: str
-    storage: Storage
+    storage: NumberFormat
     shape: tuple[int, ...]
 
     @property

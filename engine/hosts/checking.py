@@ -18,10 +18,10 @@ from typing import Any
 import psutil
 
 from engine.hosts import faults
-from engine.hosts.echo import SECRET_BYTES, Link, measure
+from engine.hosts.echo import SECRET_BYTES, MeasuredLink, measure
 from engine.hosts.folder import describe, difference
 from engine.hosts.hostfile import Host, Hosts
-from engine.hosts.lines import Line
+from engine.hosts.lines import LineKind
 from engine.hosts.process import StageProcess, stage_command
 from engine.types import Problem
 
@@ -91,15 +91,15 @@ def _check(
 def _checked(
     stage: StageProcess, host: Host, model: Path | None, folder: Mapping[str, Any] | None
 ) -> HostCheck:
-    stage.order(Line.SETUP, ips=host.ips, config=None)
-    stage.facts = facts = _next_line(stage, Line.HERE)
+    stage.order(LineKind.SETUP, ips=host.ips, config=None)
+    stage.facts = facts = _next_line(stage, LineKind.HERE)
     own = version("rejoinder")
     if facts["version"] != own:
         raise _FailedError(faults.other_version(host, facts["version"], own))
     note = ""
     if folder is not None:
-        stage.order(Line.LOOK, path=str(model))
-        theirs = _next_line(stage, Line.FOLDER)
+        stage.order(LineKind.LOOK, path=str(model))
+        theirs = _next_line(stage, LineKind.FOLDER)
         differs = difference(folder, theirs, str(model))
         if differs:
             raise _FailedError(faults.other_folder(host, differs))
@@ -126,7 +126,7 @@ def _note_of_files(own: Mapping[str, Any], theirs: Mapping[str, Any]) -> str:
     return f"It has {have} of {len(own['sizes'])} weight files; those of its own part are enough."
 
 
-def _note_of_link(link: Link, kind: str) -> str:
+def _note_of_link(link: MeasuredLink, kind: str) -> str:
     if "wi-fi" in kind.lower():
         return "It is connected over Wi-Fi; a Thunderbolt or network cable is faster."
     if link.round_trip_ms > SLOW_MS:
@@ -134,18 +134,18 @@ def _note_of_link(link: Link, kind: str) -> str:
     return ""
 
 
-def _measured(stage: StageProcess, host: Host) -> Link:
+def _measured(stage: StageProcess, host: Host) -> MeasuredLink:
     secret = secrets.token_bytes(SECRET_BYTES)
     ip = host.ips[0]
-    stage.order(Line.ECHO, ip=ip, secret=secret.hex())
-    port: int = _next_line(stage, Line.ECHO)["port"]
+    stage.order(LineKind.ECHO, ip=ip, secret=secret.hex())
+    port: int = _next_line(stage, LineKind.ECHO)["port"]
     try:
         return measure(ip, port, secret)
     except OSError as error:
         raise _FailedError(faults.no_link(host, ip, str(error.strerror or error))) from error
 
 
-def _next_line(stage: StageProcess, kind: Line) -> dict[str, Any]:
+def _next_line(stage: StageProcess, kind: LineKind) -> dict[str, Any]:
     """Return the fields of the next line of a kind.
 
     Raises:
@@ -160,7 +160,7 @@ def _next_line(stage: StageProcess, kind: Line) -> dict[str, Any]:
             stage.status(timeout_s=1.0)
             raise _FailedError(faults.not_started(stage.host, stage.last_words))
         for found, fields in lines:
-            if found is Line.PROBLEM:
+            if found is LineKind.PROBLEM:
                 cause, advice = fields["cause"], fields["advice"]
                 raise _FailedError(faults.failed(stage.host, cause, advice, is_out_of_memory=False))
             if found is kind:

@@ -22,7 +22,7 @@ _BYTE = b"\0"
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class MeasuredLink:
     """The measured link from this machine to an address of a host."""
 
     own_address: str  # the address of this machine on the link
@@ -58,7 +58,7 @@ def answer(listener: socket.socket, secret: bytes) -> None:
             connection.sendall(_BYTE)
 
 
-def measure(ip: str, port: int, secret: bytes) -> Link:
+def measure(ip: str, port: int, secret: bytes) -> MeasuredLink:
     """Connect to a listening stage and measure the link.
 
     Raises:
@@ -71,7 +71,7 @@ def measure(ip: str, port: int, secret: bytes) -> Link:
         connection.sendall(secret)
         times = [_timed(connection, _BYTE) for _ in range(_PINGS)]
         block_s = _timed(connection, bytes(_BLOCK))
-    return Link(own_address, statistics.median(times) * 1e3, _BLOCK / block_s)
+    return MeasuredLink(own_address, statistics.median(times) * 1e3, _BLOCK / block_s)
 
 
 def _timed(connection: socket.socket, data: bytes) -> float:

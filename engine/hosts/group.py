@@ -30,7 +30,7 @@ from engine.config import GIVEN_SHARE, EngineConfig
 from engine.hosts import faults
 from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
-from engine.hosts.lines import Line
+from engine.hosts.lines import LineKind
 from engine.hosts.process import StageProcess, stage_command
 from engine.hosts.wire import decode, encode
 from engine.types import Problem, StagePhase, StageState
@@ -109,7 +109,7 @@ class Group:
     def keep_awake(self, *, on: bool) -> None:
         """Keep the machines from sleeping, or no longer."""
         for stage in list(self._stages):
-            stage.order(Line.AWAKE, on=on)
+            stage.order(LineKind.AWAKE, on=on)
 
     @property
     def has_joined(self) -> bool:
@@ -158,7 +158,7 @@ class Group:
             self._stages.append(stage)
             stage.heard = time.monotonic()
             self._selector.register(stage.output, selectors.EVENT_READ, stage)
-            stage.order(Line.SETUP, ips=host.ips, config=encode(self._config))
+            stage.order(LineKind.SETUP, ips=host.ips, config=encode(self._config))
             # Rank 0 has its own descriptor. With another one here, its end would not close the pair.
             self._far_end.close()
         return None
@@ -216,22 +216,24 @@ class Group:
             return faults.not_started(stage.host, stage.last_words)
         return faults.died(stage.host, status or 0, stage.last_words)
 
-    def _on_line(self, stage: StageProcess, kind: Line, fields: dict[str, Any]) -> Problem | None:
+    def _on_line(
+        self, stage: StageProcess, kind: LineKind, fields: dict[str, Any]
+    ) -> Problem | None:
         match kind:
-            case Line.HERE:
+            case LineKind.HERE:
                 return self._on_here(stage, fields)
-            case Line.UP:
+            case LineKind.UP:
                 stage.is_up = True
                 return self._prepare()
-            case Line.FOLDER:
+            case LineKind.FOLDER:
                 stage.folder = fields
                 return self._prepare()
-            case Line.PLAN:
+            case LineKind.PLAN:
                 return self._on_plan(fields)
-            case Line.WAKE:
+            case LineKind.WAKE:
                 for other in self._stages[1:]:
-                    other.order(Line.GO)
-            case Line.PROBLEM:
+                    other.order(LineKind.GO)
+            case LineKind.PROBLEM:
                 return self._on_problem(stage, fields)
             case _:
                 if stage.note(kind, fields):
@@ -245,7 +247,7 @@ class Group:
             return faults.other_version(stage.host, fields["version"], own)
         if all(one.phase is StagePhase.HERE for one in self._stages):
             for one in self._stages:
-                one.order(Line.LOOK, path=self.path)
+                one.order(LineKind.LOOK, path=self.path)
         return None
 
     def _prepare(self) -> Problem | None:
@@ -272,7 +274,7 @@ class Group:
             round(stage.facts["total"] * GIVEN_SHARE) // (num_local if stage.host.is_local else 1)
             for stage in self._stages
         ]
-        self._stages[0].order(Line.PLAN, path=self.path, free=free)
+        self._stages[0].order(LineKind.PLAN, path=self.path, free=free)
 
     def _on_plan(self, fields: dict[str, Any]) -> Problem | None:
         if "problem" in fields:
@@ -295,7 +297,7 @@ class Group:
         for stage in self._stages:
             stage.phase, stage.num_layers = StagePhase.LOADING, split[stage.rank]
             stage.order(
-                Line.JOIN,
+                LineKind.JOIN,
                 rank=stage.rank,
                 path=self.path,
                 layers=split,

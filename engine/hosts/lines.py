@@ -37,7 +37,7 @@ from engine.errors import printable
 MAX_LINE = 1 << 20  # bytes; the longest line describes a folder of a thousand files
 
 
-class Line(StrEnum):
+class LineKind(StrEnum):
     """The kind of a line."""
 
     SETUP = "setup"
@@ -57,17 +57,17 @@ class Line(StrEnum):
     PROBLEM = "problem"
 
 
-def packed(kind: Line, **fields: object) -> bytes:
+def packed(kind: LineKind, **fields: object) -> bytes:
     """Return a line."""
     return json.dumps({"line": kind.value, **fields}).encode() + b"\n"
 
 
-def parse(line: bytes) -> tuple[Line, dict[str, Any]] | None:
+def parse(line: bytes) -> tuple[LineKind, dict[str, Any]] | None:
     """Return the kind and the fields of a line, or None for any other output."""
     try:
         content = json.loads(line)
         fields = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-        return Line(fields.pop("line", "")), fields
+        return LineKind(fields.pop("line", "")), fields
     except (ValueError, RecursionError):
         return None
 
@@ -108,7 +108,7 @@ class LineWriter:
         self._descriptor = descriptor
         self._lock = threading.Lock()
 
-    def write(self, kind: Line, **fields: object) -> None:
+    def write(self, kind: LineKind, **fields: object) -> None:
         """Write a line. End the process if the starter no longer reads."""
         data = packed(kind, **fields)
         try:

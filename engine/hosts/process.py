@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 
 from engine.hosts.hostfile import Host
-from engine.hosts.lines import Line, LineBuffer, Tail, packed, parse
+from engine.hosts.lines import LineBuffer, LineKind, Tail, packed, parse
 from engine.types import StagePhase, StageState
 from engine.worker.interpreter import own_program
 
@@ -113,13 +113,13 @@ class StageProcess:
         self.read_errors()
         return self._errors.last_line
 
-    def order(self, kind: Line, **fields: object) -> None:
+    def order(self, kind: LineKind, **fields: object) -> None:
         """Send a line. A process that has ended gets none, and its end is noticed elsewhere."""
         assert self._process.stdin is not None
         with suppress(OSError, ValueError):
             os.write(self._process.stdin.fileno(), packed(kind, **fields))
 
-    def read_lines(self) -> Iterator[tuple[Line, dict[str, Any]]] | None:
+    def read_lines(self) -> Iterator[tuple[LineKind, dict[str, Any]]] | None:
         """Return the lines that have arrived, or None at the end of the stream."""
         try:
             chunk = os.read(self.output, _CHUNK)
@@ -130,17 +130,17 @@ class StageProcess:
         lines = [parse(line) for line in self._lines.split(chunk)]
         return iter([line for line in lines if line is not None])
 
-    def note(self, kind: Line, fields: dict[str, Any]) -> bool:
+    def note(self, kind: LineKind, fields: dict[str, Any]) -> bool:
         """Note a report of the stage. Return True if it has made progress."""
         match kind:
-            case Line.LOADING:
+            case LineKind.LOADING:
                 self.loaded_bytes, self.total_bytes = fields["done"], fields["total"]
                 return True
-            case Line.READY:
+            case LineKind.READY:
                 self.phase = StagePhase.READY
                 self.loaded_bytes = self.total_bytes = fields["weight_bytes"]
                 return True
-            case Line.ALIVE:
+            case LineKind.ALIVE:
                 before, self.alive = self.alive, fields
                 return fields["passes"] != before.get("passes")
             case _:

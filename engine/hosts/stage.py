@@ -38,8 +38,8 @@ from engine.hosts.echo import answer, listen
 from engine.hosts.faults import PeerLostError
 from engine.hosts.folder import describe
 from engine.hosts.hostfile import HostsFileError
-from engine.hosts.lines import Line, LineBuffer, LineWriter, parse
-from engine.hosts.wire import Channel, WireError, decode
+from engine.hosts.lines import LineBuffer, LineKind, LineWriter, parse
+from engine.hosts.wire import StageSocket, WireError, decode
 from engine.pipeline.job import EngineEnds
 from engine.pulse import Pulse
 
@@ -96,7 +96,7 @@ class Stage:
         self.pulse = Pulse()
         self._setup: SimpleQueue[dict[str, Any]] = SimpleQueue()
         # Orders for the main thread, the one that imports mlx.
-        self._work: SimpleQueue[tuple[Line, dict[str, Any]]] = SimpleQueue()
+        self._work: SimpleQueue[tuple[LineKind, dict[str, Any]]] = SimpleQueue()
         self._num_passes = 0
         self._wakes = threading.Semaphore(0)  # a permit for each `go`
         self._caffeinate: subprocess.Popen[bytes] | None = None
@@ -106,7 +106,7 @@ class Stage:
         setup = self._setup.get()
         ports = _free_ports(setup["ips"])
         self._lines.write(
-            Line.HERE,
+            LineKind.HERE,
             pid=os.getpid(),
             ports=ports,
             version=version("rejoinder"),
@@ -124,10 +124,10 @@ class Stage:
         # with Python's lock held, and no `alive` line could be written.
         from engine.hosts.working import Process, planned, work  # noqa: PLC0415
 
-        self._lines.write(Line.UP)
+        self._lines.write(LineKind.UP)
         kind, job = self._work.get()
-        if kind is Line.PLAN:
-            self._lines.write(Line.PLAN, **planned(Path(job["path"]), job["free"], config))
+        if kind is LineKind.PLAN:
+            self._lines.write(LineKind.PLAN, **planned(Path(job["path"]), job["free"], config))
             _, job = self._work.get()
         ends = None if job["socket"] is None else _open_ends(job["socket"], self.pulse)
         work(job, config, Process(self._lines, self._note_passes, self._wakes), ends)
@@ -139,7 +139,7 @@ class Stage:
         """Write why this process ends."""
         problem = failure.problem
         self._lines.write(
-            Line.PROBLEM,
+            LineKind.PROBLEM,
             cause=problem.cause,
             advice=problem.advice if failure.is_expected else "",
             is_out_of_memory=failure.is_out_of_memory,
@@ -158,17 +158,17 @@ class Stage:
 
     def _obey(self, line: bytes) -> None:
         match parse(line):
-            case (Line.SETUP, fields):
+            case (LineKind.SETUP, fields):
                 self._setup.put(fields)
-            case (Line.LOOK, fields):
-                self._lines.write(Line.FOLDER, **describe(Path(fields["path"])))
-            case (Line.ECHO, fields):
+            case (LineKind.LOOK, fields):
+                self._lines.write(LineKind.FOLDER, **describe(Path(fields["path"])))
+            case (LineKind.ECHO, fields):
                 self._echo(fields["ip"], bytes.fromhex(fields["secret"]))
-            case (Line.PLAN | Line.JOIN as kind, fields):
+            case (LineKind.PLAN | LineKind.JOIN as kind, fields):
                 self._work.put((kind, fields))
-            case (Line.GO, _):
+            case (LineKind.GO, _):
                 self._wakes.release()
-            case (Line.AWAKE, fields):
+            case (LineKind.AWAKE, fields):
                 self._keep_awake(on=fields["on"])
             case _:
                 pass
@@ -176,7 +176,7 @@ class Stage:
     def _echo(self, ip: str, secret: bytes) -> None:
         """Listen for one measurement of the link, on a thread of its own."""
         listener = listen(ip)
-        self._lines.write(Line.ECHO, port=listener.getsockname()[1])
+        self._lines.write(LineKind.ECHO, port=listener.getsockname()[1])
         threading.Thread(target=answer, args=(listener, secret), name="echo", daemon=True).start()
 
     def _keep_awake(self, *, on: bool) -> None:
@@ -198,7 +198,7 @@ class Stage:
         ended = threading.Event()
         while not ended.wait(ALIVE_S):
             self._lines.write(
-                Line.ALIVE,
+                LineKind.ALIVE,
                 rss=process.memory_info().rss,
                 free=psutil.virtual_memory().available,
                 passes=self._num_passes,
@@ -208,7 +208,7 @@ class Stage:
 
 def _open_ends(descriptor: int, pulse: Pulse) -> EngineEnds:
     """Return the ends of the engine: the socket to the app carries commands and events."""
-    channel = Channel(socket.socket(fileno=descriptor))
+    channel = StageSocket(socket.socket(fileno=descriptor))
     commands: SimpleQueue[Command] = SimpleQueue()
     reader = threading.Thread(
         target=_read_commands, args=(channel, commands), name="commands", daemon=True
@@ -217,7 +217,7 @@ def _open_ends(descriptor: int, pulse: Pulse) -> EngineEnds:
     return EngineEnds(commands, lambda event: _send(channel, event), pulse)
 
 
-def _read_commands(channel: Channel, commands: SimpleQueue[Command]) -> None:
+def _read_commands(channel: StageSocket, commands: SimpleQueue[Command]) -> None:
     try:
         while (command := channel.receive(Command)) is not None:
             commands.put(command)
@@ -227,7 +227,7 @@ def _read_commands(channel: Channel, commands: SimpleQueue[Command]) -> None:
     commands.put(Shutdown())
 
 
-def _send(channel: Channel, event: Event) -> None:
+def _send(channel: StageSocket, event: Event) -> None:
     try:
         channel.send(event)
     except OSError:

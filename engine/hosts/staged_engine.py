@@ -46,7 +46,7 @@ from engine.events import (
 )
 from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts
-from engine.hosts.wire import Channel, WireError
+from engine.hosts.wire import StageSocket, WireError
 from engine.questions import (
     Answer,
     AnyQuestion,
@@ -73,7 +73,7 @@ class _Life:
 
     def __init__(self, group: Group) -> None:
         self.group = group
-        self.channel = Channel(group.connection)
+        self.channel = StageSocket(group.connection)
         self.ended = threading.Event()  # set when rank 0 has closed the socket
         self.is_loaded = False  # True once the model is ready
 

@@ -119,7 +119,7 @@ def _class_decoder(kind: Any) -> Callable[[Any], Any]:
     return of
 
 
-class Channel:
+class StageSocket:
     """One end of the socket. One thread may send and another one may receive.
 
     Args:

@@ -17,7 +17,7 @@ from engine.config import EngineConfig
 from engine.core import run_core
 from engine.errors import Failure, attempt
 from engine.hosts.faults import PeerLostError
-from engine.hosts.lines import Line, LineWriter
+from engine.hosts.lines import LineKind, LineWriter
 from engine.hosts.wire import encode
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
 from engine.pipeline.plan import plan_stages
@@ -43,11 +43,11 @@ class Process(StageHost):
 
     @override
     def loading(self, done: int, total: int) -> None:
-        self._lines.write(Line.LOADING, done=done, total=total)
+        self._lines.write(LineKind.LOADING, done=done, total=total)
 
     @override
     def ready(self, report: StageReady) -> None:
-        self._lines.write(Line.READY, weight_bytes=report.weight_bytes)
+        self._lines.write(LineKind.READY, weight_bytes=report.weight_bytes)
 
     @override
     def passed(self, num_passes: int) -> None:
@@ -63,7 +63,7 @@ class Process(StageHost):
 
     @override
     def wake_others(self) -> None:
-        self._lines.write(Line.WAKE)
+        self._lines.write(LineKind.WAKE)
 
 
 def planned(folder: Path, free: list[int], config: EngineConfig) -> dict[str, Any]:

@@ -27,7 +27,7 @@ import mlx.core as mx
 from engine.cache.layout import Layout
 from engine.models.adapter import ModelAdapter
 from engine.models.draft_probe import merged_drafts_test, rewinding_test
-from engine.models.opening import OpenedModel, StageMemory
+from engine.models.opening import StageMemory, UntestedModel
 from engine.models.probe import Steps, merging_test
 from engine.models.quantised_kv import KvQuantisation
 from engine.models.rewinding import Rewinding
@@ -116,7 +116,7 @@ class AbilityRecords:
 NO_RECORDS: Final = AbilityRecords(None)
 
 
-def key_of(opened: OpenedModel, namespace: str) -> str:
+def key_of(opened: UntestedModel, namespace: str) -> str:
     """Return a hash of all that the abilities of an opened model depend on.
 
     It covers config.json, the names, shapes and types of the parameters, the bits of K/V, the other

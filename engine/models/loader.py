@@ -47,7 +47,7 @@ from engine.models.abilities import (
 from engine.models.adapter import ModelAdapter
 from engine.models.chat_files import ChatFiles, tokenizer_hash
 from engine.models.mtp_files import head_files
-from engine.models.opening import WHOLE, ModelOpener, OpenedModel, StageMemory
+from engine.models.opening import WHOLE, ModelOpener, StageMemory, UntestedModel
 from engine.models.probe import StateError, find_quantisation, probe
 from engine.models.rows import can_undo
 from engine.types import ModelFacts, SamplingParams
@@ -190,7 +190,7 @@ def _load(
     )
 
 
-def _tested(opened: OpenedModel) -> Abilities:
+def _tested(opened: UntestedModel) -> Abilities:
     """Test what must be known before the first request. Raise StateError if a test fails."""
     bits = opened.kv_bits
     quantisation = find_quantisation(opened.adapter, bits) if bits else None

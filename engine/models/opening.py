@@ -42,7 +42,7 @@ class StageMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenedModel:
+class UntestedModel:
     """A model whose weights are in memory, before it is tested."""
 
     adapter: ModelAdapter  # without quantised K/V
@@ -68,7 +68,7 @@ class ModelOpener(Protocol):
 
     def open(
         self, path: Path, progress: Callable[[int, int], None], kv_bits: int | None
-    ) -> OpenedModel:
+    ) -> UntestedModel:
         """Load the weights. Raise any error if they don't fit the model."""
         ...
 
@@ -91,7 +91,7 @@ class WholeModel:
 
     def open(
         self, path: Path, progress: Callable[[int, int], None], kv_bits: int | None
-    ) -> OpenedModel:
+    ) -> UntestedModel:
         built = build_model(path)
         stored = sum(array.nbytes for array in _weights(built.model))
         if mx.default_device() == mx.Device(mx.cpu):
@@ -106,7 +106,7 @@ class WholeModel:
         model = built.model
         attend_in_pieces()
         record_recurrences()
-        return OpenedModel(ModelAdapter(model), built.config, kv_bits, built.head_fault)
+        return UntestedModel(ModelAdapter(model), built.config, kv_bits, built.head_fault)
 
     def rest(self) -> float | None:
         return None

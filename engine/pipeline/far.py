@@ -64,7 +64,7 @@ class StageSpan(_Numbered, FarSpan):
         return FarPart(self, start, end)
 
 
-class StageState(_Numbered, FarState):
+class FollowerState(_Numbered, FarState):
     """Auxiliary state of the followers."""
 
     def __init__(self, relay: Relay, estimate: Sequence[int]) -> None:
@@ -183,15 +183,15 @@ class StageCaches(_Numbered, FarCaches):
         return span
 
     @override
-    def capture(self) -> StageState:
+    def capture(self) -> FollowerState:
         assert self._ahead is None
-        state = StageState(self.relay, self._state_bytes)
+        state = FollowerState(self.relay, self._state_bytes)
         self.relay.add(Op.CAPTURE, self.number, state.number)
         return state
 
     @override
     def restore(self, state: FarState) -> None:
-        self.relay.add(Op.RESTORE, self.number, cast("StageState", state).number)
+        self.relay.add(Op.RESTORE, self.number, cast("FollowerState", state).number)
 
     @override
     def merged(self, rows: Sequence[FarCaches]) -> StageGroup:

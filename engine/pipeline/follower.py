@@ -23,7 +23,7 @@ from engine.models.adapter import ModelAdapter
 from engine.models.opening import StageMemory
 from engine.models.probe import merging_test, run_steps
 from engine.models.rows import MergedRows
-from engine.pipeline.messages import Command, Message, Op
+from engine.pipeline.messages import Command, Op, StageMessage
 from engine.pipeline.split import PartOfModel
 
 
@@ -132,7 +132,7 @@ class Follower:
         """Bytes of K/V buffers, spans and snapshots."""
         return sum(held.nbytes for held in self.held.values())
 
-    def handle(self, message: Message) -> Message:
+    def handle(self, message: StageMessage) -> StageMessage:
         """Carry out a message. Return the message for the next stage."""
         report: dict[str, Any] = {}
         arrays: tuple[mx.array, ...] = ()
@@ -146,10 +146,10 @@ class Follower:
         reports = {**message.reports, self._rank: report} if report else message.reports
         if self._rank == 1:
             # Rank 0 gave the commands and the token ids.
-            return Message(reports=reports, arrays=arrays)
-        return Message(message.commands, message.token_ids, reports, arrays)
+            return StageMessage(reports=reports, arrays=arrays)
+        return StageMessage(message.commands, message.token_ids, reports, arrays)
 
-    def _run_pass(self, target: Any, message: Message) -> tuple[mx.array, ...]:
+    def _run_pass(self, target: Any, message: StageMessage) -> tuple[mx.array, ...]:
         self._passing.received = message.arrays
         self._passing.num_tokens = target.num_tokens
         input_ids = mx.array(list(message.token_ids), mx.int32)

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from engine.cache.layout import Layout
 from engine.errors import ModelFolderError
-from engine.models.opening import OpenedModel, StageMemory
+from engine.models.opening import StageMemory, UntestedModel
 from engine.pipeline.far import StageCaches, StageGroup
 from engine.pipeline.job import LIMITS
 from engine.pipeline.messages import Op
@@ -85,7 +85,7 @@ class LastStage:
 
     def open(
         self, path: Path, progress: Callable[[int, int], None], kv_bits: int | None
-    ) -> OpenedModel:
+    ) -> UntestedModel:
         if path.resolve() != self._folder.resolve():
             raise ModelFolderError(
                 f"The stages hold {self._folder.name}, not {path.name}.",
@@ -99,7 +99,7 @@ class LastStage:
         others = self._others()
         own.part.relay = self.relay
         own.part.followers = [stage.layout for stage in others]
-        return OpenedModel(own.part, own.config, others=tuple(others))
+        return UntestedModel(own.part, own.config, others=tuple(others))
 
     def rest(self) -> float | None:
         return self.relay.rest()

@@ -13,7 +13,7 @@ import mlx.core as mx
 
 from engine.cache.trees import evaluate
 from engine.pipeline.follower import Follower
-from engine.pipeline.messages import Encoded, Message
+from engine.pipeline.messages import Encoded, StageMessage
 
 
 class GroupLine:
@@ -29,20 +29,20 @@ class GroupLine:
         self._next = (group.rank() - 1) % group.size()
         self._previous = (group.rank() + 1) % group.size()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StageMessage) -> None:
         data = message.encoded()
         self._send(mx.array([len(data)], mx.int32))
         self._send(mx.array(cast("Any", memoryview(data))))
         for array in message.arrays:
             self._send(mx.contiguous(array, stream=mx.cpu))
 
-    def receive(self) -> Message:
+    def receive(self) -> StageMessage:
         num_bytes: Any = self._receive((1,), mx.int32).item()
         data = bytes(memoryview(cast("Any", self._receive((num_bytes,), mx.uint8))))
         encoded = Encoded.of(data)
         arrays = tuple(self._receive(shape, dtype) for shape, dtype in encoded.forms)
         message = encoded.message
-        return Message(message.commands, message.token_ids, message.reports, arrays)
+        return StageMessage(message.commands, message.token_ids, message.reports, arrays)
 
     def _send(self, array: mx.array) -> None:
         evaluate(array)
@@ -60,12 +60,12 @@ class DirectLine:
     def __init__(self, followers: Sequence[Follower]) -> None:
         """Connect followers, rank 1 first."""
         self.followers = followers
-        self._messages: deque[Message] = deque()
+        self._messages: deque[StageMessage] = deque()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StageMessage) -> None:
         self._messages.append(message)
 
-    def receive(self) -> Message:
+    def receive(self) -> StageMessage:
         message = self._messages.popleft()
         for follower in reversed(self.followers):
             message = follower.handle(message)

@@ -44,7 +44,7 @@ Command = list[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class StageMessage:
     """One message. All of its fields are plain values and evaluated arrays."""
 
     commands: Sequence[Command] = ()
@@ -67,26 +67,26 @@ class Message:
 class Encoded:
     """A received message whose arrays are still to come."""
 
-    message: Message
+    message: StageMessage
     forms: tuple[tuple[tuple[int, ...], mx.Dtype], ...]  # shape and type of each array
 
     @classmethod
     def of(cls, data: bytes) -> Encoded:
         commands, token_ids, reports, forms = json.loads(data)
         return cls(
-            Message(commands, token_ids, {int(rank): report for rank, report in reports}),
+            StageMessage(commands, token_ids, {int(rank): report for rank, report in reports}),
             tuple((tuple(shape), getattr(mx, name)) for shape, name in forms),
         )
 
 
-class Line(Protocol):
+class Neighbours(Protocol):
     """The connection of a stage to its neighbours. Messages keep their order."""
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StageMessage) -> None:
         """Send a message to the next lower rank, or from rank 0 to the highest rank."""
         ...
 
-    def receive(self) -> Message:
+    def receive(self) -> StageMessage:
         """Wait for the next message."""
         ...
 

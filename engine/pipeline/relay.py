@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 import mlx.core as mx
 
 from engine.errors import EngineError
-from engine.pipeline.messages import Command, Line, Message, Op
+from engine.pipeline.messages import Command, Neighbours, Op, StageMessage
 
 # Seconds without a message after which the followers rest.
 _REST_AFTER_S: Final = 2.0
@@ -43,7 +43,7 @@ class ReportedBytes:
 class Ticket:
     """A message on its way round the stages. `answer` is None until it is back."""
 
-    answer: Message | None = None
+    answer: StageMessage | None = None
 
 
 class Relay:
@@ -51,7 +51,7 @@ class Relay:
 
     def __init__(
         self,
-        line: Line,
+        line: Neighbours,
         *,
         wake: Callable[[], None] = lambda: None,
         passed: Callable[[int], None] = lambda _: None,
@@ -149,14 +149,14 @@ class Relay:
             self._is_resting = False
         commands, self._commands = self._commands, []
         try:
-            self._line.send(Message(commands, token_ids))
+            self._line.send(StageMessage(commands, token_ids))
         except Exception as error:
             self._is_lost = True
             raise _lost() from error
         self._unanswered.append(Ticket())
         return self._unanswered[-1]
 
-    def _answer(self, ticket: Ticket) -> Message:
+    def _answer(self, ticket: Ticket) -> StageMessage:
         """Wait for the answer to a message. Answers to earlier messages arrive before it."""
         while ticket.answer is None:
             if self._is_lost:

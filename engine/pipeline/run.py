@@ -19,7 +19,7 @@ from engine.errors import ModelFolderError, is_out_of_memory
 from engine.memory import cache_budget, fit_to_weights, limit_memory, spare_bytes
 from engine.models.abilities import Abilities, AbilityRecords, FasterWays, key_of
 from engine.models.loader import usable_card
-from engine.models.opening import OpenedModel, StageMemory
+from engine.models.opening import StageMemory, UntestedModel
 from engine.pipeline.follower import Follower, can_merge_rows
 from engine.pipeline.job import EngineEnds, StageHost, StageJob, StageReady
 from engine.pipeline.last_stage import LastStage
@@ -113,7 +113,7 @@ def _can_merge_rows(own: OwnPart[OwnLayers], place: str, config: EngineConfig) -
     place: the rank and the division of the layers, for the key of the record.
     """
     records = AbilityRecords(config.abilities_folder)
-    key = key_of(OpenedModel(own.part, own.config), place)
+    key = key_of(UntestedModel(own.part, own.config), place)
     known = records.find(key)
     ways = known and known.ways
     if ways is None:

@@ -26,7 +26,7 @@ from engine.runner.history import History
 from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence
 from engine.speculation.lookup import MAX_MATCH, SEPARATOR, Lookup, Proposal
-from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
+from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, DraftOffer, Pace, choose
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ class _ReplyDrafts:
     backlog: list[int]  # tokens that are still to be indexed, in reverse order
     # The proposal and the offer that the drafts of the present pass were taken from.
     proposal: Proposal | None = None
-    offer: Offer | None = None
+    offer: DraftOffer | None = None
     gain_per_draft: float = 0.0  # time that a confirmed draft of the present pass saves
     loss: float = 0.0  # this reply's part of the time that the present pass costs
 
@@ -131,7 +131,7 @@ class Speculation(Drafter):
         self._costs: dict[int, Costs] = {}
         self._beside_s = 0.0  # seconds that other work takes after each step
         # The expected drafts that the present step waits for: the token before them is not read yet.
-        self._awaited: list[Offer] = []
+        self._awaited: list[DraftOffer] = []
 
     @override
     def may_propose(self, sequences: Items[Sequence]) -> bool:
@@ -215,7 +215,7 @@ class Speculation(Drafter):
         token_ids.reverse()
         self._replies[sequence] = _ReplyDrafts(Lookup(self._stop_ids), pace, token_ids)
 
-    def _choose(self, sequences: Items[Sequence], *, is_guess: bool) -> dict[Sequence, Offer]:
+    def _choose(self, sequences: Items[Sequence], *, is_guess: bool) -> dict[Sequence, DraftOffer]:
         """Return what drafts the next pass verifies. Empty if none are worth their time.
 
         is_guess: True if drawn tokens may not be read yet.
@@ -223,7 +223,7 @@ class Speculation(Drafter):
         num_rows = len(sequences)
         if self._max_rows is not None and num_rows > self._max_rows:
             return {}
-        chosen: dict[Sequence, Offer] = {}
+        chosen: dict[Sequence, DraftOffer] = {}
         offers = [self._offers(sequence, is_guess=is_guess) for sequence in sequences]
         for number, sequence in enumerate(sequences):
             if offers[number] and sequence.request.max_drafts is not None:
@@ -236,7 +236,7 @@ class Speculation(Drafter):
             chosen |= {sequence: offer for sequence, offer in pairs if offer is not None}
         return chosen
 
-    def _offers(self, sequence: Sequence, *, is_guess: bool) -> list[Offer]:
+    def _offers(self, sequence: Sequence, *, is_guess: bool) -> list[DraftOffer]:
         """Return the drafts that a sequence can have: of its index first, then of the head."""
         reply = self._replies.get(sequence)
         if reply is None:
@@ -245,14 +245,14 @@ class Speculation(Drafter):
         most = min(MAX_PASS_LEN - 1, sequence.num_left - 1 - unread)
         if sequence.request.max_drafts is not None:
             most = min(most, sequence.request.max_drafts)
-        offers: list[Offer] = []
+        offers: list[DraftOffer] = []
         reply.proposal = reply.propose(most + unread)
         if reply.proposal is not None:
             num_drafts = len(reply.proposal.token_ids) - unread
             if num_drafts > 0:
-                offers.append(Offer(reply.pace, reply.proposal.match_len, num_drafts))
+                offers.append(DraftOffer(reply.pace, reply.proposal.match_len, num_drafts))
         if self._has_head and most > 0:
-            offers.append(Offer(reply.pace, HEAD, most))
+            offers.append(DraftOffer(reply.pace, HEAD, most))
         return offers
 
     def _draft_with_head(
@@ -276,7 +276,10 @@ class Speculation(Drafter):
         return kept
 
     def _expect(
-        self, drafts: Mapping[Sequence, Drafts], chosen: Mapping[Sequence, Offer], num_rows: int
+        self,
+        drafts: Mapping[Sequence, Drafts],
+        chosen: Mapping[Sequence, DraftOffer],
+        num_rows: int,
     ) -> None:
         """Set what the drafts of the next pass may gain and lose. note_drafts uses it."""
         pass_len = 1 + max(map(len, drafts.values()))

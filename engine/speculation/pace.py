@@ -183,7 +183,7 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class DraftOffer:
     """Drafts that one conversation has or may have for the next pass."""
 
     pace: Pace
@@ -199,14 +199,14 @@ class Offer:
 class _Choice:
     """An offer with fewer drafts, and what is expected of it."""
 
-    offer: Offer
+    offer: DraftOffer
     expected: float  # expected number of confirmed drafts
     drafting_time: float  # time to make the drafts, in plain steps of one token
 
 
 def choose(
-    offers: Sequence[Sequence[Offer]], costs: Costs, extra: float = 0.0
-) -> list[Offer | None]:
+    offers: Sequence[Sequence[DraftOffer]], costs: Costs, extra: float = 0.0
+) -> list[DraftOffer | None]:
     """Return the drafts of each conversation that the next pass verifies. None: no drafts.
 
     Args:
@@ -237,7 +237,11 @@ def choose(
 
 
 def _choices(
-    offers: Sequence[Sequence[Offer]], costs: Costs, pass_len: int, *, is_first_free: bool = True
+    offers: Sequence[Sequence[DraftOffer]],
+    costs: Costs,
+    pass_len: int,
+    *,
+    is_first_free: bool = True,
 ) -> list[_Choice | None]:
     """Return the best drafts of each conversation for a pass of pass_len tokens.
 
@@ -267,7 +271,7 @@ def _choices(
     ]
 
 
-def _best_part(offer: Offer, costs: Costs, most: int, num_rows: int) -> _Choice:
+def _best_part(offer: DraftOffer, costs: Costs, most: int, num_rows: int) -> _Choice:
     """Return the best number of drafts of an offer, at most `most`, for a pass of this length.
 
     All drafts that exist are verified, because that takes no more time. A draft of a head is made

@@ -17,7 +17,7 @@ import mlx.core as mx
 
 from engine.cache.layout import Layout
 from engine.pipeline.far import StageCaches
-from engine.pipeline.messages import Message
+from engine.pipeline.messages import StageMessage
 from engine.pipeline.relay import Relay
 
 _LAYOUT = Layout(num_kv=1, num_aux=0, kv_bytes_per_token=1024, snapshot_bytes=0)
@@ -27,14 +27,14 @@ class SleepingLine:
     """Followers that sleep for each message, each in a thread of its own."""
 
     def __init__(self, num_followers: int, seconds: float) -> None:
-        self._queues = [SimpleQueue[Message]() for _ in range(num_followers + 1)]
+        self._queues = [SimpleQueue[StageMessage]() for _ in range(num_followers + 1)]
         for number in range(num_followers):
             Thread(target=self._follow, args=(number, seconds), daemon=True).start()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: StageMessage) -> None:
         self._queues[0].put(message)
 
-    def receive(self) -> Message:
+    def receive(self) -> StageMessage:
         return self._queues[-1].get()
 
     def _follow(self, number: int, seconds: float) -> None:

@@ -21,13 +21,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import repeat
 from pathlib import Path
 
-from engine.cache.disk.folder import Folder
+from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.index import entry_of, packed
 from engine.cache.disk.record import (
     RecordError,
     RecordKey,
     RecordKind,
-    Tensor,
+    StoredArray,
     read_header,
     read_record,
     write_record,
@@ -45,7 +45,7 @@ def _key(number: int, length: int) -> RecordKey:
 
 def write_records(root: Path, count: int, length: int = 500) -> None:
     """Write records without arrays, of `length` tokens each, and no saved index."""
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     os.sync()
     fsync, os.fsync = os.fsync, lambda _: None  # pyright: ignore — writing is not measured
     for number in range(count):
@@ -56,25 +56,25 @@ def write_records(root: Path, count: int, length: int = 500) -> None:
 def time_index(root: Path, count: int = 10_000, length: int = 500) -> dict[str, object]:
     write_records(root, count, length)
     start = time.perf_counter()
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     rebuilt = time.perf_counter() - start
     folder.save_index(packed(list(folder.index.entries.values()), {}))
     times: list[float] = []
     for _ in range(5):
         start = time.perf_counter()
-        folder = Folder(root, NAMESPACE)
+        folder = RecordFolder(root, NAMESPACE)
         times.append(time.perf_counter() - start)
     assert len(folder.index.entries) == count
     return {"records": count, "open_ms": min(times) * 1e3, "rebuild_ms": rebuilt * 1e3}
 
 
 def time_reads(root: Path, count: int = 16, nbytes: int = 32 << 20) -> dict[str, object]:
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     data = os.urandom(nbytes)
     paths: list[Path] = []
     for number in range(count):
         key = _key(number, 8)
-        tensors = {"0": Tensor("U8", (nbytes,), memoryview(data))}
+        tensors = {"0": StoredArray("U8", (nbytes,), memoryview(data))}
         write_record(folder.path, key, {}, tensors)
         paths.append(folder.path / f"{key.address}.safetensors")
     best = {"plain": 0.0, "verified": 0.0}
@@ -103,12 +103,12 @@ def _drop_from_memory(paths: Sequence[Path]) -> None:
 
 
 def count_mutations(root: Path, count: int = 1000) -> dict[str, object]:
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     rng = random.Random(0)
     data = rng.randbytes(4096)
     keys = [_key(number, 40) for number in range(20)]
     for key in keys:
-        tensors = {"0": Tensor("F32", (1, 2, 64, 8), memoryview(data))}
+        tensors = {"0": StoredArray("F32", (1, 2, 64, 8), memoryview(data))}
         write_record(folder.path, key, {"conversation": "A"}, tensors)
     paths = [folder.path / f"{key.address}.safetensors" for key in keys]
     entries = [entry_of(read_header(p, NAMESPACE), p.stem, last_used=0) for p in paths]
@@ -137,7 +137,7 @@ def count_mutations(root: Path, count: int = 1000) -> dict[str, object]:
         damaged = bytearray(index)
         damaged[rng.randrange(len(index))] ^= 1 << rng.randrange(8)
         (folder.path / "index").write_bytes(damaged)
-        found = Folder(root, NAMESPACE).index.entries
+        found = RecordFolder(root, NAMESPACE).index.entries
         wrong_index += set(found) != {entry.address for entry in entries}
     return {"mutations": count, "taken_for_whole": accepted, "wrong_index": wrong_index}
 

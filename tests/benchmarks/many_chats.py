@@ -43,7 +43,7 @@ from PySide6.QtWidgets import QApplication
 from app.conversation.tree import Setup
 from app.hub.values import DownloadState
 from app.widgets.commands import CommandId
-from engine.cache.disk.record import RecordKey, RecordKind, Tensor, write_record
+from engine.cache.disk.record import RecordKey, RecordKind, StoredArray, write_record
 from engine.cache.feeding import Feed
 from engine.cache.radix import TokenRun
 from tests.benchmarks.bench_transcript import Gaps, wait_ms
@@ -186,7 +186,7 @@ class Writing:
         self._thread.join()
 
     def _write(self) -> None:
-        state = Tensor("U8", (RECORD_BYTES,), memoryview(os.urandom(RECORD_BYTES)))
+        state = StoredArray("U8", (RECORD_BYTES,), memoryview(os.urandom(RECORD_BYTES)))
         number = 0
         while not self._is_over:
             run = TokenRun((number % 8,), (Feed(0, 1, False),))

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from statistics import mean
 from typing import Protocol
 
-from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer, Pace, choose
+from engine.speculation.pace import MAX_PASS_LEN, Costs, DraftOffer, Pace, choose
 from tests.fakes.pass_curves import CURVES
 
 # Share of right drafts in each phase of a stream, and tokens of a phase.
@@ -49,7 +49,7 @@ class Ours:
         self._pace, self._costs = Pace(), Costs(1, tuple(relative))
 
     def depth(self) -> int:
-        (offer,) = choose([[Offer(self._pace, MATCH_LEN, MOST)]], self._costs)
+        (offer,) = choose([[DraftOffer(self._pace, MATCH_LEN, MOST)]], self._costs)
         return offer.num_drafts if offer is not None else 0
 
     def note(self, depth: int, accepted: int) -> None:

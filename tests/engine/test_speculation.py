@@ -19,7 +19,7 @@ from engine.runner import speculation
 from engine.runner.decoder import Decoder
 from engine.runner.pass_times import PassTimes
 from engine.runner.sequence import Sequence as Live
-from engine.speculation.pace import MAX_PASS_LEN, Costs, Offer
+from engine.speculation.pace import MAX_PASS_LEN, Costs, DraftOffer
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.drafted_requests import SAMPLINGS, answer, ids_of, request_of
@@ -304,7 +304,9 @@ def test_measured_durations_count_from_the_next_reply_on(
     measured: list[float] = []
     choose = speculation.choose
 
-    def noted(offers: Sequence[Sequence[Offer]], costs: Costs, extra: float) -> list[Offer | None]:
+    def noted(
+        offers: Sequence[Sequence[DraftOffer]], costs: Costs, extra: float
+    ) -> list[DraftOffer | None]:
         measured.append(costs.one_s)
         return choose(offers, costs, extra)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import mlx.core as mx
 
 from engine.config import EngineConfig
-from engine.pipeline.far import StageCaches, StageSpan, StageState
+from engine.pipeline.far import FollowerState, StageCaches, StageSpan
 from engine.pipeline.messages import Op
 from engine.questions import Evict, EvictWhat
 from tests.fakes.asking import ask, reply_of, user
@@ -67,7 +67,7 @@ class _Span:
 class _State:
     """A captured state after the tokens of a path."""
 
-    state: StageState
+    state: FollowerState
     path: tuple[int, ...]
 
 

@@ -14,7 +14,7 @@ from typing import cast
 import mlx.core as mx
 import numpy as np
 
-from engine.cache.disk.record import Record, RecordError, Tensor
+from engine.cache.disk.record import Record, RecordError, StoredArray
 from engine.cache.trees import arrays_in, evaluate
 
 TREE_NOTE = "tree"
@@ -37,7 +37,7 @@ class UnsupportedStateError(Exception):
     """A state contains a value that a record cannot hold."""
 
 
-def encode(tree: object) -> tuple[str, dict[str, Tensor]]:
+def encode(tree: object) -> tuple[str, dict[str, StoredArray]]:
     """Return the structure of a tree as JSON, and its arrays as tensors.
 
     All arrays are evaluated and contiguous. A tensor shares the memory of its array where it can,
@@ -52,7 +52,7 @@ def encode(tree: object) -> tuple[str, dict[str, Tensor]]:
     carried = [mx.contiguous(_carried(x)) for x in arrays]
     evaluate(carried)
     return structure, {
-        str(number): Tensor(_NAMES[x.dtype], x.shape, memoryview(bits))  # pyright: ignore[reportArgumentType] — an array is a buffer
+        str(number): StoredArray(_NAMES[x.dtype], x.shape, memoryview(bits))  # pyright: ignore[reportArgumentType] — an array is a buffer
         for number, (x, bits) in enumerate(zip(arrays, carried, strict=True))
     }
 
@@ -88,7 +88,7 @@ def _carried(x: mx.array) -> mx.array:
     return mx.contiguous(x).view(_CARRIERS[x.dtype.size]) if is_float else x
 
 
-def _array(tensor: Tensor) -> mx.array:
+def _array(tensor: StoredArray) -> mx.array:
     if tensor.dtype not in _TYPES:
         raise RecordError("an array has an unknown type")
     dtype, carrier = _TYPES[tensor.dtype]

@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from engine.cache.disk.index import Entry, Index, entry_of, packed, unpacked
+from engine.cache.disk.index import Index, IndexedRecord, entry_of, packed, unpacked
 from engine.cache.disk.record import PART_SUFFIX, SUFFIX, RecordError, read_header
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class FolderLock:
         os.close(self._file)
 
 
-class Folder:
+class RecordFolder:
     """The records of one namespace. The caller holds the FolderLock of the root."""
 
     def __init__(self, root: Path, namespace: str, clock: Callable[[], float] = time.time) -> None:
@@ -101,10 +101,10 @@ class Folder:
     def daily_file(self) -> Path:
         return self._root / _WRITTEN
 
-    def file(self, entry: Entry) -> Path:
+    def file(self, entry: IndexedRecord) -> Path:
         return self.path / (entry.address + SUFFIX)
 
-    def delete(self, entries: Iterable[Entry]) -> None:
+    def delete(self, entries: Iterable[IndexedRecord]) -> None:
         """Delete the files of records that are no longer in the index."""
         for entry in entries:
             self.file(entry).unlink(missing_ok=True)
@@ -138,7 +138,7 @@ class Folder:
     def _load(self) -> None:
         """Load the index. Read the headers of records that it lacks; drop what is not there."""
         known = {entry.address: entry for entry in self._saved()}
-        entries: list[Entry] = []
+        entries: list[IndexedRecord] = []
         now = self._clock()
         with os.scandir(self.path) as files:
             for file in files:
@@ -153,7 +153,7 @@ class Folder:
                     entries.append(entry)
         self.delete(self.index.add_all(entries))
 
-    def _saved(self) -> list[Entry]:
+    def _saved(self) -> list[IndexedRecord]:
         path = self.path / _INDEX
         try:
             with path.open("rb") as file:
@@ -165,7 +165,7 @@ class Folder:
             return []
         return entries
 
-    def _read_entry(self, path: Path, address: str) -> Entry | None:
+    def _read_entry(self, path: Path, address: str) -> IndexedRecord | None:
         try:
             header = read_header(path, self.namespace)
             return entry_of(header, address, last_used=path.stat().st_mtime)
@@ -187,7 +187,7 @@ def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) 
         return
     for path in list(root.iterdir()):
         if path.is_dir() and path.name != used:
-            folder = Folder(root, path.name)
+            folder = RecordFolder(root, path.name)
             removed = folder.index.forget(conversation_id)
             if removed:
                 folder.delete(removed)
@@ -196,7 +196,7 @@ def forget_in_other_folders(root: Path, used: str | None, conversation_id: str) 
 
 
 def delete_all(root: Path) -> None:
-    """Delete the records of all models. The caller holds the lock of the root, and no Folder."""
+    """Delete the records of all models. The caller holds the lock of the root, and no RecordFolder."""
     for path in list(root.iterdir()):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)

@@ -41,7 +41,7 @@ POINT_NOTE, USER_NOTE = "point", "conversation"
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class IndexedRecord:
     """One record: what its header says, and how it is used."""
 
     address: str
@@ -69,11 +69,11 @@ class Entry:
         return RecordKey(namespace, self.kind, self.parent, self.run)
 
 
-def entry_of(header: Header, address: str, *, last_used: float) -> Entry:
+def entry_of(header: Header, address: str, *, last_used: float) -> IndexedRecord:
     """Return the entry of a record that the index does not know."""
     key, notes = header.key, header.notes
     point = notes.get(POINT_NOTE)
-    return Entry(
+    return IndexedRecord(
         address=address,
         kind=key.kind,
         parent=key.parent,
@@ -88,10 +88,10 @@ def entry_of(header: Header, address: str, *, last_used: float) -> Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PathPosition:
     """A position on a path: after token `num_tokens`, inside or at the end of a K/V record."""
 
-    entry: Entry
+    entry: IndexedRecord
     num_tokens: int
 
 
@@ -99,14 +99,14 @@ class Index:
     """All known records of one namespace."""
 
     def __init__(self) -> None:
-        self.entries: dict[str, Entry] = {}
+        self.entries: dict[str, IndexedRecord] = {}
         self.nbytes = 0  # size of all records
         # K/V records by parent, position in the parent's path, and first token.
-        self._below: dict[str, dict[int, dict[int, list[Entry]]]] = {}
+        self._below: dict[str, dict[int, dict[int, list[IndexedRecord]]]] = {}
         # State and logits records by parent, position and kind.
-        self._points: dict[str, dict[int, dict[RecordKind, Entry]]] = {}
+        self._points: dict[str, dict[int, dict[RecordKind, IndexedRecord]]] = {}
 
-    def add(self, entry: Entry) -> bool:
+    def add(self, entry: IndexedRecord) -> bool:
         """Add a record. Return False if it is known already or does not follow a known record."""
         if entry.address in self.entries or not self._follows(entry):
             return False
@@ -120,10 +120,10 @@ class Index:
             at[entry.kind] = entry
         self.entries[entry.address] = entry
         self.nbytes += entry.nbytes
-        self.add_users(Place(entry, entry.end), entry.users)
+        self.add_users(PathPosition(entry, entry.end), entry.users)
         return True
 
-    def add_users(self, place: Place, users: set[str]) -> None:
+    def add_users(self, place: PathPosition, users: set[str]) -> None:
         """Record that conversations use a path: all of its records that lie on it completely."""
         stop = place.num_tokens
         for entry in (place.entry, *self.ancestry(place.entry)):
@@ -135,7 +135,7 @@ class Index:
         """Return the conversations that use at least one record."""
         return set[str]().union(*(entry.users for entry in self.entries.values()))
 
-    def forget(self, user: str) -> list[Entry]:
+    def forget(self, user: str) -> list[IndexedRecord]:
         """Remove the records that hold text of one conversation only. Return the removed entries.
 
         If another conversation needs only the beginning of such a record, it loses this record and
@@ -143,7 +143,7 @@ class Index:
         """
         for entry in self.entries.values():
             entry.users.discard(user)
-        removed: list[Entry] = []
+        removed: list[IndexedRecord] = []
         # A point has no text of its own. It goes with the K/V record that it belongs to.
         unused = [
             entry
@@ -154,13 +154,13 @@ class Index:
             removed.extend(self.remove(entry.address))
         return removed
 
-    def add_all(self, entries: Sequence[Entry]) -> list[Entry]:
+    def add_all(self, entries: Sequence[IndexedRecord]) -> list[IndexedRecord]:
         """Add records in any order. Return those that cannot be used: a record above is missing."""
-        waiting: dict[str, list[Entry]] = {}
+        waiting: dict[str, list[IndexedRecord]] = {}
         for entry in entries:
             waiting.setdefault(entry.parent, []).append(entry)
         ready = waiting.pop("", [])
-        unusable: list[Entry] = []
+        unusable: list[IndexedRecord] = []
         while ready:
             entry = ready.pop()
             if self.add(entry):
@@ -169,10 +169,10 @@ class Index:
                 unusable.append(entry)
         return unusable + [entry for group in waiting.values() for entry in group]
 
-    def remove(self, address: str) -> list[Entry]:
+    def remove(self, address: str) -> list[IndexedRecord]:
         """Remove a record and all records that need it. Return the removed entries."""
         pending = [self.entries[address]] if address in self.entries else []
-        removed: list[Entry] = []
+        removed: list[IndexedRecord] = []
         while pending:
             entry = pending.pop()
             removed.append(entry)
@@ -183,31 +183,31 @@ class Index:
             self._unlink(entry)
         return removed
 
-    def resize(self, entry: Entry, nbytes: int) -> None:
+    def resize(self, entry: IndexedRecord, nbytes: int) -> None:
         """Correct the size of a record. Before it was written, it was estimated."""
         if self.entries.get(entry.address) is entry:
             self.nbytes += nbytes - entry.nbytes
             entry.nbytes = nbytes
 
-    def following(self, entry: Entry) -> list[Entry]:
+    def following(self, entry: IndexedRecord) -> list[IndexedRecord]:
         """Return the records whose parent is this one."""
         below = self._below.get(entry.address, {})
         points = self._points.get(entry.address, {})
         kv = [one for firsts in below.values() for group in firsts.values() for one in group]
         return kv + [one for kinds in points.values() for one in kinds.values()]
 
-    def ancestry(self, entry: Entry) -> Iterator[Entry]:
+    def ancestry(self, entry: IndexedRecord) -> Iterator[IndexedRecord]:
         """Yield the K/V records above a record, the nearest one first."""
         while entry.parent:
             entry = self.entries[entry.parent]
             yield entry
 
-    def point(self, place: Place, kind: RecordKind) -> Entry | None:
+    def point(self, place: PathPosition, kind: RecordKind) -> IndexedRecord | None:
         """Return the state or logits record at a place."""
         at = self._points.get(place.entry.address, {}).get(place.num_tokens, {})
         return at.get(kind)
 
-    def path_run(self, place: Place) -> TokenRun:
+    def path_run(self, place: PathPosition) -> TokenRun:
         """Return all tokens from token 0 to a place, with the passes that computed them."""
         parts: list[TokenRun] = []
         stop = place.num_tokens
@@ -220,16 +220,18 @@ class Index:
             add_feeds(feeds, part.feeds)
         return TokenRun(tuple(token_ids), tuple(feeds))
 
-    def matches(self, prompt_ids: Sequence[int]) -> Iterator[Place]:
+    def matches(self, prompt_ids: Sequence[int]) -> Iterator[PathPosition]:
         """Yield the end of each K/V record, or of its part, that lies on the path of a prompt."""
         pending = self._starting("", 0, prompt_ids)
         while pending:
             entry = pending.pop()
             end = entry.start + common_prefix_len(entry.ids, prompt_ids, entry.start)
-            yield Place(entry, end)
+            yield PathPosition(entry, end)
             pending.extend(self._starting(entry.address, end, prompt_ids))
 
-    def resume_points(self, prompt_ids: Sequence[int], *, needs_state: bool) -> Iterator[Place]:
+    def resume_points(
+        self, prompt_ids: Sequence[int], *, needs_state: bool
+    ) -> Iterator[PathPosition]:
         """Yield the places on the path of a prompt at which a request can resume.
 
         At least one token of the prompt is left to feed, unless the logits after it are stored.
@@ -243,24 +245,24 @@ class Index:
                 is_early = position <= last
                 is_whole = position == last + 1 and RecordKind.LOGITS in kinds
                 if position <= place.num_tokens and has_state and (is_early or is_whole):
-                    yield Place(place.entry, position)
+                    yield PathPosition(place.entry, position)
             if not needs_state and place.entry.start < last:
-                yield Place(place.entry, min(place.num_tokens, last))
+                yield PathPosition(place.entry, min(place.num_tokens, last))
 
-    def covered(self, run: TokenRun) -> Place | None:
+    def covered(self, run: TokenRun) -> PathPosition | None:
         """Return the deepest place that agrees with a run from token 0, in tokens and passes."""
-        best: Place | None = None
+        best: PathPosition | None = None
         pending = self._starting("", 0, run.token_ids)
         while pending:
             entry = pending.pop()
             end = common_end(entry.run, run)
             if end > entry.start:
                 if best is None or end > best.num_tokens:
-                    best = Place(entry, end)
+                    best = PathPosition(entry, end)
                 pending.extend(self._starting(entry.address, end, run.token_ids))
         return best
 
-    def _starting(self, parent: str, end: int, token_ids: Sequence[int]) -> list[Entry]:
+    def _starting(self, parent: str, end: int, token_ids: Sequence[int]) -> list[IndexedRecord]:
         """Return the K/V records that follow a record at or before `end` with the right token."""
         return [
             entry
@@ -269,7 +271,7 @@ class Index:
             for entry in firsts.get(token_ids[start], ())
         ]
 
-    def _follows(self, entry: Entry) -> bool:
+    def _follows(self, entry: IndexedRecord) -> bool:
         """Return True if a record fits the record that it names as its parent."""
         if entry.kind is RecordKind.KV and not entry.ids:
             return False
@@ -279,7 +281,7 @@ class Index:
         is_inside = above is not None and above.start < entry.start <= above.end
         return is_inside and above is not None and above.kind is RecordKind.KV
 
-    def _unlink(self, entry: Entry) -> None:
+    def _unlink(self, entry: IndexedRecord) -> None:
         del self.entries[entry.address]
         self.nbytes -= entry.nbytes
         if entry.kind is not RecordKind.KV:
@@ -290,7 +292,7 @@ class Index:
             group.remove(entry)
 
 
-def packed(entries: Sequence[Entry], extra: dict[str, object]) -> bytes:
+def packed(entries: Sequence[IndexedRecord], extra: dict[str, object]) -> bytes:
     """Return a saved index.
 
     extra: further values to save, as JSON.
@@ -309,7 +311,7 @@ def packed(entries: Sequence[Entry], extra: dict[str, object]) -> bytes:
     return _MAGIC + hashlib.sha256(body).digest() + body
 
 
-def unpacked(data: bytes) -> tuple[list[Entry], dict[str, object]]:
+def unpacked(data: bytes) -> tuple[list[IndexedRecord], dict[str, object]]:
     """Return the entries and the extra values of a saved index.
 
     Raises:
@@ -322,7 +324,7 @@ def unpacked(data: bytes) -> tuple[list[Entry], dict[str, object]]:
     length = int.from_bytes(body[:8], "little")
     try:
         table = cast("dict[str, object]", json.loads(bytes(body[8 : 8 + length])))
-        entries: list[Entry] = []
+        entries: list[IndexedRecord] = []
         place = 8 + length
         for row in cast("list[list[object]]", table["rows"]):
             entry, place = _entry(row, body, place)
@@ -332,13 +334,13 @@ def unpacked(data: bytes) -> tuple[list[Entry], dict[str, object]]:
         raise RecordError("the index is damaged") from error
 
 
-def _entry(row: list[object], body: memoryview, place: int) -> tuple[Entry, int]:
+def _entry(row: list[object], body: memoryview, place: int) -> tuple[IndexedRecord, int]:
     (address, kind, parent, start, num_ids, feed_len, nbytes, point, users, last_used) = row
     ids = array("I")
     middle = place + 4 * cast("int", num_ids)
     ids.frombytes(body[place:middle])
     end = middle + cast("int", feed_len)
-    entry = Entry(
+    entry = IndexedRecord(
         address=cast("str", address),
         kind=RecordKind(cast("str", kind)),
         parent=cast("str", parent),

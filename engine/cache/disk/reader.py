@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import cast
 
 from engine.cache.disk.codec import decode
-from engine.cache.disk.folder import Folder
-from engine.cache.disk.index import Entry
+from engine.cache.disk.folder import RecordFolder
+from engine.cache.disk.index import IndexedRecord
 from engine.cache.disk.record import Record, RecordError, RecordKind, read_record
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout
@@ -23,7 +23,7 @@ _NUM_READERS = 4
 class DamagedError(Exception):
     """A record cannot be used."""
 
-    def __init__(self, entry: Entry, reason: str) -> None:
+    def __init__(self, entry: IndexedRecord, reason: str) -> None:
         super().__init__(reason)
         self.entry = entry
 
@@ -32,7 +32,7 @@ class RecordReader:
     """Reads records of one model. What does not fit the model raises DamagedError."""
 
     def __init__(
-        self, folder: Folder, layout: Layout, attributes: Sequence[frozenset[str]]
+        self, folder: RecordFolder, layout: Layout, attributes: Sequence[frozenset[str]]
     ) -> None:
         """Create a reader.
 
@@ -49,7 +49,7 @@ class RecordReader:
     def close(self) -> None:
         self._threads.shutdown(wait=True)
 
-    def read_all(self, entries: Sequence[Entry]) -> list[Record]:
+    def read_all(self, entries: Sequence[IndexedRecord]) -> list[Record]:
         """Read and verify records, several at a time.
 
         Raises:
@@ -69,7 +69,7 @@ class RecordReader:
             records.append(result)
         return records
 
-    def span(self, entry: Entry, record: Record, start: int, end: int) -> KvArrays:
+    def span(self, entry: IndexedRecord, record: Record, start: int, end: int) -> KvArrays:
         """Return the K/V of the tokens [start, end) of a record."""
         tree = _decoded(entry, record)
         length = entry.end - entry.start
@@ -85,7 +85,7 @@ class RecordReader:
             span = span.split(start - entry.start)[1]
         return span if span.num_tokens == end - start else span.split(end - start)[0]
 
-    def snapshot(self, entry: Entry, record: Record, known: Snapshot | None) -> Snapshot:
+    def snapshot(self, entry: IndexedRecord, record: Record, known: Snapshot | None) -> Snapshot:
         """Return the snapshot of a state record, or `known` with the logits of a logits record."""
         tree = _decoded(entry, record)
         if entry.kind is RecordKind.LOGITS:
@@ -105,7 +105,7 @@ class RecordReader:
         return Snapshot(entry.start, entry.point, tree)
 
 
-def _decoded(entry: Entry, record: Record) -> tuple[object, ...]:
+def _decoded(entry: IndexedRecord, record: Record) -> tuple[object, ...]:
     """Return the tree of a record, which is a tuple: of K/V leaves, of states, or of logits."""
     try:
         tree = decode(record)

@@ -96,7 +96,7 @@ class RecordKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class StoredArray:
     """An array as bytes, in row-major order."""
 
     dtype: str  # a name of ITEM_BYTES
@@ -122,7 +122,7 @@ class Record:
     """A record that was read completely and verified."""
 
     header: Header
-    tensors: Mapping[str, Tensor]
+    tensors: Mapping[str, StoredArray]
 
 
 def token_bytes(token_ids: Sequence[int]) -> bytes:
@@ -163,7 +163,7 @@ def run_of(tokens: bytes, feeds: bytes, start: int) -> TokenRun:
 
 
 def write_record(
-    folder: Path, key: RecordKey, notes: Mapping[str, str], tensors: Mapping[str, Tensor]
+    folder: Path, key: RecordKey, notes: Mapping[str, str], tensors: Mapping[str, StoredArray]
 ) -> int:
     """Write a record under its address, readable by this user only. Return its size in bytes.
 
@@ -181,8 +181,8 @@ def write_record(
     """
     tokens, feeds = token_bytes(key.run.token_ids), feed_bytes(key.run)
     every = {
-        _TOKENS: Tensor("U32", (len(tokens) // 4,), memoryview(tokens)),
-        _FEEDS: Tensor("I64", (len(feeds) // _FEED_BYTES, 3), memoryview(feeds)),
+        _TOKENS: StoredArray("U32", (len(tokens) // 4,), memoryview(tokens)),
+        _FEEDS: StoredArray("I64", (len(feeds) // _FEED_BYTES, 3), memoryview(feeds)),
         **tensors,
     }
     header = _header_text(key, notes, every).encode()
@@ -235,7 +235,7 @@ def read_record(path: Path, namespace: str) -> Record:
     if f"{checksum:08x}".encode() != stated:
         raise RecordError("the checksum is wrong")
     tensors = {
-        name: Tensor(dtype, shape, data[first:last])
+        name: StoredArray(dtype, shape, data[first:last])
         for name, (dtype, shape, first, last) in _places(table, len(data)).items()
         if name not in (_TOKENS, _FEEDS)
     }
@@ -251,7 +251,9 @@ def _checksum_in(table: Mapping[str, object]) -> bytes:
     return checksum
 
 
-def _header_text(key: RecordKey, notes: Mapping[str, str], tensors: Mapping[str, Tensor]) -> str:
+def _header_text(
+    key: RecordKey, notes: Mapping[str, str], tensors: Mapping[str, StoredArray]
+) -> str:
     metadata = {
         # First, so that only the checksum itself can be the first text that looks like it.
         "checksum": _NO_CHECKSUM,

@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
-from engine.cache.disk.folder import Folder
-from engine.cache.disk.index import Entry, Place
+from engine.cache.disk.folder import RecordFolder
+from engine.cache.disk.index import IndexedRecord, PathPosition
 from engine.cache.disk.queue import PointQueue
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
@@ -81,7 +81,7 @@ class DiskTier:
 
     def __init__(
         self,
-        folder: Folder,
+        folder: RecordFolder,
         cache: PrefixCache,
         layout: Layout,
         new_caches: Callable[[], list[object]],
@@ -158,7 +158,7 @@ class DiskTier:
         place = self._best(prompt_ids, held)
         return 0 if place is None else place.num_tokens
 
-    def _best(self, prompt_ids: Sequence[int], held: int) -> Place | None:
+    def _best(self, prompt_ids: Sequence[int], held: int) -> PathPosition | None:
         """Return the resume point on disk with the soonest end of prefill; None: use the memory."""
         best, best_s = None, self.rates.seconds(0, len(prompt_ids) - held)
         points = self._index.resume_points(prompt_ids, needs_state=self._layout.needs_snapshot)
@@ -174,7 +174,7 @@ class DiskTier:
                 best, best_s = place, seconds
         return best
 
-    def _fetch_place(self, conversation_id: ConversationId, place: Place) -> int:
+    def _fetch_place(self, conversation_id: ConversationId, place: PathPosition) -> int:
         """Read a resume point into the cache. Return the number of bytes read; 0: no room."""
         run = self._index.path_run(place)
         start = stored_end(self._cache.holdings(), run)
@@ -209,9 +209,9 @@ class DiskTier:
         self._index.add_users(place, {conversation_id})
         return sum(entry.nbytes for entry in entries)
 
-    def _entries_of(self, place: Place, start: int) -> list[Entry]:
+    def _entries_of(self, place: PathPosition, start: int) -> list[IndexedRecord]:
         """Return the records of a place: K/V after `start` in order, then state, then logits."""
-        path: list[Entry] = []
+        path: list[IndexedRecord] = []
         stop = place.num_tokens
         for entry in (place.entry, *self._index.ancestry(place.entry)):
             if stop > start:
@@ -220,7 +220,7 @@ class DiskTier:
         points = [self._index.point(place, kind) for kind in (RecordKind.STATE, RecordKind.LOGITS)]
         return path[::-1] + [point for point in points if point is not None]
 
-    def _stop_of(self, place: Place, entry: Entry) -> int:
+    def _stop_of(self, place: PathPosition, entry: IndexedRecord) -> int:
         """Return the position up to which a path uses a K/V record: there the next one begins."""
         stop = place.num_tokens
         for one in (place.entry, *self._index.ancestry(place.entry)):
@@ -311,7 +311,7 @@ class DiskTier:
         self._index.add_users(place, set(node.users))
         return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
 
-    def _save_kv(self, node: KvNode, run: TokenRun, place: Place | None, start: int) -> bool:
+    def _save_kv(self, node: KvNode, run: TokenRun, place: PathPosition | None, start: int) -> bool:
         holder = next(above for above in ancestry(node) if above.start <= start)
         per_token = max(1, self._layout.kv_bytes_per_token)
         length = max(1, min(MAX_TOKENS, _RECORD_BYTES // per_token, holder.end - start))
@@ -320,7 +320,9 @@ class DiskTier:
         span = holder.span.range(start - holder.start, start - holder.start + length)
         return self._writer.write(key, span.leaves, PointKind.TAIL, node.users)
 
-    def _save_point(self, snapshot: Snapshot, place: Place, users: set[ConversationId]) -> bool:
+    def _save_point(
+        self, snapshot: Snapshot, place: PathPosition, users: set[ConversationId]
+    ) -> bool:
         parent, run = place.entry.address, TokenRun((), (), snapshot.num_tokens)
         has_state = self._index.point(place, RecordKind.STATE) is not None
         if self._layout.needs_snapshot and not has_state:

@@ -16,9 +16,9 @@ from pathlib import Path
 
 from engine.cache.disk.codec import TREE_NOTE, UnsupportedStateError, encode
 from engine.cache.disk.daily import DailyBytes
-from engine.cache.disk.folder import Folder
-from engine.cache.disk.index import POINT_NOTE, USER_NOTE, Entry, packed
-from engine.cache.disk.record import RecordKey, RecordKind, Tensor, feed_bytes, write_record
+from engine.cache.disk.folder import RecordFolder
+from engine.cache.disk.index import POINT_NOTE, USER_NOTE, IndexedRecord, packed
+from engine.cache.disk.record import RecordKey, RecordKind, StoredArray, feed_bytes, write_record
 from engine.cache.points import PointKind
 from engine.cache.trees import tree_bytes
 from engine.types import ConversationId
@@ -45,8 +45,8 @@ class DiskLimits:
 class _Write:
     """A record on its way to the disk. The tensors are dropped here, on the engine thread."""
 
-    entry: Entry
-    tensors: dict[str, Tensor]
+    entry: IndexedRecord
+    tensors: dict[str, StoredArray]
     nbytes: int
     future: Future[int | OSError] | None = None
 
@@ -54,7 +54,9 @@ class _Write:
 class RecordWriter:
     """The writing side of a folder of records. No method raises an error of a file."""
 
-    def __init__(self, folder: Folder, limits: DiskLimits, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, folder: RecordFolder, limits: DiskLimits, clock: Callable[[], float]
+    ) -> None:
         """Create a writer.
 
         Args:
@@ -103,7 +105,7 @@ class RecordWriter:
         except UnsupportedStateError as error:
             self._switch_off(f"The state of this model can’t be kept on disk: {error}.")
             return False
-        entry = Entry(
+        entry = IndexedRecord(
             address=key.address,
             kind=key.kind,
             parent=key.parent,
@@ -150,11 +152,11 @@ class RecordWriter:
                 break
         return excess <= 0
 
-    def _oldest(self) -> Iterator[Entry]:
+    def _oldest(self) -> Iterator[IndexedRecord]:
         """Yield records that were used before now, points before K/V, the oldest first."""
         now = self._clock()
 
-        def age(entry: Entry) -> tuple[float, bool, int]:
+        def age(entry: IndexedRecord) -> tuple[float, bool, int]:
             return entry.last_used, entry.kind is RecordKind.KV, -entry.start
 
         older = [entry for entry in self._index.entries.values() if entry.last_used < now]
@@ -188,7 +190,7 @@ class RecordWriter:
         wait([write.future for write in self._writes[:1] if write.future], seconds)
         self.collect()
 
-    def finish(self, entries: Sequence[Entry]) -> None:
+    def finish(self, entries: Sequence[IndexedRecord]) -> None:
         """Wait until the given records are on disk, if they are still being written."""
         wanted = {id(entry) for entry in entries}
         wait([w.future for w in self._writes if w.future and id(w.entry) in wanted])
@@ -208,11 +210,11 @@ class RecordWriter:
 
     # Removal
 
-    def remove(self, entry: Entry) -> None:
+    def remove(self, entry: IndexedRecord) -> None:
         """Delete a record and all records that need it."""
         self.delete(self._index.remove(entry.address))
 
-    def delete(self, removed: Sequence[Entry]) -> None:
+    def delete(self, removed: Sequence[IndexedRecord]) -> None:
         """Delete the files of records that are no longer in the index."""
         self._unsaved += len(removed)
         if removed:
@@ -249,7 +251,7 @@ class RecordWriter:
 
 
 def _write_record(
-    folder: Path, key: RecordKey, notes: dict[str, str], tensors: dict[str, Tensor]
+    folder: Path, key: RecordKey, notes: dict[str, str], tensors: dict[str, StoredArray]
 ) -> int | OSError:
     try:
         return write_record(folder, key, notes, tensors)

@@ -24,11 +24,11 @@ from engine.events import (
     TextDelta,
     Want,
 )
-from engine.hosts.wire import Channel, WireError, decode, encode
+from engine.hosts.wire import StageSocket, WireError, decode, encode
 from engine.questions import Ask, CacheReport, CountTokens, Evict, EvictWhat, NextPrompt, QuestionId
 from engine.types import (
     NOTHING_CACHED,
-    Channel as TextChannel,
+    Channel,
     ConversationId,
     FinishReason,
     Message,
@@ -85,7 +85,7 @@ COMMANDS = [
     Ask(CountTokens(NextPrompt(conversation_id=ConversationId("c"), is_draft=True))),
 ]
 EVENTS = [
-    TextDelta(RequestId("r"), TextChannel.ANSWER, "text", 3),
+    TextDelta(RequestId("r"), Channel.ANSWER, "text", 3),
     ModelLoading("/m", LoadStage.LOADING, 0.5, 1, 2),
     ModelFailed("/m", Problem(title="t", cause="c", advice="a")),
     RequestFinished(RequestId("r"), FinishReason.STOP, "x", "y", REPLY, USAGE, (1, 2, 3)),
@@ -137,7 +137,7 @@ def test_damaged_command_raises_wire_error(damaged: object) -> None:
 
 def test_channel_delivers_values_in_order_until_the_other_end_closes() -> None:
     one, other = socket.socketpair()
-    near, far = Channel(one), Channel(other)
+    near, far = StageSocket(one), StageSocket(other)
     for command in COMMANDS:
         near.send(command)
     near.close()

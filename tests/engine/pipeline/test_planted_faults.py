@@ -15,7 +15,7 @@ from engine.cache.points import PointKind
 from engine.cache.radix import path_run
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import map_arrays
-from engine.pipeline.far import StageCaches, StageState
+from engine.pipeline.far import FollowerState, StageCaches
 from engine.types import ConversationId
 from tests.fakes.asking import cache_of
 from tests.fakes.engine_fixtures import TinyModel
@@ -33,7 +33,7 @@ def held_snapshots(client: StagedClient, chat: str) -> list[tuple[Snapshot, list
     for node in cache_of(client).nodes():
         if node.snapshot is not None and node.users == {ConversationId(chat)}:
             (state,) = node.snapshot.far
-            held = client.followers[0].held[cast("StageState", state).number]
+            held = client.followers[0].held[cast("FollowerState", state).number]
             found.append((cast("Snapshot", held), list(path_run(node).token_ids)))
     return found
 
@@ -59,7 +59,7 @@ def put_one_ahead(client: StagedClient) -> None:
         ahead = capture(Leaves.of(caches), len(token_ids) + 1, PointKind.TAIL)
         client.opener.relay.flush()
         (state,) = ahead.far
-        held = client.followers[0].held[cast("StageState", state).number]
+        held = client.followers[0].held[cast("FollowerState", state).number]
         snapshot.states = cast("Snapshot", held).states
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, Offer, Pace, choose
+from engine.speculation.pace import HEAD, MAX_PASS_LEN, Costs, DraftOffer, Pace, choose
 from tests.fakes import pass_curves
 from tests.fakes.tables import rest_in_soak
 
@@ -15,7 +15,7 @@ CURVES = {**pass_curves.CURVES, "CPU": (1, 1.08, 1.3, 1.03, 1.3, 1.42, 1.38, 1.3
 MATCH_LENS = (2, 3, 4, 6, 9, 12)
 
 
-def counts(offers: list[list[Offer]], costs: Costs) -> list[int]:
+def counts(offers: list[list[DraftOffer]], costs: Costs) -> list[int]:
     """Return the numbers of drafts that are verified."""
     return [offer.num_drafts if offer is not None else 0 for offer in choose(offers, costs)]
 
@@ -28,7 +28,7 @@ def time_of(curve: tuple[float, ...], script: list[tuple[int, int, int]]) -> tup
     pace, costs = Pace(), Costs(1, curve)
     time, tokens = 0.0, 0
     for match_len, num_drafts, num_right in script:
-        (count,) = counts([[Offer(pace, match_len, num_drafts)] if num_drafts else []], costs)
+        (count,) = counts([[DraftOffer(pace, match_len, num_drafts)] if num_drafts else []], costs)
         accepted = min(count, num_right)
         pace.note_step()
         if count:
@@ -103,13 +103,13 @@ def test_costs_of_idle_passes_count_until_a_step_was_measured() -> None:
 def test_conversation_without_drafts_is_never_given_any() -> None:
     costs = Costs(3, CURVES["M5 Max"])
 
-    assert counts([[], [Offer(Pace(), 12, 3)], []], costs) == [0, 3, 0]
+    assert counts([[], [DraftOffer(Pace(), 12, 3)], []], costs) == [0, 3, 0]
     assert counts([[], []], costs) == [0, 0]
 
 
 def test_more_drafts_are_worth_it_if_a_step_takes_time_beside_its_pass() -> None:
     costs = Costs(1, CURVES["before M3"])
-    offers = [[Offer(Pace(), 9, 7)]]
+    offers = [[DraftOffer(Pace(), 9, 7)]]
     (alone,), (beside,) = choose(offers, costs), choose(offers, costs, extra=5.0)
 
     assert (alone.num_drafts if alone else 0) < (beside.num_drafts if beside else 0)
@@ -132,9 +132,9 @@ def test_index_and_head_together_lose_at_most_the_share_and_the_first_trials(
     pace, costs = Pace(), Costs(1, curve, drafting)
     time, tokens = 0.0, 0
     for (match_len, num_drafts, num_right), head_right in script:
-        offers = [Offer(pace, HEAD, MAX_PASS_LEN - 1)]
+        offers = [DraftOffer(pace, HEAD, MAX_PASS_LEN - 1)]
         if num_drafts:
-            offers.append(Offer(pace, match_len, num_drafts))
+            offers.append(DraftOffer(pace, match_len, num_drafts))
         (chosen,) = choose([offers], costs)
         pace.note_step()
         time, tokens = time + 1.0, tokens + 1
@@ -157,7 +157,7 @@ def test_head_that_is_right_is_used_and_one_that_is_wrong_is_switched_off() -> N
     for accepted_share, least, most in ((1.0, 2.0, 8.0), (0.0, 0.0, 0.11)):
         pace, drafted = Pace(), 0
         for _ in range(1000):
-            (chosen,) = choose([[Offer(pace, HEAD, MAX_PASS_LEN - 1)]], costs)
+            (chosen,) = choose([[DraftOffer(pace, HEAD, MAX_PASS_LEN - 1)]], costs)
             pace.note_step()
             if chosen is not None:
                 drafted += chosen.num_drafts
@@ -172,7 +172,7 @@ def test_head_that_is_right_is_used_and_one_that_is_wrong_is_switched_off() -> N
 def test_steps_that_wait_in_vain_use_up_the_time_for_trials() -> None:
     pace, costs, trial = Pace(), Costs(1, CURVES["M4 Pro"]), 0
     for _ in range(400):
-        (count,) = counts([[Offer(pace, 2, 1)]], costs)
+        (count,) = counts([[DraftOffer(pace, 2, 1)]], costs)
         pace.note_step()
         if count:
             trial += 1
@@ -183,7 +183,7 @@ def test_steps_that_wait_in_vain_use_up_the_time_for_trials() -> None:
 
 def test_first_trial_that_is_not_worth_it_is_free_only_for_one_conversation() -> None:
     costs = Costs(1, CURVES["before M3"])
-    offers = [[Offer(Pace(), 2, 1)]]
+    offers = [[DraftOffer(Pace(), 2, 1)]]
 
     assert counts(offers, costs) == [1]
     assert counts([*offers, []], Costs(2, CURVES["before M3"])) == [0, 0]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.cache.disk.folder import Folder, FolderInUseError, FolderLock
-from engine.cache.disk.index import Entry, Index, Place, entry_of, packed
+from engine.cache.disk.folder import FolderInUseError, FolderLock, RecordFolder
+from engine.cache.disk.index import Index, IndexedRecord, PathPosition, entry_of, packed
 from engine.cache.disk.record import RecordKey, RecordKind, read_header, write_record
 from engine.cache.feeding import Feed
 from engine.cache.radix import TokenRun
@@ -27,17 +27,17 @@ def _run(ids: list[int], *cuts: int) -> TokenRun:
     return TokenRun(tuple(ids), tuple(feeds))
 
 
-def _kv(parent: Entry | None, run: TokenRun, user: str = "chat") -> Entry:
+def _kv(parent: IndexedRecord | None, run: TokenRun, user: str = "chat") -> IndexedRecord:
     key = RecordKey(NAMESPACE, RecordKind.KV, parent.address if parent else "", run)
     return _entry(key, user)
 
 
-def _state(parent: Entry, position: int, user: str = "chat") -> Entry:
+def _state(parent: IndexedRecord, position: int, user: str = "chat") -> IndexedRecord:
     run = TokenRun((), (), position)
     return _entry(RecordKey(NAMESPACE, RecordKind.STATE, parent.address, run), user)
 
 
-def _entry(key: RecordKey, user: str) -> Entry:
+def _entry(key: RecordKey, user: str) -> IndexedRecord:
     folder = Path("/tmp") / f"records-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     write_record(folder, key, {"conversation": user}, {})
@@ -48,7 +48,7 @@ def _entry(key: RecordKey, user: str) -> Entry:
     return entry
 
 
-def _tree() -> tuple[Index, Entry, Entry, Entry]:
+def _tree() -> tuple[Index, IndexedRecord, IndexedRecord, IndexedRecord]:
     """Return tokens 0..9 with a state at 8, and a branch [6, 9) with a state at its end."""
     whole = _run(list(range(10)))
     first = _kv(None, whole)
@@ -64,7 +64,7 @@ def _tree() -> tuple[Index, Entry, Entry, Entry]:
 def test_a_prompt_finds_the_points_of_its_own_path_only() -> None:
     index, first, branch, _ = _tree()
 
-    def found(ids: list[int]) -> list[tuple[Entry, int]]:
+    def found(ids: list[int]) -> list[tuple[IndexedRecord, int]]:
         return [(p.entry, p.num_tokens) for p in index.resume_points(ids, needs_state=True)]
 
     assert found(list(range(20))) == [(first, 8)]
@@ -83,7 +83,7 @@ def test_without_states_a_prompt_resumes_anywhere() -> None:
 
 def test_the_run_of_a_branch_joins_the_tokens_and_passes_of_its_records() -> None:
     index, _, branch, _ = _tree()
-    run = index.path_run(Place(branch, 8))
+    run = index.path_run(PathPosition(branch, 8))
     assert run.token_ids == (0, 1, 2, 3, 4, 5, 50, 51)
     assert run.feeds == (Feed(0, 10, one_by_one=False), Feed(6, 9, one_by_one=False))
 
@@ -91,10 +91,10 @@ def test_the_run_of_a_branch_joins_the_tokens_and_passes_of_its_records() -> Non
 def test_coverage_compares_the_passes_too() -> None:
     index, first, branch, _ = _tree()
     same = index.covered(TokenRun(tuple(range(12)), (Feed(0, 10, one_by_one=False),)))
-    assert same == Place(first, 10)
+    assert same == PathPosition(first, 10)
     assert index.covered(_run(list(range(10)), 5)) is None
-    on_branch = index.covered(index.path_run(Place(branch, 9)))
-    assert on_branch == Place(branch, 9)
+    on_branch = index.covered(index.path_run(PathPosition(branch, 9)))
+    assert on_branch == PathPosition(branch, 9)
 
 
 def test_removal_takes_the_records_that_need_it() -> None:
@@ -129,9 +129,9 @@ def test_a_record_outside_of_its_parent_is_not_used() -> None:
     assert index.add_all([far]) == [far]
 
 
-def _filled(root: Path, count: int) -> list[Entry]:
-    folder = Folder(root, NAMESPACE)
-    entries: list[Entry] = []
+def _filled(root: Path, count: int) -> list[IndexedRecord]:
+    folder = RecordFolder(root, NAMESPACE)
+    entries: list[IndexedRecord] = []
     for number in range(count):
         run = _run([number, *range(20)])
         key = RecordKey(NAMESPACE, RecordKind.KV, "", run)
@@ -143,7 +143,7 @@ def _filled(root: Path, count: int) -> list[Entry]:
 
 
 def _known(root: Path) -> list[tuple[str, set[str], array[int]]]:
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     return sorted((e.address, e.users, e.ids) for e in folder.index.entries.values())
 
 
@@ -184,7 +184,7 @@ def test_records_that_are_gone_or_damaged_are_left_out(tmp_path: Path) -> None:
 def test_the_folder_is_private_and_used_by_one_process(tmp_path: Path) -> None:
     root = tmp_path / "deep" / "cache"
     lock = FolderLock(root)
-    folder = Folder(root, NAMESPACE)
+    folder = RecordFolder(root, NAMESPACE)
     for path in (root, folder.path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o700
     assert (root / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f068868")

@@ -16,7 +16,7 @@ from engine.cache.disk.record import (
     RecordError,
     RecordKey,
     RecordKind,
-    Tensor,
+    StoredArray,
     read_header,
     read_record,
     write_record,
@@ -28,9 +28,9 @@ RUN = TokenRun((5, 6, 7, 8, 9), (Feed(8, 16, one_by_one=False), Feed(13, 15, one
 KEY = RecordKey("one model", RecordKind.KV, "a" * 64, RUN)
 DATA = bytes(range(240))
 TENSORS = {
-    "0.0": Tensor("BF16", (1, 2, 5, 4), memoryview(DATA[:80])),
-    "0.1": Tensor("F32", (1, 2, 5, 4), memoryview(DATA[80:])),
-    "empty": Tensor("U32", (0, 7), memoryview(b"")),
+    "0.0": StoredArray("BF16", (1, 2, 5, 4), memoryview(DATA[:80])),
+    "0.1": StoredArray("F32", (1, 2, 5, 4), memoryview(DATA[80:])),
+    "empty": StoredArray("U32", (0, 7), memoryview(b"")),
 }
 
 
@@ -55,7 +55,7 @@ def test_a_record_reads_back_bit_for_bit(tmp_path: Path) -> None:
 def test_a_record_is_a_private_file_in_the_safetensors_format(tmp_path: Path) -> None:
     safetensors = pytest.importorskip("safetensors.numpy")
     key = RecordKey("one model", RecordKind.STATE, "a" * 64, TokenRun((), (), 10))
-    tensors = {"x": Tensor("F32", (2,), memoryview(b"\0\0\x80?\0\0\0@"))}
+    tensors = {"x": StoredArray("F32", (2,), memoryview(b"\0\0\x80?\0\0\0@"))}
 
     write_record(tmp_path, key, {}, tensors)
 

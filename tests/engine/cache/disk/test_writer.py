@@ -11,7 +11,7 @@ import mlx.core as mx
 import pytest
 
 from engine.cache.disk import daily, writer
-from engine.cache.disk.folder import Folder
+from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.record import RecordKey, RecordKind, write_record
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.feeding import Feed
@@ -24,7 +24,7 @@ RUN = TokenRun((5, 6, 7), (Feed(0, 3, one_by_one=False),))
 
 def close_during_a_write(
     root: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., int]
-) -> Folder:
+) -> RecordFolder:
     """Close a writer while `write` writes its record. Return the folder as a new start finds it."""
     has_begun = threading.Event()
 
@@ -34,14 +34,14 @@ def close_during_a_write(
 
     monkeypatch.setattr(writer, "write_record", begin)
     limits = DiskLimits(budget_bytes=1 << 30, daily_bytes=1 << 30)
-    closed = RecordWriter(Folder(root, "one"), limits, time.time)
+    closed = RecordWriter(RecordFolder(root, "one"), limits, time.time)
     key = RecordKey("one", RecordKind.KV, "", RUN)
     assert closed.write(key, [mx.zeros((3, 2))], PointKind.TAIL, {ConversationId("chat")})
     assert has_begun.wait(60)
     closed.close()
     assert (root / "one" / "index").exists()
     assert (root / "written").exists()
-    return Folder(root, "one")
+    return RecordFolder(root, "one")
 
 
 def test_close_saves_the_index_after_a_record_that_makes_the_count_old(
