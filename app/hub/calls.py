@@ -81,7 +81,7 @@ def header(client: HubClient, request: Request, report: Reporter) -> int:
     At most _MAX_HEADER bytes are fetched. If the header is longer or broken, return 0.
     """
     # Import late, because numpy is slow to import, and no other call needs it.
-    from engine.gguf.reader import header_len  # noqa: PLC0415
+    from engine.gguf.header import header_len  # noqa: PLC0415
 
     path = str(request["path"])
     url = file_address(_repo_id(request["repo_id"]), request["revision"], path)

@@ -12,8 +12,8 @@ from typing import Final
 
 from engine.errors import GgufError
 from engine.gguf import dense, gated_delta
+from engine.gguf.header import Metadata
 from engine.gguf.parts import ArchitectureKeys, ModelPlan, WeightPart
-from engine.gguf.reader import Metadata
 from engine.model_kinds import why_not_run
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import GgufError
-from engine.gguf.reader import Metadata
+from engine.gguf.header import Metadata
 
 Order = NDArray[np.intp]
 # Return the positions in the file of the rows or columns that mlx-lm expects, in mlx-lm's order.

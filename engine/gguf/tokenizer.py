@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.errors import GgufError
-from engine.gguf.reader import Metadata
+from engine.gguf.header import Metadata
 
 _BYTE_LEVEL: Final[Mapping[str, object]] = {
     "type": "ByteLevel",

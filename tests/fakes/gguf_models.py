@@ -21,7 +21,8 @@ import numpy as np
 from mlx.utils import tree_flatten, tree_unflatten
 from numpy.typing import NDArray
 
-from engine.gguf.reader import TensorKind, Value
+from engine.gguf.header import Value
+from engine.gguf.reader import TensorKind
 from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, plain_tensor, tiny_metadata
 from tests.fakes.tiny_model import Config, make_model
 

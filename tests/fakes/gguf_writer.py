@@ -11,7 +11,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.gguf.reader import BLOCKS, BlockFormat, TensorKind, Value
+from engine.gguf.header import Value
+from engine.gguf.reader import BLOCKS, BlockFormat, TensorKind
 
 KIND_IDS: Final = {block.kind: kind_id for kind_id, block in BLOCKS.items()}
 # Byte offsets of the half-precision scales in a block. Tests write moderate numbers

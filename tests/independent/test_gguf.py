@@ -27,7 +27,8 @@ from tokenizers import Tokenizer
 
 from engine.gguf import quants
 from engine.gguf.architectures import ARCHITECTURES
-from engine.gguf.reader import Metadata, TensorKind, read_gguf
+from engine.gguf.header import Metadata
+from engine.gguf.reader import TensorKind, read_gguf
 from engine.gguf.tokenizer import PRE_TOKENIZERS, read_tokenizer, tokenizer_json
 from tests.engine.gguf.test_architectures import PROMPT, imported, logits
 from tests.fakes.gguf_models import SCALED, tiny_gguf

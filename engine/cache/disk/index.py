@@ -22,14 +22,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from engine.cache.disk.record import (
-    Header,
-    RecordError,
-    RecordKey,
-    RecordKind,
-    feed_bytes,
-    run_of,
-)
+from engine.cache.disk.record import Header, RecordError, RecordKey, RecordKind
+from engine.cache.disk.run_bytes import feed_bytes, run_of
 from engine.cache.feeding import Feed, add_feeds
 from engine.cache.points import PointKind
 from engine.cache.radix import TokenRun, common_end

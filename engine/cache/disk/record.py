@@ -32,14 +32,13 @@ import json
 import os
 import stat
 import zlib
-from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from engine.cache.feeding import Feed, clip
+from engine.cache.disk.run_bytes import FEED_BYTES, feed_bytes, run_of, token_bytes
 from engine.cache.radix import TokenRun
 
 SUFFIX = ".safetensors"
@@ -50,8 +49,6 @@ _FORMAT = "rejoinder-2"
 _MAX_HEADER = 1 << 20
 # Largest number of token ids in one record. Bounds the memory that reading a header takes.
 MAX_TOKENS = 1 << 17
-# Feeds are intervals of at least one token, so a record has at most as many feeds as tokens.
-_FEED_BYTES = 24
 _NO_CHECKSUM = "0" * 8
 _TOKENS, _FEEDS = "tokens", "feeds"
 
@@ -125,43 +122,6 @@ class Record:
     tensors: Mapping[str, StoredArray]
 
 
-def token_bytes(token_ids: Sequence[int]) -> bytes:
-    """Return token ids as unsigned 32-bit integers, little-endian."""
-    return array("I", token_ids).tobytes()
-
-
-def feed_bytes(run: TokenRun) -> bytes:
-    """Return the forward passes of a run as triples of 64-bit integers."""
-    values = array("q")
-    for feed in run.feeds:
-        values.extend((feed.start, feed.end, int(feed.one_by_one)))
-    return values.tobytes()
-
-
-def run_of(tokens: bytes, feeds: bytes, start: int) -> TokenRun:
-    """Return the run that token_bytes and feed_bytes describe.
-
-    Raises:
-        RecordError: the passes do not compute exactly the tokens of the run, in order.
-    """
-    ids, values = array("I"), array("q")
-    ids.frombytes(tokens)
-    values.frombytes(feeds)
-    passes = tuple(
-        Feed(first, end, one_by_one=one == 1)
-        for first, end, one in zip(values[::3], values[1::3], values[2::3], strict=True)
-    )
-    end = start + len(ids)
-    stops = [*(feed.start for feed in passes[1:]), end]
-    is_whole = all(
-        0 <= feed.start < stop <= feed.end for feed, stop in zip(passes, stops, strict=False)
-    )
-    begins = passes[0].start <= start if passes else not ids
-    if not (is_whole and begins and passes == tuple(clip(passes, start, end))):
-        raise RecordError("the forward passes do not fit the tokens")
-    return TokenRun(tuple(ids), passes, start)
-
-
 def write_record(
     folder: Path, key: RecordKey, notes: Mapping[str, str], tensors: Mapping[str, StoredArray]
 ) -> int:
@@ -182,7 +142,7 @@ def write_record(
     tokens, feeds = token_bytes(key.run.token_ids), feed_bytes(key.run)
     every = {
         _TOKENS: StoredArray("U32", (len(tokens) // 4,), memoryview(tokens)),
-        _FEEDS: StoredArray("I64", (len(feeds) // _FEED_BYTES, 3), memoryview(feeds)),
+        _FEEDS: StoredArray("I64", (len(feeds) // FEED_BYTES, 3), memoryview(feeds)),
         **tensors,
     }
     header = _header_text(key, notes, every).encode()
@@ -311,7 +271,7 @@ def _read_start(
     places = _places(table, nbytes - data_start)
     start, parent, notes = _fields_of(fields)
     tokens = _leading(file, places, _TOKENS, 4 * MAX_TOKENS)
-    feeds = _leading(file, places, _FEEDS, _FEED_BYTES * MAX_TOKENS)
+    feeds = _leading(file, places, _FEEDS, FEED_BYTES * MAX_TOKENS)
     try:
         kind = RecordKind(str(fields.get("kind")))
         key = RecordKey(namespace, kind, parent, run_of(tokens, feeds, start))

@@ -18,7 +18,8 @@ from engine.cache.disk.codec import TREE_NOTE, UnsupportedStateError, encode
 from engine.cache.disk.daily import DailyBytes
 from engine.cache.disk.folder import RecordFolder
 from engine.cache.disk.index import POINT_NOTE, USER_NOTE, IndexedRecord, packed
-from engine.cache.disk.record import RecordKey, RecordKind, StoredArray, feed_bytes, write_record
+from engine.cache.disk.record import RecordKey, RecordKind, StoredArray, write_record
+from engine.cache.disk.run_bytes import feed_bytes
 from engine.cache.points import PointKind
 from engine.cache.trees import tree_bytes
 from engine.types import ConversationId

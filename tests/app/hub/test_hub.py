@@ -23,7 +23,7 @@ from app.hub.process import (
     search,
 )
 from app.hub.values import Download, DownloadState, RepoFile, typical_choice
-from engine.gguf.reader import header_len
+from engine.gguf.header import header_len
 from tests.fakes.gguf_models import tiny_gguf
 from tests.fakes.hub_server import FakeHub, Fault, Repository, running_hub
 from tests.fakes.tables import rest_in_soak

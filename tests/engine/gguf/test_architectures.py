@@ -20,8 +20,9 @@ from engine.errors import GgufError
 from engine.gguf import quants
 from engine.gguf.architectures import ARCHITECTURES, plan_model
 from engine.gguf.convert import plan_conversion
+from engine.gguf.header import Metadata, Value
 from engine.gguf.importer import import_into, import_once
-from engine.gguf.reader import Metadata, TensorKind, Value, read_gguf
+from engine.gguf.reader import TensorKind, read_gguf
 from tests.fakes.gguf_models import CONFIGS, SCALED, TinyModel, tiny_gguf
 from tests.fakes.gguf_writer import WrittenTensor, gguf_bytes, plain_tensor, q8_0
 from tests.fakes.tables import rest_in_soak

@@ -15,8 +15,8 @@ from engine.config import EngineConfig
 from engine.errors import GgufError
 from engine.fitting import FitMeter
 from engine.gguf.convert import describe_header
+from engine.gguf.header import header_len
 from engine.gguf.importer import import_once
-from engine.gguf.reader import header_len
 from tests.fakes.gguf_models import CONFIGS, SCALED, tiny_gguf
 from tests.fakes.gguf_writer import gguf_bytes, q8_0
 

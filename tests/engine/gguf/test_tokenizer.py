@@ -7,7 +7,7 @@ import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
 from engine.errors import GgufError
-from engine.gguf.reader import Metadata, Value
+from engine.gguf.header import Metadata, Value
 from engine.gguf.tokenizer import read_tokenizer, tokenizer_config_json, tokenizer_json
 from tests.fakes.gguf_writer import (
     CHAT_TEMPLATE,
