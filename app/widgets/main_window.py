@@ -58,6 +58,7 @@ from app.widgets.inspector import Inspector
 from app.widgets.inspector_binding import InspectorBinding
 from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
+from app.widgets.model_change import ModelChange
 from app.widgets.model_commands import ModelCommands
 from app.widgets.model_notices import ModelNotices
 from app.widgets.model_picker import ModelPicker
@@ -123,6 +124,7 @@ class MainWindow(QMainWindow):
             lambda: self.pane.view.has_edits,
             lambda: core.preferences.value.confirm_quit,
         )
+        ModelChange(core, self)
         self._chat_commands = ChatCommands(core, self.pane)
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self._model_commands = ModelCommands(core, self)

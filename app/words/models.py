@@ -55,6 +55,19 @@ def use_model(name: str) -> str:
     return f"Use {name}"
 
 
+UNLOAD_QUESTION: Final = "Unload the model now?"
+USE_NOW: Final = "Use Now"
+
+
+def use_now(name: str) -> str:
+    """Return the question before a model takes the place of one that writes answers."""
+    return f"Use {name} now?"
+
+
+def stops_answers(count: int) -> str:
+    return f"{'It stops' if count == 1 else 'They stop'}. The text written so far is kept."
+
+
 def stay_with(name: str, num_tokens: int | None) -> str:
     """Return the text of a button. num_tokens: what the model would read; None if unknown."""
     reads = "" if num_tokens is None else f" (reads {units.tokens(num_tokens)})"
