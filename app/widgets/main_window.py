@@ -124,7 +124,6 @@ class MainWindow(QMainWindow):
             lambda: self.pane.view.has_edits,
             lambda: core.preferences.value.confirm_quit,
         )
-        ModelChange(core, self)
         self._chat_commands = ChatCommands(core, self.pane)
         self._list_commands = ListCommands(core, lambda: self.sidebar)
         self._model_commands = ModelCommands(core, self)
@@ -219,6 +218,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         core = self._core
+        ModelChange(core, self)
         core.failed.connect(self.show_problem)
         self.printing.failed.connect(self.show_problem)
         for changed in (

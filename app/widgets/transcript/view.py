@@ -29,7 +29,7 @@ from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.viewmodels.lexer_shelf import LexerShelf
-from app.viewmodels.markdown import make_parser
+from app.viewmodels.markdown import make_parser, make_typed_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.key_press import is_typing
 from app.widgets.menu import pop_up
@@ -110,7 +110,8 @@ class TranscriptView(QAbstractScrollArea):
         self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
-        self._kit = RowKit(look, LexerShelf(), LayoutCache(), make_parser(), FindMatches(), clock)
+        parsers = make_parser(), make_typed_parser()
+        self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
         self._stack = MessageStack(self._kit)
         self._placement = Placement(self, self._stack, self._kit)
         self._buffer = DeltaBuffer(self)
