@@ -122,6 +122,11 @@ class ChatPane(QWidget):
         if self._draft_timer.isActive():
             self._save_draft()
 
+    def focus_text(self) -> None:
+        """Focus the editor of a message if one is open, else the composer."""
+        if not self.view.focus_editor():
+            self.composer.edit.setFocus()
+
     def stop(self) -> None:
         """Stop the shown conversation's answer, if one is in progress."""
         self._core.chat.stop(self._shown)

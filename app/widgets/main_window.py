@@ -121,7 +121,7 @@ class MainWindow(QMainWindow):
             self,
             lambda: core.turns.num_writing,
             lambda: core.turns.num_waiting,
-            lambda: self.pane.view.has_edits,
+            lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,
         )
         self._chat_commands = ChatCommands(core, self.pane)
@@ -129,7 +129,7 @@ class MainWindow(QMainWindow):
         self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
         self._bind_commands()
-        self.switching = Switching(theme, core, self.commands, self)
+        self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
         self.toolbar = Toolbar(theme, self.commands, self._right)
         self.toast = PaneToast(self.pane, core, self)

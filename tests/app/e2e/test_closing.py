@@ -120,15 +120,15 @@ def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None
     stage.run(CommandId.EDIT_LAST)
     QTest.keyClicks(stage.pane.view.focusWidget(), " and more")
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     stage.run(CommandId.NEW_CHAT)
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     stage.click_row("One")
-    stage.run(CommandId.EDIT_LAST)
+    assert stage.pane.view.edit is not None, "the edit is on show again"
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
-    QTest.keyClick(stage.pane.view.focusWidget(), Qt.Key.Key_Escape)
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
+    QTest.keyClick(stage.edit, Qt.Key.Key_Escape)
     stage.run(CommandId.EDIT_LAST)
     stage.window.close()
     assert not stage.window.isVisible(), "an open editor without a change must not ask"
