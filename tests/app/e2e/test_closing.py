@@ -115,6 +115,22 @@ def test_quit_while_answering_asks_for_confirmation(
     assert not stage.window.isVisible()
 
 
+def test_return_presses_the_focused_button_of_the_quit_sheet(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quitting, "QApplication", SimpleNamespace(quit=stage.window.close))
+    stage.send("Hello")
+    for key, stays in ((Qt.Key.Key_Tab, True), (Qt.Key.Key_Escape, True), (None, False)):
+        stage.window.close()
+        (sheet,) = [one for one in stage.window.findChildren(MessageSheet) if one.isVisible()]
+        if key is not None:
+            QTest.keyClick(sheet.focusWidget() or sheet, key)
+        if sheet.isVisible():
+            QTest.keyClick(sheet.focusWidget() or sheet, Qt.Key.Key_Return)
+        stage.settle()
+        assert stage.window.isVisible() is stays
+
+
 def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.EDIT_LAST)
