@@ -198,6 +198,7 @@ class ChatPane(QWidget):
         self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
+        self.model_question.answered.connect(self.focus_text)
         self.gone_model.first.clicked.connect(self.choose_model_requested)
         self.gone_model.second.clicked.connect(self.get_models_requested)
         self.recent.chosen.connect(core.library.select)

@@ -51,6 +51,9 @@ def chat_used_but(name: str, why: str) -> str:
     return f"This chat used {name}, {why}."
 
 
+CHOOSE_FIRST: Final = "Choose the model that answers, then try again."
+
+
 def use_model(name: str) -> str:
     return f"Use {name}"
 
