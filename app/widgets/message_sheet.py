@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
@@ -9,6 +11,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.button import Button
 from app.widgets.details import Details
 from app.widgets.line_height import Sentences
+from app.words import dialogs
 
 
 class MessageSheet(QDialog):
@@ -56,6 +59,7 @@ class MessageSheet(QDialog):
         heading = QLabel(title, self)
         heading.setProperty("type", "title")
         heading.setTextFormat(Qt.TextFormat.PlainText)
+        heading.setWordWrap(True)
         self._texts[1].setProperty("tone", "secondary")
         self._buttons.setSpacing(Space.S)
         self._buttons.addStretch()
@@ -72,3 +76,23 @@ class MessageSheet(QDialog):
         layout.setSpacing(Space.L)
         layout.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(column, 1)
+
+
+def ask_before(  # noqa: PLR0913 - the texts of a question
+    parent: QWidget,
+    question: str,
+    note: str,
+    verb: str,
+    act: Callable[[], object],
+    *,
+    keep: str = dialogs.CANCEL,
+    details: str = "",
+) -> None:
+    """Ask before an act that cannot be undone. Return, like Esc, keeps everything."""
+    sheet = MessageSheet(question, note, "", parent)
+    if details:
+        sheet.add_details(details)
+    sheet.add_button(keep, is_default=True).clicked.connect(sheet.reject)
+    sheet.add_button(verb).clicked.connect(sheet.accept)
+    sheet.accepted.connect(act)
+    sheet.open()

@@ -6,12 +6,12 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from engine.events import LoadModel
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog, card
+from tests.fakes.sheets import find_sheet, press, sheet_in
 from tests.fakes.stage import Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -24,15 +24,8 @@ def loads(stage: Stage) -> list[str]:
     return [command.path for command in stage.engine.commands if isinstance(command, LoadModel)]
 
 
-def sheet_of(stage: Stage) -> MessageSheet | None:
-    return next((one for one in stage.window.findChildren(MessageSheet) if one.isVisible()), None)
-
-
-def press(stage: Stage, name: str) -> None:
-    sheet = sheet_of(stage)
-    assert sheet is not None
-    (button,) = (one for one in sheet.findChildren(Button) if one.text() == name)
-    QTest.mouseClick(button, Qt.MouseButton.LeftButton)
+def answer(stage: Stage, name: str) -> None:
+    press(sheet_in(stage.window), name)
     stage.settle()
 
 
@@ -53,24 +46,23 @@ def test_model_picked_while_another_chat_is_answered_is_loaded_after_the_questio
     stage.run(CommandId.NEW_CHAT)
     before = loads(stage)
     pick_other(stage)
-    sheet = sheet_of(stage)
-    assert sheet is not None
+    sheet = sheet_in(stage.window)
     assert sheet.windowTitle() == "Use Other-4B now?"
     assert sheet.text == (
         "1 answer is still being written.\nIt stops. The text written so far is kept."
     )
     pick_other(stage)
     assert len(stage.window.findChildren(MessageSheet)) == 1, "one question at a time"
-    press(stage, "Cancel")
+    answer(stage, "Cancel")
     assert loads(stage) == before
     assert stage.core.turns.live_in(answering) is not None
     assert stage.core.preferences.value.model_name != "Other-4B", "nothing was chosen"
     pick_other(stage)
-    press(stage, "Use Now")
+    answer(stage, "Use Now")
     assert loads(stage) == [*before, str(OTHER.path)]
     assert stage.core.turns.live_in(answering) is None
     pick_other(stage)
-    assert sheet_of(stage) is None, "nothing is cut off now"
+    assert find_sheet(stage.window) is None, "nothing is cut off now"
 
 
 def test_chats_own_model_and_unloading_are_asked_about_while_another_chat_is_answered(
@@ -86,10 +78,10 @@ def test_chats_own_model_and_unloading_are_asked_about_while_another_chat_is_ans
     before = loads(stage)
     QTest.mouseClick(stage.pane.model_question.first, Qt.MouseButton.LeftButton)
     stage.settle()
-    press(stage, "Cancel")
+    answer(stage, "Cancel")
     assert loads(stage) == before
     assert stage.pane.model_question.isVisible(), "the choice is still open"
     stage.core.models.unload()
     stage.settle()
-    press(stage, "Unload")
+    answer(stage, "Unload")
     assert stage.core.models.status.is_unloaded
