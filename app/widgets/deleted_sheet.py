@@ -38,6 +38,7 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.deleted import DeletedRow, deleted_rows
 from app.viewmodels.direction import isolated
 from app.widgets.button import Button
+from app.widgets.elided_title import elided_title
 from app.widgets.line_height import Sentences
 from app.widgets.message_sheet import ask_before
 from app.widgets.row_painting import paint_row_ground
@@ -206,7 +207,7 @@ class _DeletedDelegate(QStyledItemDelegate):
         font = self._theme.zoomed_font(Type.UI)
         painter.setFont(font)
         painter.setPen(QColor(colors.text))
-        title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, rect.width())
+        title = elided_title(QFontMetrics(font), row.title, rect.width())
         painter.drawText(rect, middle, isolated(title))
         painter.restore()
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.theme.tokens import Size, Space
 from app.widgets.button import Button
@@ -30,6 +32,7 @@ class MessageSheet(QDialog):
         ]
         self._buttons = QHBoxLayout()
         self._column = QVBoxLayout()
+        self._layout = QHBoxLayout(self)
         self._build(title)
 
     @property
@@ -53,6 +56,12 @@ class MessageSheet(QDialog):
         details.set_text(text)
         self._column.insertWidget(self._column.count() - 2, details)
 
+    @override
+    def showEvent(self, arg__1: QShowEvent) -> None:
+        """Fit the height to the texts, which wrap. Qt takes the height of narrower texts."""
+        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
+        super().showEvent(arg__1)
+
     def _build(self, title: str) -> None:
         icon = QLabel(self)
         icon.setPixmap(QApplication.windowIcon().pixmap(Size.SHEET_ICON))
@@ -71,7 +80,7 @@ class MessageSheet(QDialog):
             column.addWidget(label)
         column.addSpacing(Space.S)
         column.addLayout(self._buttons)
-        layout = QHBoxLayout(self)
+        layout = self._layout
         layout.setContentsMargins(Space.XL, Space.XL, Space.XL, Space.L)
         layout.setSpacing(Space.L)
         layout.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
@@ -92,7 +101,9 @@ def ask_before(  # noqa: PLR0913 - the texts of a question
     sheet = MessageSheet(question, note, "", parent)
     if details:
         sheet.add_details(details)
-    sheet.add_button(keep, is_default=True).clicked.connect(sheet.reject)
+    keep_button = sheet.add_button(keep, is_default=True)
+    keep_button.clicked.connect(sheet.reject)
+    keep_button.setFocus()
     sheet.add_button(verb).clicked.connect(sheet.accept)
     sheet.accepted.connect(act)
     sheet.open()
