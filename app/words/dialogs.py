@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from app.words.hub import in_question
+from app.words import hub
 
 ADD_FOLDER: Final = "Add Model Folder"
 SAVE_AS: Final = "Save As"
@@ -45,9 +45,9 @@ def answers_waiting(count: int) -> str:
 def edits_unsaved(titles: Sequence[str]) -> str:
     """Return the sentence about edited messages. titles: those of their chats."""
     if len(titles) == 1:
-        return f"An edited message in {in_question(titles[0])} is not saved."
+        return f"An edited message in {hub.in_question(titles[0])} is not saved."
     if len(titles) == 2:
-        return f"Edited messages in {' and '.join(map(in_question, titles))} are not saved."
+        return f"Edited messages in {' and '.join(map(hub.in_question, titles))} are not saved."
     return f"Edited messages in {len(titles):,} chats are not saved."
 
 

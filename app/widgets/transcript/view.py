@@ -163,7 +163,7 @@ class TranscriptView(QAbstractScrollArea):
         self._focus.drop()
         self._stack.open(items, name)
         self._placement.open(position)
-        # An editor that opens again leaves the focus in the list, where the keys go on to move.
+        # Leave the focus in the list, whose arrow keys show one chat after the other.
         self._show(takes_focus=not isinstance(QApplication.focusWidget(), QAbstractItemView))
         if self._placement.opened():
             self._reflow()
