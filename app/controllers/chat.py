@@ -70,8 +70,8 @@ class ChatController(QObject):
     Every conversation that is passed to a method must be in memory (desk.py).
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
-    False, nothing has changed, and the caller keeps the user's text: an answer is running, or
-    `refused` was emitted with the reason. The engine can refuse a turn later, after True was
+    False, nothing has changed, and the caller keeps the user's text: an answer is running, the user
+    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a turn later, after True was
     returned. Then `refused` is emitted with the text.
     """
 
@@ -101,6 +101,8 @@ class ChatController(QObject):
         self._turns = turns
         self._models = models
         self._origin = origin
+        # Returns False if the user must choose a model before an answer. The window sets it.
+        self.may_begin: Callable[[ConversationId], bool] = _always
         self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
         # Key: a conversation with a queued message. Value: the reply that the message waits for.
         # send() adds a key for each message that it queues. A key may stay after its message is
@@ -356,7 +358,8 @@ class ChatController(QObject):
         example because the message is empty. `text` is the user's text, for a later Refusal, and `files`
         are the attachments that return to the composer with it.
         """
-        if self._turns.live_in(conversation_id) is not None:
+        is_live = self._turns.live_in(conversation_id) is not None
+        if is_live or not self.may_begin(conversation_id):
             return False
         status = self._models.status
         try:
@@ -372,6 +375,10 @@ class ChatController(QObject):
 
     def _new_ids(self) -> TurnIds:
         return TurnIds(user=NodeId(self._origin.new_id()), reply=NodeId(self._origin.new_id()))
+
+
+def _always(_conversation_id: ConversationId) -> bool:
+    return True
 
 
 def _may_follow(conversation: Conversation, awaited: MessageNode) -> bool:

@@ -1,13 +1,12 @@
 """The model of each conversation: the one that wrote its last answer. Main thread.
 
 One model is in use at a time. If the conversation on show was answered by another model, the window
-asks which of them continues it, and nothing is read ahead before the user has chosen. Four actions
-choose the model in use for a conversation:
+asks which of them continues it. Nothing is read ahead, and no answer begins, before the user has
+chosen. Three actions choose the model in use for a conversation:
 
     stay()            until another model is loaded, or the app ends
     use()             loads the model of the conversation, so that no choice is left
     choosing a model  in the picker or elsewhere, as long as the conversation stays on show
-    sending           the model in use writes the new answer, and is the conversation's model then
 """
 
 from __future__ import annotations

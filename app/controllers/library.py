@@ -59,6 +59,8 @@ class LibraryController(QObject):
     removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
     # argument: ConversationSummary; its answer ended out of sight
     finished_unseen = Signal(object)
+    # arguments: ConversationId of a conversation, ConversationId of its copy down to a message
+    forked = Signal(object, object)
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -234,6 +236,7 @@ class LibraryController(QObject):
         )
         self.add_beside(forked, conversation_id)
         self._show(forked.conversation_id)
+        self.forked.emit(conversation_id, forked.conversation_id)
 
     def add_beside(self, copied: Conversation, conversation_id: ConversationId) -> None:
         """List and store a new conversation in the folder of the one that it was copied from."""

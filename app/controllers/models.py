@@ -118,6 +118,12 @@ class Catalog(Protocol):
         ...
 
 
+class ConfirmChange(Protocol):
+    """Call `act` now, or later if the user agrees. name: the model to load; empty to unload."""
+
+    def __call__(self, name: str, act: Callable[[], None], /) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class _Scan:
     fingerprint: str
@@ -155,6 +161,8 @@ class ModelsController(QObject):
         self._checking = False  # True while a check of the folders is queued or running
         self._must_recheck = False  # True if that check may have begun too early
         self._noted = ""  # path of a model that check() named
+        # Called before a change of the model that may cut off answers. The window sets it.
+        self.confirm: ConfirmChange = _change_at_once
         self.cards: tuple[ModelCard, ...] = ()
         self.gone: frozenset[str] = frozenset()  # paths of models that are gone
         self._best: ModelCard | None = None
@@ -202,24 +210,32 @@ class ModelsController(QObject):
         self.refresh()
 
     def choose(self, path: Path) -> None:
-        """Load the model in a folder, and remember it for the next start."""
+        """Load the model in a folder, and remember it for the next start.
+
+        Confirm it first if answers would be cut off.
+        """
+        self.confirm(self._name(path), lambda: self._choose(path))
+
+    def _choose(self, path: Path) -> None:
         self._preferences.change(model_path=str(path), model_name=self._name(path))
         self.chosen.emit(path)
         self._load(path)
 
     @property
     def can_unload(self) -> bool:
-        """True if a model is loaded. Call unload() only while no answer runs: it would be cut off."""
         return self.status.phase is ModelPhase.READY and not self.status.is_unloaded
 
     def unload(self) -> None:
         """Free the memory of the model and of its chats. The next message loads it again."""
+        self.confirm("", self._unload)
+
+    def _unload(self) -> None:
         if self.can_unload:
             self._engine.unload_model()
 
     def load_again(self) -> None:
-        """Load the model that the engine has lost."""
-        self._load(Path(self.status.path))
+        """Load the model that the engine has lost, or the model in use with other options."""
+        self.confirm(self.status.name, lambda: self._load(Path(self.status.path)))
 
     def must_load_again(self, path: str) -> bool:
         """Return True if a model is in use with other options than it would be loaded with now."""
@@ -409,3 +425,7 @@ def _loading(status: ModelStatus, event: ModelLoading) -> ModelStatus:
         loaded_bytes=event.loaded_bytes,
         total_bytes=event.total_bytes,
     )
+
+
+def _change_at_once(_name: str, act: Callable[[], None]) -> None:
+    act()

@@ -58,6 +58,7 @@ class Organiser(QObject):
         self._closed = preferences.value.closed_folders
         self._arrangement: Arrangement | None = None  # None: must be computed
         library.list_changed.connect(self._on_changed)
+        library.forked.connect(self._on_forked)
         folders.changed.connect(self._on_changed)
         preferences.changed.connect(self._on_preferences_changed)
 
@@ -189,8 +190,17 @@ class Organiser(QObject):
         )
         if len(ids) == 1:
             self._library.select(ids[0])
-        text = words.toast_duplicated(title=made[0].title, count=len(made))
+        title = self._library.summary(original).title if len(ids) == 1 else ""
+        text = words.toast_duplicated(title=title, count=len(made))
         self.done.emit(text, undo)
+
+    def _on_forked(self, original: ConversationId, forked: ConversationId) -> None:
+        undo = self._undo.add(
+            undo_words.FORK,
+            partial(self._library.discard_all, [forked], original),
+            redo=partial(self._library.restore_all, [forked]),
+        )
+        self.done.emit(words.toast_forked(self._library.summary(original).title), undo)
 
     def _titles(self, conversation_ids: Ids) -> list[str]:
         library = self._library

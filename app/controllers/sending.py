@@ -7,6 +7,8 @@ Text that was typed and not sent is undone here too, after the user has left its
     sent, the engine has not started it   its turn is stopped and refused  sent again
     its answer is running or has ended    stopped, and marked as deleted   restored with its answer
 
+Versions of the message, which edits have added, are deleted and restored together with it.
+
 The text and the files return to the composer, in front of newer ones. A redo removes them there,
 unless the user has changed them. An undone message does not come back while another answer is
 running: that answer may be the one above it, which is being continued.
@@ -27,7 +29,7 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Refusal, Turns
 from app.controllers.undo import UndoList
 from app.conversation.deletion import delete_message, restore_message
-from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch
+from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch, versions
 from app.words import problems, undo as words
 from engine.types import ConversationId
 
@@ -42,6 +44,7 @@ class _Sent:
     node_id: NodeId | None  # None while the message is queued
     unsent: Unsent = _NOTHING  # text and files that the last undo gave back
     undo: Callable[[], object] | None = None  # its function in the undo list
+    removed: tuple[NodeId, ...] = ()  # versions of the message that the last undo has removed
 
 
 class UndoSend(QObject):
@@ -161,8 +164,11 @@ class UndoSend(QObject):
         node = None if sent.node_id is None else nodes.get(sent.node_id)
         if node is not None and node.deleted_at is None:
             self._undo.starting.emit()
-            conversation = self._desk.get(conversation_id)
-            left = delete_message(conversation, node.node_id, now=self._origin.now())
+            left = self._desk.get(conversation_id)
+            # The other versions are edits of the message. They have been undone before this.
+            sent.removed = versions(left, node.node_id)
+            for version in sent.removed:
+                left = delete_message(left, version, now=self._origin.now())
             self._replace(with_unsent(left, sent.unsent))
 
     def _send_again(self, sent: _Sent) -> bool:
@@ -175,7 +181,10 @@ class UndoSend(QObject):
             if self._is_other_running(conversation, node_id):
                 self._chat.failed.emit(AnswerRunningError(problems.MESSAGES_COME_BACK).problem)
                 return False
-            restored = show_branch(restore_message(conversation, node_id), node_id)
+            restored = conversation
+            for version in (*sent.removed, node_id):
+                restored = restore_message(restored, version)
+            restored = show_branch(restored, node_id)
             self._replace(replace(restored, draft=rest.text, draft_attachments=rest.files))
             return True
         self._again = sent

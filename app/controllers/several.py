@@ -91,21 +91,13 @@ class SeveralMacs(QObject):
 
     def start(self) -> None:
         """Divide the model in use over the Macs."""
-        if self.hosts is None or self.is_on:
-            return
-        self.is_on = True
-        self._preferences.change(several_macs=True)
-        self._use(self.hosts)
-        self._load()
+        if self.hosts is not None and not self.is_on:
+            self._models.confirm(self._models.status.name, lambda: self._set_on(is_on=True))
 
     def stop(self) -> None:
         """End the stages, and load the model in this process."""
-        if not self.is_on:
-            return
-        self.is_on = False
-        self._preferences.change(several_macs=False)
-        self._use(None)
-        self._load()
+        if self.is_on:
+            self._models.confirm(self._models.status.name, lambda: self._set_on(is_on=False))
 
     def close(self) -> None:
         self._lane.stop()
@@ -129,14 +121,17 @@ class SeveralMacs(QObject):
         self._catalog.count_hosts(sum(ready.values()) if len(ready) > 1 else None)
         self.counted.emit()
 
+    def _set_on(self, *, is_on: bool) -> None:
+        self.is_on = is_on
+        self._preferences.change(several_macs=is_on)
+        self._use(self.hosts if is_on else None)
+        if self._models.status.path:
+            self._models.load_again()
+
     def _use(self, hosts: Hosts | None) -> None:
         self._engine.use_hosts(hosts)
         self._models.num_machines = 0 if hosts is None else hosts.num_machines
         self.changed.emit()
-
-    def _load(self) -> None:
-        if self._models.status.path:
-            self._models.load_again()
 
     def _on_checked(self, checks: tuple[HostCheck, ...]) -> None:
         self.is_checking = False

@@ -10,6 +10,7 @@ from markdown_it import MarkdownIt
 
 from app.conversation.attachments import document_text
 from app.conversation.tree import Conversation, MessageNode, shown_path
+from app.conversation.typed_lines import keep_typed_lines
 from app.words import exchange as words
 from engine.types import Role
 
@@ -33,7 +34,13 @@ details, blockquote { color: #555 } p, li { orphans: 3; widows: 3 }
 """
 HTML_END = "</body></html>\n"
 
-_markdown = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+def _make_parser() -> MarkdownIt:
+    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+
+
+_markdown = _make_parser()
+_typed = _make_parser().use(keep_typed_lines)  # for the messages of the user
 
 
 def to_markdown(conv: Conversation) -> str:
@@ -84,7 +91,8 @@ def to_html(conv: Conversation) -> str:
         if node.reasoning.strip():
             thoughts = _markdown.render(node.reasoning)
             parts.append(f"<details><summary>{words.THOUGHTS}</summary>{thoughts}</details>")
-        parts.append(f'<div class="{node.role}">{_markdown.render(_text(node))}</div>')
+        parser = _typed if node.role is Role.USER else _markdown
+        parts.append(f'<div class="{node.role}">{parser.render(_text(node))}</div>')
     return "\n".join((*parts, "</section>\n"))
 
 

@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markdown_it.common.utils import unescapeAll
 from markdown_it.token import Token
 
+from app.conversation.typed_lines import keep_typed_lines
 from app.viewmodels import formulas
 from app.viewmodels.blocks import (
     LINE_BREAK,
@@ -47,6 +48,11 @@ def make_parser() -> MarkdownIt:
     """Create a markdown-it parser with our rules. The parser keeps no state between parses."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"])
     return parser.use(limit_tables).use(formulas.formula_rules)
+
+
+def make_typed_parser() -> MarkdownIt:
+    """Create a parser for the messages of the user, whose lines stay as they were typed."""
+    return make_parser().use(keep_typed_lines)
 
 
 def normalized(text: str) -> str:
@@ -320,7 +326,8 @@ def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
         case "softbreak":
             return TextSpan(" ", marks, link)
         case "hardbreak":
-            return TextSpan(LINE_BREAK, marks, link)
+            # The content is the indentation of the new line (keep_typed_lines).
+            return TextSpan(LINE_BREAK + token.content, marks, link)
         case "code_inline":
             return TextSpan(token.content, marks | TextMark.CODE, link)
         case formulas.INLINE:

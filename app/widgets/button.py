@@ -11,11 +11,14 @@ from app.theme.icons import Icon, Icons
 from app.theme.tokens import Space, Type
 
 _ICONS = Icons()
+_RETURN = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 _ARROWS = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_Left, Qt.Key.Key_Right)
 
 
 class Button(QPushButton):
     """A push button. Tab focuses it, but a click leaves the focus where it is, as on a Mac.
+
+    Return presses the focused button, also if another one is the default button of a sheet.
 
     A button with a menu has an arrow that scales with the text. The arrow of the style would not.
     """
@@ -35,6 +38,10 @@ class Button(QPushButton):
         """Leave the arrow keys to the parent, unless they choose another button of a group."""
         if arg__1.key() in _ARROWS and not self.isCheckable():
             arg__1.ignore()
+        elif arg__1.key() in _RETURN and not self.isCheckable():
+            # A key that is held since another widget had the focus presses nothing.
+            if not arg__1.isAutoRepeat():
+                self.click()
         else:
             super().keyPressEvent(arg__1)
 

@@ -122,6 +122,11 @@ class ChatPane(QWidget):
         if self._draft_timer.isActive():
             self._save_draft()
 
+    def focus_text(self) -> None:
+        """Focus the editor of a message if one is open, else the composer."""
+        if not self.view.focus_editor():
+            self.composer.edit.setFocus()
+
     def stop(self) -> None:
         """Stop the shown conversation's answer, if one is in progress."""
         self._core.chat.stop(self._shown)
@@ -186,10 +191,10 @@ class ChatPane(QWidget):
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
         composer.refused.connect(self.said)
-        self.find_bar.left.connect(composer.edit.setFocus)
+        for left in (self.find_bar.left, self.view.edit_closed, self.model_question.answered):
+            left.connect(self.focus_text)
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
-        self.view.edit_closed.connect(composer.edit.setFocus)
         self.transcript.stop_requested.connect(self._stop_in_transcript)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)

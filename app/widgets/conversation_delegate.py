@@ -31,6 +31,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.conversations import ConversationRow, ConversationsModel, FolderRow, ListHeading
 from app.viewmodels.direction import isolated
+from app.widgets.elided_title import elided_title
 from app.widgets.fields import LineField
 from app.widgets.row_painting import paint_row_ground
 from app.words import units, window as words
@@ -133,7 +134,7 @@ class ConversationDelegate(QStyledItemDelegate):
     def _paint_text(self, painter: QPainter, rect: QRect, text: str, font: QFont) -> None:
         painter.setFont(font)
         painter.setPen(QColor(self._theme.colors.text))
-        shown = QFontMetrics(font).elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
+        shown = elided_title(QFontMetrics(font), text, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, isolated(shown))
 
     def _paint_row(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QCloseEvent
-from PySide6.QtWidgets import QDialog, QHBoxLayout, QMessageBox, QProgressBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QProgressBar, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.controllers.data_folder import DataFolder
@@ -14,6 +14,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.button import Button
 from app.widgets.dialogs import ask_for_folder
 from app.widgets.line_height import Sentences
+from app.widgets.message_sheet import ask_before
 from app.words import dialogs, storage as words
 
 
@@ -75,13 +76,5 @@ def move_data(parent: QWidget, data: DataFolder) -> None:
 
 def ask_to_delete_old(parent: QWidget, data: DataFolder) -> None:
     """Delete the old copy after the user has confirmed it."""
-    box = QMessageBox(parent)
-    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-    box.setIcon(QMessageBox.Icon.Warning)
-    box.setWindowTitle(words.DELETE_OLD_TITLE)
-    box.setText(words.DELETE_OLD_QUESTION)
-    box.setInformativeText(words.delete_old_note(str(data.folder)))
-    delete = box.addButton(words.DELETE, QMessageBox.ButtonRole.DestructiveRole)
-    box.setDefaultButton(box.addButton(dialogs.CANCEL, QMessageBox.ButtonRole.RejectRole))
-    delete.clicked.connect(data.delete_old)
-    box.open()
+    note = words.delete_old_note(str(data.folder))
+    ask_before(parent, words.DELETE_OLD_QUESTION, note, words.DELETE, data.delete_old)

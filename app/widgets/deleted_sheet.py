@@ -23,7 +23,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QListWidget,
     QListWidgetItem,
-    QMessageBox,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QVBoxLayout,
@@ -39,9 +38,11 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.deleted import DeletedRow, deleted_rows
 from app.viewmodels.direction import isolated
 from app.widgets.button import Button
+from app.widgets.elided_title import elided_title
 from app.widgets.line_height import Sentences
+from app.widgets.message_sheet import ask_before
 from app.widgets.row_painting import paint_row_ground
-from app.words import deleted as words, dialogs
+from app.words import deleted as words
 
 _ROW = Qt.ItemDataRole.UserRole  # data of an item: its DeletedRow
 _LINES = 8  # rows that are visible without scrolling
@@ -129,17 +130,11 @@ class DeletedSheet(QDialog):
         rows = self.selected
         if not rows:
             return
-        box = QMessageBox(self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setIcon(QMessageBox.Icon.Warning)
-        box.setWindowTitle(words.TITLE)
         folders = sum(row.color is not None for row in rows)
-        box.setText(words.question(title=rows[0].title, count=len(rows), folders=folders))
-        box.setInformativeText(words.no_undo(folders))
-        delete = box.addButton(words.DELETE, QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(dialogs.CANCEL, QMessageBox.ButtonRole.RejectRole))
-        delete.clicked.connect(lambda: self._deleted.remove([row.item for row in rows]))
-        box.open()
+        question = words.question(title=rows[0].title, count=len(rows), folders=folders)
+        items = [row.item for row in rows]
+        note = words.no_undo(folders)
+        ask_before(self, question, note, words.DELETE, lambda: self._deleted.remove(items))
 
 
 class _DeletedList(QListWidget):
@@ -212,7 +207,7 @@ class _DeletedDelegate(QStyledItemDelegate):
         font = self._theme.zoomed_font(Type.UI)
         painter.setFont(font)
         painter.setPen(QColor(colors.text))
-        title = QFontMetrics(font).elidedText(row.title, Qt.TextElideMode.ElideRight, rect.width())
+        title = elided_title(QFontMetrics(font), row.title, rect.width())
         painter.drawText(rect, middle, isolated(title))
         painter.restore()
 

@@ -58,6 +58,7 @@ from app.widgets.inspector import Inspector
 from app.widgets.inspector_panel import InspectorPanel
 from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
+from app.widgets.model_change import ModelChange
 from app.widgets.model_commands import ModelCommands
 from app.widgets.model_notices import ModelNotices
 from app.widgets.model_picker import ModelPicker
@@ -120,7 +121,7 @@ class MainWindow(QMainWindow):
             self,
             lambda: core.turns.num_writing,
             lambda: core.turns.num_waiting,
-            lambda: self.pane.view.has_edits,
+            lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,
         )
         self._chat_commands = ChatCommands(core, self.pane)
@@ -128,7 +129,7 @@ class MainWindow(QMainWindow):
         self._model_commands = ModelCommands(core, self)
         self.commands = make_actions(self, self._slots())
         self._bind_commands()
-        self.switching = Switching(theme, core, self.commands, self)
+        self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
         self.toolbar = Toolbar(theme, self.commands, self._right)
         self.toast = PaneToast(self.pane, core, self)
@@ -226,6 +227,7 @@ class MainWindow(QMainWindow):
 
     def _connect(self) -> None:
         core = self._core
+        ModelChange(core, self)
         core.failed.connect(self.show_problem)
         self.printing.failed.connect(self.show_problem)
         for changed in (

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.theme.tokens import Size, Space
 from app.widgets.button import Button
 from app.widgets.details import Details
 from app.widgets.line_height import Sentences
+from app.words import dialogs
 
 
 class MessageSheet(QDialog):
@@ -27,6 +32,7 @@ class MessageSheet(QDialog):
         ]
         self._buttons = QHBoxLayout()
         self._column = QVBoxLayout()
+        self._layout = QHBoxLayout(self)
         self._build(title)
 
     @property
@@ -50,12 +56,19 @@ class MessageSheet(QDialog):
         details.set_text(text)
         self._column.insertWidget(self._column.count() - 2, details)
 
+    @override
+    def showEvent(self, arg__1: QShowEvent) -> None:
+        """Fit the height to the texts, which wrap. Qt takes the height of narrower texts."""
+        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
+        super().showEvent(arg__1)
+
     def _build(self, title: str) -> None:
         icon = QLabel(self)
         icon.setPixmap(QApplication.windowIcon().pixmap(Size.SHEET_ICON))
         heading = QLabel(title, self)
         heading.setProperty("type", "title")
         heading.setTextFormat(Qt.TextFormat.PlainText)
+        heading.setWordWrap(True)
         self._texts[1].setProperty("tone", "secondary")
         self._buttons.setSpacing(Space.S)
         self._buttons.addStretch()
@@ -67,8 +80,30 @@ class MessageSheet(QDialog):
             column.addWidget(label)
         column.addSpacing(Space.S)
         column.addLayout(self._buttons)
-        layout = QHBoxLayout(self)
+        layout = self._layout
         layout.setContentsMargins(Space.XL, Space.XL, Space.XL, Space.L)
         layout.setSpacing(Space.L)
         layout.addWidget(icon, 0, Qt.AlignmentFlag.AlignTop)
         layout.addLayout(column, 1)
+
+
+def ask_before(  # noqa: PLR0913 - the texts of a question
+    parent: QWidget,
+    question: str,
+    note: str,
+    verb: str,
+    act: Callable[[], object],
+    *,
+    keep: str = dialogs.CANCEL,
+    details: str = "",
+) -> None:
+    """Ask before an act that cannot be undone. Return, like Esc, keeps everything."""
+    sheet = MessageSheet(question, note, "", parent)
+    if details:
+        sheet.add_details(details)
+    keep_button = sheet.add_button(keep, is_default=True)
+    keep_button.clicked.connect(sheet.reject)
+    keep_button.setFocus()
+    sheet.add_button(verb).clicked.connect(sheet.accept)
+    sheet.accepted.connect(act)
+    sheet.open()

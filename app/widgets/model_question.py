@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.viewmodels.model_question import model_question
 from app.widgets.button_row import Label
 from app.widgets.choice_line import ChoiceLine
+from app.words import models as words
+from engine.types import ConversationId
 
 
 class ModelQuestionLine(ChoiceLine):
-    """The question, with buttons to load the chat's model and to stay with the model in use."""
+    """The question, with buttons to load the chat's model and to stay with the model in use.
+
+    An action that needs an answer, such as Send, moves the focus to the buttons and does nothing
+    else. After the choice the user repeats the action.
+    """
+
+    answered = Signal()  # emitted when the user has pressed one of the buttons
 
     def __init__(self, core: Core, parent: QWidget) -> None:
         super().__init__(parent, "", "")
         self._core = core
+        self._is_urgent = False  # True after an action that needs an answer
+        core.chat.may_begin = self._may_begin
         self.first.clicked.connect(core.chat_models.use)
         self.second.clicked.connect(core.chat_models.stay)
+        self.first.clicked.connect(self.answered)
+        self.second.clicked.connect(self.answered)
+        core.library.current_changed.connect(self._on_shown)
         for changed in (
             core.library.current_changed,
             core.desk.changed,
@@ -34,6 +48,7 @@ class ModelQuestionLine(ChoiceLine):
         core = self._core
         current, models = core.library.current, core.models
         if not core.chat_models.must_ask(current):
+            self._is_urgent = False
             self.show_text("")
             return
         to_read = core.prompt_sizes.to_read
@@ -45,7 +60,21 @@ class ModelQuestionLine(ChoiceLine):
             None if to_read is None else to_read.num_tokens,
         )
         self.show_choices(
-            question.sentence,
+            f"{question.sentence} {words.CHOOSE_FIRST}" if self._is_urgent else question.sentence,
             Label(question.use, question.name),
             Label(question.stay, question.name_in_use),
         )
+
+    def _on_shown(self) -> None:
+        self._is_urgent = False
+
+    def _may_begin(self, conversation_id: ConversationId) -> bool:
+        """Return False, and focus the first button, if the user must choose a model first."""
+        is_shown = conversation_id == self._core.library.current
+        if not is_shown or not self._core.chat_models.must_ask(conversation_id):
+            return True
+        self._is_urgent = True
+        self._refresh()
+        button = self.second if self.first.isHidden() else self.first
+        button.setFocus(Qt.FocusReason.TabFocusReason)
+        return False

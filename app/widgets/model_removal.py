@@ -6,11 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
 from app.viewmodels import figures
+from app.widgets.message_sheet import ask_before
 from app.words import hub as words
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
@@ -50,13 +51,13 @@ class ModelRemoval(QObject):
             for part in (
                 words.UNLOADED_FIRST if self._is_in_use(plan) else "",
                 words.answered_chats(len(titles), shown) if titles else "",
-                words.lines(words.frees(size), str(plan.paths[0])),
+                words.frees(size),
             )
             if part
         )
         question = words.ask_to_remove(plan.model.name)
         act = partial(self._remove, plan, self._core.hub.remove)
-        self._show(question, note, words.TO_TRASH, act)
+        self._show(question, note, plan.paths[0], words.TO_TRASH, act)
 
     def _is_in_use(self, plan: RemovalPlan) -> bool:
         """Return True if the model in use is a part of what the plan removes."""
@@ -76,21 +77,11 @@ class ModelRemoval(QObject):
     def _ask_to_delete(self, plan: RemovalPlan) -> None:
         size = figures.file_size(plan.freed_bytes)
         question = words.ask_to_delete(plan.model.name)
-        freed = words.spaced(words.NO_UNDO, words.frees_now(size))
-        note = words.lines(freed, str(plan.paths[0]))
+        note = words.spaced(words.NO_UNDO, words.frees_now(size))
         act = partial(self._remove, plan, self._core.hub.delete)
-        self._show(question, note, words.DELETE_NOW, act)
+        self._show(question, note, plan.paths[0], words.DELETE_NOW, act)
 
-    def _show(self, question: str, note: str, verb: str, act: Callable[[], None]) -> None:
-        box = QMessageBox(self._window)
-        box.setWindowTitle(words.TITLE)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setText(question)
-        box.setInformativeText(note)
-        remove = box.addButton(verb, QMessageBox.ButtonRole.DestructiveRole)
-        keep = box.addButton(words.KEEP, QMessageBox.ButtonRole.RejectRole)
-        box.setDefaultButton(keep)
-        box.setEscapeButton(keep)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        remove.clicked.connect(lambda: act())  # noqa: PLW0108 (the signal has an argument)
-        box.open()
+    def _show(
+        self, question: str, note: str, path: Path, verb: str, act: Callable[[], None]
+    ) -> None:
+        ask_before(self._window, question, note, verb, act, keep=words.KEEP, details=str(path))

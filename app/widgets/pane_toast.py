@@ -19,6 +19,7 @@ from app.widgets.paper.printing import Printing
 from app.widgets.toast import Toast
 from app.words import attachments, dialogs, exchange, undo as undo_words, window as words
 
+_FILES: Final = "files"  # topic of the problems with files
 _SHOWN_REASONS: Final = 3  # highest number of sentences about files in a toast
 
 
@@ -104,11 +105,11 @@ class PaneToast(Toast):
         shown = "\n".join(sentences[:_SHOWN_REASONS])
         num_more = len(sentences) - _SHOWN_REASONS
         if num_more <= 0:
-            self.warn(shown)
+            self.warn(shown, _FILES)
             return
         text = f"{shown}\n{attachments.more_reasons(num_more)}"
         show_all = partial(show_reasons, self._window, sentences)
-        self.offer_details(text, words.SHOW_ALL, show_all)
+        self.offer_details(text, words.SHOW_ALL, show_all, _FILES)
 
     def _on_imported(self, result: ImportResult) -> None:
         self.withdraw(self._imports.cancel)

@@ -23,14 +23,14 @@ class QuitGuard(QObject):
         window: QWidget,
         num_writing: Callable[[], int],
         num_waiting: Callable[[], int],
-        has_edits: Callable[[], bool],
+        edited_titles: Callable[[], list[str]],
         asks_always: Callable[[], bool],
     ) -> None:
         super().__init__(window)
         self._window = window
         self._num_writing = num_writing
         self._num_waiting = num_waiting
-        self._has_edits = has_edits
+        self._edited_titles = edited_titles
         self._asks_always = asks_always
         self._box: MessageSheet | None = None
         self._is_certain = False  # True after the user has confirmed
@@ -45,7 +45,7 @@ class QuitGuard(QObject):
         If answers are being written or have not begun, or messages are being edited, or the settings
         want it, return False and ask the user. The app quits when the user accepts.
         """
-        asks = self._num_writing() or self._num_waiting() or self._has_edits()
+        asks = self._num_writing() or self._num_waiting() or self._edited_titles()
         may_quit = self._is_certain or not (asks or self._asks_always())
         if not may_quit and self._box is None:
             self._ask()
@@ -53,12 +53,12 @@ class QuitGuard(QObject):
 
     def _ask(self) -> None:
         num_writing, num_waiting = self._num_writing(), self._num_waiting()
-        has_edits = self._has_edits()
+        edited = self._edited_titles()
         reasons = (
             (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
             (num_waiting > 0, words.answers_waiting(num_waiting), words.QUIT_RETURNS),
-            (has_edits, words.EDIT_UNSAVED, words.EDIT_LOST),
-            (not (num_writing or num_waiting or has_edits), words.ALL_SAVED, ""),
+            (bool(edited), words.edits_unsaved(edited), words.EDIT_LOST),
+            (not (num_writing or num_waiting or edited), words.ALL_SAVED, ""),
         )
         box = self._box = MessageSheet(
             words.QUIT_QUESTION,
@@ -66,8 +66,8 @@ class QuitGuard(QObject):
             " ".join(effect for holds, _text, effect in reasons if holds and effect),
             self._window,
         )
-        cancel_button = box.add_button(words.CANCEL, is_default=has_edits)
-        quit_button = box.add_button(words.QUIT, is_default=not has_edits)
+        cancel_button = box.add_button(words.CANCEL, is_default=bool(edited))
+        quit_button = box.add_button(words.QUIT, is_default=not edited)
         cancel_button.clicked.connect(box.reject)
         quit_button.clicked.connect(box.accept)
         box.accepted.connect(self._on_accepted)

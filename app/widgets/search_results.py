@@ -30,6 +30,7 @@ from app.theme.palette import Theme
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
 from app.viewmodels.search import FoundRow
+from app.widgets.elided_title import elided_title
 from app.widgets.focus_ring import BY_KEYS
 from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
@@ -151,7 +152,7 @@ class _FoundDelegate(QStyledItemDelegate):
         font = self._theme.zoomed_font(Type.CARD_TITLE)
         painter.setFont(font)
         painter.setPen(QColor(self._theme.colors.text))
-        title = QFontMetrics(font).elidedText(row.text, Qt.TextElideMode.ElideRight, rect.width())
+        title = elided_title(QFontMetrics(font), row.text, rect.width())
         painter.drawText(rect, Qt.AlignmentFlag.AlignVCenter, isolated(title))
 
     def _paint_text(self, painter: QPainter, rect: QRect, row: FoundRow) -> None:

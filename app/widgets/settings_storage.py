@@ -13,10 +13,10 @@ from app.viewmodels.storage import disk_text, memory_text, written_text
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.line_height import Sentences
-from app.widgets.message_sheet import MessageSheet
+from app.widgets.message_sheet import ask_before
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
-from app.words import dialogs, storage as words
+from app.words import storage as words
 
 _SIZES = (0, 5, 20, 100)  # choices of disk space in GB; 0: automatic
 
@@ -70,11 +70,8 @@ class StoragePage(SettingsPage):
 
     def _ask_to_clear(self) -> None:
         """Ask before the state on disk is deleted, because it can take minutes to make again."""
-        sheet = MessageSheet(words.CLEAR_QUESTION, words.CLEAR_NOTE, "", self)
-        sheet.add_button(dialogs.CANCEL, is_default=True).clicked.connect(sheet.reject)
-        sheet.add_button(words.CLEAR).clicked.connect(sheet.accept)
-        sheet.accepted.connect(self._storage.clear)
-        sheet.open()
+        clear = self._storage.clear
+        ask_before(self, words.CLEAR_QUESTION, words.CLEAR_NOTE, words.CLEAR, clear)
 
     def _on_limit(self, size: object) -> None:
         self._preferences.change(disk_gb=size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from PySide6.QtCore import QObject
@@ -22,8 +22,17 @@ from engine.types import ConversationId
 class Switching(QObject):
     """Connects the quick switcher with the chats, the commands and the models."""
 
-    def __init__(self, theme: Theme, core: Core, actions: Actions, window: QWidget) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        core: Core,
+        actions: Actions,
+        focus_text: Callable[[], None],
+        window: QWidget,
+    ) -> None:
+        """Create the popup. `focus_text` moves the focus to the text that the user writes."""
         super().__init__(window)
+        self._focus_text = focus_text
         self._core = core
         self._actions = actions
         self._window = window
@@ -78,6 +87,7 @@ class Switching(QObject):
         match entry.kind:
             case EntryKind.CHAT:
                 self._core.library.select(ConversationId(entry.key))
+                self._focus_text()
             case EntryKind.COMMAND:
                 self._actions[CommandId(entry.key)].trigger()
             case EntryKind.MODEL:

@@ -26,6 +26,7 @@ class _Message:
     word: str = ""  # label of the button; empty without a button
     act: Act | None = None  # action of the button
     is_problem: bool = False  # True: it stays until it was seen
+    topic: str = ""  # a later message with this topic replaces this one; empty: none does
     is_passing: bool = False  # True: it is about the newest action, and does not come back
 
 
@@ -73,9 +74,12 @@ class Toast(QFrame):
         """Show the action that the user has just done, undone or redone."""
         self._add(_Message(text, is_passing=True))
 
-    def warn(self, text: str) -> None:
-        """Show a problem for Millis.PROBLEM in the active window, or until the user closes it."""
-        self._add(_Message(text, words.CLOSE, is_problem=True))
+    def warn(self, text: str, topic: str = "") -> None:
+        """Show a problem for Millis.PROBLEM in the active window, or until the user closes it.
+
+        topic: the problem replaces an earlier one with the same topic, unless the topic is empty.
+        """
+        self._add(_Message(text, words.CLOSE, is_problem=True, topic=topic))
 
     def offer(self, text: str, word: str, act: Act) -> None:
         """Show text with a button labelled `word` that calls `act`.
@@ -85,9 +89,9 @@ class Toast(QFrame):
         self._messages = [one for one in self._messages if one.act != act]
         self._add(_Message(text, word, act))
 
-    def offer_details(self, text: str, word: str, act: Act) -> None:
+    def offer_details(self, text: str, word: str, act: Act, topic: str = "") -> None:
         """Show a problem with a button labelled `word` that shows its details, and closes it."""
-        self._add(_Message(text, word, act, is_problem=True))
+        self._add(_Message(text, word, act, is_problem=True, topic=topic))
 
     def offer_undo(self, text: str, act: Act) -> None:
         """Show the action that the user has done, with a button that undoes it."""
@@ -106,7 +110,9 @@ class Toast(QFrame):
         earlier = [one for one in self._messages if one.text != message.text]
         if earlier and self._is_over(earlier[-1]):
             del earlier[-1]
-        self._messages = [*earlier, message]
+        topic = message.topic
+        self._messages = [one for one in earlier if not topic or one.topic != topic]
+        self._messages.append(message)
         self._present()
 
     def _is_over(self, message: _Message) -> bool:

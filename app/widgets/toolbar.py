@@ -13,6 +13,7 @@ from app.theme.tokens import Size, Space, Type
 from app.viewmodels.direction import isolated
 from app.widgets.button import Button
 from app.widgets.commands import Actions, CommandId
+from app.widgets.elided_title import elided_title
 from app.widgets.fields import LineField
 from app.widgets.icon_button import IconButton
 from app.widgets.menu_text import plain
@@ -168,7 +169,7 @@ class Toolbar(QWidget):
         wanted = metrics.horizontalAdvance(self._title)
         self._elide_model(max(3 * free // 5, free - wanted))
         room = max(Space.HUGE, self._room_for_title())
-        elided = metrics.elidedText(self._title, Qt.TextElideMode.ElideRight, room)
+        elided = elided_title(metrics, self._title, room)
         self.title_button.setText(plain(isolated(elided)))
         self.title_button.setAccessibleName(words.title_button(self._title))
         self.title_button.setToolTip(self._title)

@@ -29,7 +29,7 @@ SOURCE_GONE: Final = "has been moved or deleted. Its text stays attached."
 
 # Sentences that begin with the name of the file. The keys are the values of extraction.Refused.
 _SENTENCES: Final = {
-    "missing": "no longer exists.",
+    "missing": "can’t be found.",
     "unreadable": "can’t be read. Check its permissions.",
     "folder": "is a folder. Attach the files in it.",
     "link": "is a link. Attach the file that it points to.",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
+
+from app.words import hub
 
 ADD_FOLDER: Final = "Add Model Folder"
 SAVE_AS: Final = "Save As"
@@ -12,9 +15,8 @@ DONE: Final = "Done"
 QUIT_QUESTION: Final = "Quit Rejoinder?"
 QUIT_KEEPS: Final = "The text written so far will be saved."
 QUIT_RETURNS: Final = "A message that no model has read returns to the message field."
-EDIT_UNSAVED: Final = "An edited message is not saved."
 ALL_SAVED: Final = "All chats are saved."
-EDIT_LOST: Final = "The changes to the message will be lost."
+EDIT_LOST: Final = "The changes will be lost."
 QUIT: Final = "Quit"
 # Note of a start while an earlier run of the app has not closed yet.
 STILL_CLOSING: Final = "Rejoinder is still closing."
@@ -38,6 +40,15 @@ def answers_writing(count: int) -> str:
 
 def answers_waiting(count: int) -> str:
     return "1 answer has not begun." if count == 1 else f"{count:,} answers have not begun."
+
+
+def edits_unsaved(titles: Sequence[str]) -> str:
+    """Return the sentence about edited messages. titles: those of their chats."""
+    if len(titles) == 1:
+        return f"An edited message in {hub.in_question(titles[0])} is not saved."
+    if len(titles) == 2:
+        return f"Edited messages in {' and '.join(map(hub.in_question, titles))} are not saved."
+    return f"Edited messages in {len(titles):,} chats are not saved."
 
 
 def about(version: str) -> str:

@@ -49,6 +49,8 @@ FOLDER_SETTINGS: Final = "Folder Settings…"
 EXPORT: Final = "Export Folder…"
 DELETE: Final = "Delete Folder"
 
+COPIED: Final = " (copy)"  # end of the title of a duplicated chat
+
 
 def spoken(*, name: str, count: int, is_open: bool) -> str:
     """Return the text of a folder's row for screen readers."""
@@ -91,7 +93,10 @@ def toast_duplicated(*, title: str, count: int) -> str:
     return f"Duplicated “{title}”" if count == 1 else f"Duplicated {chats(count)}"
 
 
+def toast_forked(title: str) -> str:
+    return f"Forked “{title}”"
+
+
 def copied_title(title: str) -> str:
     """Return the title of a chat that was duplicated from a chat with this title."""
-    ending = " (copy)"
-    return title if title.endswith(ending) else f"{title}{ending}"
+    return title if title.endswith(COPIED) else f"{title}{COPIED}"

@@ -51,8 +51,24 @@ def chat_used_but(name: str, why: str) -> str:
     return f"This chat used {name}, {why}."
 
 
+CHOOSE_FIRST: Final = "Choose the model that answers, then try again."
+
+
 def use_model(name: str) -> str:
     return f"Use {name}"
+
+
+UNLOAD_QUESTION: Final = "Unload the model now?"
+USE_NOW: Final = "Use Now"
+
+
+def use_now(name: str) -> str:
+    """Return the question before a model takes the place of one that writes answers."""
+    return f"Use {name} now?"
+
+
+def stops_answers(count: int) -> str:
+    return f"{'It stops' if count == 1 else 'They stop'}. The text written so far is kept."
 
 
 def stay_with(name: str, num_tokens: int | None) -> str:

@@ -34,7 +34,6 @@ BUSY_ADVICE: Final = "Move the data folder when it has ended."
 BACKUPS: Final = "Daily backups"
 NO_BACKUPS: Final = "None yet"
 DELETE_OLD: Final = "Delete Old Copy…"
-DELETE_OLD_TITLE: Final = "Delete Old Copy"
 DELETE_OLD_QUESTION: Final = "Delete the old copy of your chats?"
 DELETE: Final = "Delete"
 

@@ -62,6 +62,8 @@ OPEN: Final = "Open"  # button that opens the chat whose answer has finished
 SHOW_FOLDER: Final = "Show in Finder" if computer.IS_MAC else "Show Folder"
 SHOW_LOG: Final = "Show Log"  # button of the notice after a crash
 
+FORKED: Final = " (fork)"  # end of the title of a forked chat
+
 
 def nothing_found(words: str) -> str:
     return f"No chat contains “{words}”."
@@ -79,8 +81,7 @@ def hit_spoken(*, author: str, text: str) -> str:
 
 def forked_title(title: str) -> str:
     """Return the title of a chat that was forked from a chat with this title."""
-    ending = " (fork)"
-    return title if title.endswith(ending) else f"{title}{ending}"
+    return title if title.endswith(FORKED) else f"{title}{FORKED}"
 
 
 def in_menu(title: str, max_len: int) -> str:

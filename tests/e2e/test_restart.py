@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from app.conversation.tree import Setup, shown_path
@@ -24,6 +23,7 @@ from app.widgets.settings_window import SettingsWindow
 from engine.types import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
+from tests.fakes.sheets import press, sheet_in
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
 
@@ -135,8 +135,7 @@ def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
     sheet = real.window.findChildren(DeletedSheet)[-1]
     assert records(tmp_path)
     QTest.mouseClick(sheet.delete_button, LEFT)
-    box = sheet.findChildren(QMessageBox)[-1]
-    next(button for button in box.buttons() if button.text() == "Delete").click()
+    press(sheet_in(sheet), "Delete")
     real.wait_until(lambda: not records(tmp_path))
 
 

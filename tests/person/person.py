@@ -23,10 +23,12 @@ from app.conversation.tree import Conversation
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
 from app.widgets.transcript.rows.row import RowAction
+from app.words import dialogs, models as words
 from engine.catalog.card import ModelCard
 from engine.types import ConversationId
 from tests.fakes.real_window import RealWindow
 from tests.fakes.rig import FakeCatalog
+from tests.fakes.sheets import find_sheet, press
 from tests.fakes.transcript_stage import targets
 from tests.person.words import some_text
 
@@ -94,6 +96,18 @@ class Person(RealWindow):
 
     def some_text(self) -> str:
         return some_text(self.random, f"m{next(self._numbers)};")
+
+    def stay_with_model(self) -> None:
+        """Use the model in use if the window asks which one continues the shown chat."""
+        if self.pane.model_question.isVisible():
+            self.click(self.pane.model_question.second)
+
+    def confirm_model(self, *, agrees: bool) -> None:
+        """Answer the question before a change of the model that stops answers, if it is on show."""
+        sheet = find_sheet(self.window)
+        if sheet is not None:
+            press(sheet, words.USE_NOW if agrees else dialogs.CANCEL)
+            self.settle()
 
     def entrust(self, text: str) -> None:
         """Record the marker of a message that was sent. From now on the app must keep the message."""

@@ -9,7 +9,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
-from app.conversation.tree import ConversationSummary, NodeId
+from app.conversation.tree import ConversationSummary, NodeId, shown_path
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.rows.row import RowAction
@@ -46,6 +46,7 @@ class TranscriptBinding(QObject):
         self._items_of = TranscriptItems().of
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
+        self._edited_in: dict[str, ConversationId] = {}  # by the key of a message
         self._positions: dict[ConversationId, ScrollPosition] = {}
         # Conversations that were answered out of sight since they were on show.
         self._unseen: set[ConversationId] = set()
@@ -94,12 +95,25 @@ class TranscriptBinding(QObject):
         if self._shown is not None and position is not None:
             self._positions[self._shown] = position
         self._shown = conversation_id
-        self._editing = None
+        self._editing = self._kept_edit(conversation_id)
         items = self._true_items(conversation_id)
         self._items = {item.key: item for item in items}
         position = self._place_to_open(conversation_id, items)
         self._view.show_conversation(items, position, name=conversation_id)
         self._begin_streaming(items)
+
+    @property
+    def edited_titles(self) -> list[str]:
+        """Titles of the listed conversations with a changed message that is not submitted."""
+        edited = {self._edited_in[key] for key in self._view.changed}
+        summaries = self._library.all_summaries
+        return [one.title for one in summaries if one.conversation_id in edited]
+
+    def _kept_edit(self, conversation_id: ConversationId) -> NodeId | None:
+        """Return the message on show whose editor was closed with changed text, or None."""
+        shown = {node.node_id for node in shown_path(self._desk.get(conversation_id))}
+        kept = (NodeId(key) for key in reversed(self._view.changed) if key in shown)
+        return next(kept, None)
 
     def _place_to_open(
         self, conversation_id: ConversationId, items: tuple[TranscriptItem, ...]
@@ -249,6 +263,7 @@ class TranscriptBinding(QObject):
             return
         self._close_editor(self._editing)
         self._editing = NodeId(key)
+        self._edited_in[key] = self._shown
         self.refresh(self._shown)
 
     def _submit_edit(self, key: str, text: str) -> None:

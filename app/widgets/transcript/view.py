@@ -24,12 +24,12 @@ from PySide6.QtGui import (
     QPaintEvent,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QAbstractScrollArea, QApplication, QFrame, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.viewmodels.lexer_shelf import LexerShelf
-from app.viewmodels.markdown import make_parser
+from app.viewmodels.markdown import make_parser, make_typed_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.key_press import is_typing
 from app.widgets.menu import pop_up
@@ -110,7 +110,8 @@ class TranscriptView(QAbstractScrollArea):
         self.setVerticalScrollBar(bar)
         self._formulas = FormulaShelf(self)
         look = Look(theme, self._formulas)
-        self._kit = RowKit(look, LexerShelf(), LayoutCache(), make_parser(), FindMatches(), clock)
+        parsers = make_parser(), make_typed_parser()
+        self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
         self._stack = MessageStack(self._kit)
         self._placement = Placement(self, self._stack, self._kit)
         self._buffer = DeltaBuffer(self)
@@ -162,7 +163,8 @@ class TranscriptView(QAbstractScrollArea):
         self._focus.drop()
         self._stack.open(items, name)
         self._placement.open(position)
-        self._show()
+        # Leave the focus in the list, whose arrow keys show one chat after the other.
+        self._show(takes_focus=not isinstance(QApplication.focusWidget(), QAbstractItemView))
         if self._placement.opened():
             self._reflow()
 
@@ -247,9 +249,16 @@ class TranscriptView(QAbstractScrollArea):
         self._editor_host.set_note(text)
 
     @property
-    def has_edits(self) -> bool:
-        """True if the user has changed the text of a message, and has not submitted it yet."""
-        return self._editor_host.has_changes
+    def changed(self) -> list[str]:
+        """Keys of the messages whose text the user has changed and not submitted, the last last."""
+        return self._editor_host.changed
+
+    def focus_editor(self) -> bool:
+        """Focus the editor of a message. Return False if none is open."""
+        editor = self._editor_host.editor
+        if editor is not None:
+            editor.setFocus()
+        return editor is not None
 
     def cancel_edit(self) -> None:
         """Close the editor of a message without submitting the text."""
@@ -294,9 +303,9 @@ class TranscriptView(QAbstractScrollArea):
 
     # Layout and repainting.
 
-    def _show(self) -> None:
+    def _show(self, *, takes_focus: bool = True) -> None:
         """Update the editor, the layout and the painting after the items have changed."""
-        edited = self._editor_host.sync(self._kit.look)
+        edited = self._editor_host.sync(self._kit.look, takes_focus=takes_focus)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
             self._placement.reveal(Caret(edited, FIRST_PLACE))
         self._reflow()

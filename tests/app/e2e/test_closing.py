@@ -115,20 +115,36 @@ def test_quit_while_answering_asks_for_confirmation(
     assert not stage.window.isVisible()
 
 
+def test_return_presses_the_focused_button_of_the_quit_sheet(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quitting, "QApplication", SimpleNamespace(quit=stage.window.close))
+    stage.send("Hello")
+    for key, stays in ((Qt.Key.Key_Tab, True), (Qt.Key.Key_Escape, True), (None, False)):
+        stage.window.close()
+        (sheet,) = [one for one in stage.window.findChildren(MessageSheet) if one.isVisible()]
+        if key is not None:
+            QTest.keyClick(sheet.focusWidget() or sheet, key)
+        if sheet.isVisible():
+            QTest.keyClick(sheet.focusWidget() or sheet, Qt.Key.Key_Return)
+        stage.settle()
+        assert stage.window.isVisible() is stays
+
+
 def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.run(CommandId.EDIT_LAST)
     QTest.keyClicks(stage.pane.view.focusWidget(), " and more")
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     stage.run(CommandId.NEW_CHAT)
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     stage.click_row("One")
-    stage.run(CommandId.EDIT_LAST)
+    assert stage.pane.view.edit is not None, "the edit is on show again"
     stage.window.close()
-    assert _answer_question(stage, "Cancel") == "An edited message is not saved."
-    QTest.keyClick(stage.pane.view.focusWidget(), Qt.Key.Key_Escape)
+    assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
+    QTest.keyClick(stage.edit, Qt.Key.Key_Escape)
     stage.run(CommandId.EDIT_LAST)
     stage.window.close()
     assert not stage.window.isVisible(), "an open editor without a change must not ask"

@@ -9,6 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
+from app.widgets.commands import CommandId
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.stage import Stage
@@ -144,6 +145,10 @@ def test_answer_is_edited_and_forked_from_its_menu(stage: Stage) -> None:
     choose(stage, answer_at(stage), "Fork into a New Chat")
     assert stage.texts == ["One", "Better."]
     assert stage.rows == ["TODAY", "One (fork)", "One"]
+    assert stage.window.sidebar.toast.text == "Forked “One”"
+    for command, rows in ((CommandId.UNDO, ["One"]), (CommandId.REDO, ["One (fork)", "One"])):
+        stage.run(command)
+        assert stage.rows == ["TODAY", *rows]
     choose(stage, question_at(stage), "Fork into a New Chat")
     assert stage.texts == []
     assert stage.edit.toPlainText() == "One"

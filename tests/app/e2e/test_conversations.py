@@ -86,7 +86,6 @@ def test_text_typed_in_an_editor_survives_deletion_and_undo(stage: Stage) -> Non
     assert editor(stage).toPlainText() == "One and more"
     stage.run(CommandId.NEW_CHAT)
     stage.click_row("One")
-    stage.click(RowAction.EDIT)
     assert editor(stage).toPlainText() == "One and more"
     stage.edit.setFocus()
     QTest.keyClick(stage.edit, Key.Key_Escape)

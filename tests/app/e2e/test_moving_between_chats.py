@@ -132,3 +132,34 @@ def test_window_has_the_title_of_the_chat_on_show(chats: Stage) -> None:
     assert chats.window.windowTitle() == "Four"
     chats.click_row("One")
     assert chats.window.windowTitle() == "One"
+
+
+def test_open_edit_is_on_show_again_with_its_text_and_cursor(chats: Stage) -> None:
+    chats.run(CommandId.EDIT_LAST)
+    keys = chats.pane.view.focusWidget()
+    QTest.keyClicks(keys, " and more")
+    for _ in range(4):
+        QTest.keyClick(keys, Key.Key_Left)
+    chats.run(CommandId.NEXT_CHAT)
+    assert chats.pane.view.edit is None
+    assert chats.edit.hasFocus()
+    chats.run(CommandId.PREVIOUS_CHAT)
+    chats.settle()
+    assert shown(chats) == "Four"
+    keys = chats.pane.view.focusWidget()
+    assert keys is not None
+    assert keys.isVisible()
+    QTest.keyClicks(keys, "not ")
+    edit = chats.pane.view.edit
+    assert edit is not None
+    assert edit[1] == "Four and not more"
+    chats.click_row("One")
+    chats.click_row("Four")
+    assert chats.pane.view.edit is not None
+    assert chats.list.hasFocus(), "the arrow keys go on in the list"
+    chats.run(CommandId.NEW_CHAT)
+    chats.click_row("Four")
+    chats.pane.escape()
+    chats.click_row("One")
+    chats.click_row("Four")
+    assert chats.pane.view.edit is None, "it was cancelled"

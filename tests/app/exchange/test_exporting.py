@@ -147,6 +147,14 @@ def test_html_of_a_message_with_html_is_escaped() -> None:
     assert "&lt;b&gt;Title" in page
 
 
+def test_html_keeps_the_lines_and_indentation_of_the_user() -> None:
+    page = to_html(written("one\ntwo\n  three\n\n* item\n\n```\na\n  b\n```", answer="x\ny").conv)
+    assert "<p>one<br>\ntwo<br>\n&nbsp;&nbsp;three</p>" in page
+    assert "<li>item</li>" in page
+    assert "<code>a\n  b\n</code>" in page
+    assert "<p>x\ny</p>" in page, "the lines of an answer are joined"
+
+
 def test_markdown_closes_an_open_code_block() -> None:
     assert answered("```python\nprint()") == "```python\nprint()\n```"
     assert answered("```\na\n```\ntext") == "```\na\n```\ntext"

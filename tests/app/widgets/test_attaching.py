@@ -209,7 +209,7 @@ def test_refused_file_is_reported_when_the_opening_of_the_last_other_file_is_can
     attachments.changed.connect(cancel_last)
     attach(stage, tmp_path / "gone.txt", notes)
     assert names(stage) == []
-    assert stage.window.toast.text == "“gone.txt” no longer exists."
+    assert stage.window.toast.text == "“gone.txt” can’t be found."
 
 
 def test_toast_follows_the_composer_that_grows_and_shrinks(stage: Stage, tmp_path: Path) -> None:
@@ -242,13 +242,26 @@ def test_many_refused_files_are_listed_in_a_sheet(stage: Stage, tmp_path: Path) 
     attach(stage, *missing)
 
     toast = stage.window.toast
-    assert toast.text.splitlines()[2:] == ["“2.txt” no longer exists.", "And 2 more files."]
+    assert toast.text.splitlines()[2:] == ["“2.txt” can’t be found.", "And 2 more files."]
     toast.button.click()
     stage.settle()
     (sheet,) = stage.window.findChildren(MessageSheet)
-    assert sheet.text.splitlines()[5] == "“4.txt” no longer exists."
+    assert sheet.text.splitlines()[5] == "“4.txt” can’t be found."
     assert not toast.isVisible()
     sheet.accept()
+
+
+def test_notice_of_a_refused_file_does_not_come_back_after_the_next_one(
+    stage: Stage, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    toast = stage.window.toast
+    for name in ("folder", "nonexist.txt"):
+        stage.core.open_files([tmp_path / name])
+        stage.wait_until(lambda name=name: name in toast.text)
+    assert toast.text == "“nonexist.txt” can’t be found."
+    QTest.mouseClick(toast.button, Qt.MouseButton.LeftButton)
+    assert not toast.isVisible()
 
 
 def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stage) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QMessageBox
+from PySide6.QtWidgets import QFileDialog
 
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
@@ -16,6 +16,7 @@ from app.widgets.data_folder_dialogs import MoveSheet
 from app.widgets.settings_data import DataPage
 from app.widgets.settings_window import SettingsWindow
 from tests.app.conftest import MakeStage
+from tests.fakes.sheets import press, sheet_in
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -77,10 +78,9 @@ def test_old_copy_is_deleted_after_a_question(stage: Stage, tmp_path: Path) -> N
     page = opened(stage)
     move(stage, page, tmp_path / "other")
     QTest.mouseClick(page.delete_old, LEFT)
-    box = page.window().findChildren(QMessageBox)[-1]
     assert (tmp_path / "conversations.db").exists()
 
-    next(button for button in box.buttons() if button.text() == "Delete").click()
+    press(sheet_in(page.window()), "Delete")
 
     stage.wait_until(lambda: not page.delete_old.isVisible())
     assert not (tmp_path / "conversations.db").exists()

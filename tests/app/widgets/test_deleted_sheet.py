@@ -9,7 +9,6 @@ from collections.abc import Callable
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMessageBox
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
@@ -17,6 +16,7 @@ from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from engine.questions import Forget
 from tests.app.conftest import MakeStage
+from tests.fakes.sheets import press, sheet_in
 from tests.fakes.stage import CTRL, Key, Stage
 
 # The offscreen platform logs this message for every sheet.
@@ -47,8 +47,7 @@ def titles(sheet: DeletedSheet) -> list[str]:
 
 
 def confirm(sheet: DeletedSheet, word: str) -> None:
-    box = sheet.findChildren(QMessageBox)[-1]
-    next(button for button in box.buttons() if button.text() == word).click()
+    press(sheet_in(sheet), word)
 
 
 def test_button_is_shown_only_while_there_are_deleted_chats(stage: Stage) -> None:
@@ -101,13 +100,13 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     QTest.keyClick(sheet.list, Key.Key_A, CTRL)
     assert len(sheet.selected) == 3
     QTest.mouseClick(sheet.delete_button, LEFT)
-    box = sheet.findChildren(QMessageBox)[-1]
-    assert box.text() == "Permanently delete 3 chats?"
+    box = sheet_in(sheet)
+    assert box.windowTitle() == "Permanently delete 3 chats?"
     confirm(sheet, "Cancel")
     assert len(titles(sheet)) == 3
     sheet.list.setCurrentRow(0)
     QTest.keyClick(sheet.list, Key.Key_Backspace)
-    assert sheet.findChildren(QMessageBox)[-1].text() == "Permanently delete “Three”?"
+    assert sheet_in(sheet).windowTitle() == "Permanently delete “Three”?"
     confirm(sheet, "Delete")
     stage.settle()
     assert titles(sheet) == ["Two", "One"]
@@ -186,9 +185,9 @@ def test_folder_that_is_deleted_for_good_does_not_come_back(make_stage: MakeStag
     folder_id = delete_folder(stage, "Work", "One")
     sheet = opened(stage)
     QTest.mouseClick(sheet.delete_button, LEFT)
-    box = sheet.findChildren(QMessageBox)[-1]
-    assert box.text() == "Permanently delete “Work”?"
-    assert box.informativeText().startswith("Chats in a deleted folder are kept.")
+    box = sheet_in(sheet)
+    assert box.windowTitle() == "Permanently delete “Work”?"
+    assert box.text.startswith("Chats in a deleted folder are kept.")
     confirm(sheet, "Delete")
     stage.settle()
     for _ in range(3):

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 
 from app.controllers import prompt_size, read_ahead
 from app.widgets.button import Button
+from app.widgets.commands import CommandId
 from app.words import computer
 from engine.errors import ModelFolderError
 from engine.events import LoadModel
@@ -90,9 +91,23 @@ def test_using_the_model_of_the_chat_loads_it(stage: Stage) -> None:
     stage.wait_until(lambda: not stage.pane.model_question.isVisible())
 
 
-def test_sending_is_a_choice_too(stage: Stage) -> None:
+def test_message_and_regenerating_wait_for_the_choice(stage: Stage) -> None:
     open_chat(stage)
+    line = stage.pane.model_question
+    stage.run(CommandId.REGENERATE)
+    assert line.first.hasFocus()
     stage.send("Again")
+    assert stage.engine.submitted == []
+    assert stage.edit.toPlainText() == "Again"
+    assert line.first.hasFocus()
+    asked = "This chat used Tiny-9B-4bit. Choose the model that answers, then try again."
+    assert line.sentence.text() == asked
+    QTest.keyClick(line.first, Qt.Key.Key_Tab)
+    assert line.second.hasFocus()
+    QTest.keyClick(line.second, Qt.Key.Key_Return)
+    assert stage.edit.hasFocus()
+    QTest.keyClick(stage.edit, Qt.Key.Key_Return)
+    stage.settle()
     assert not stage.pane.model_question.isVisible()
     stage.answer("Yes")
     assert not stage.pane.model_question.isVisible()

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QStyle, QStyleOptionFrame
+from PySide6.QtWidgets import QLabel, QPushButton, QStyle, QStyleOptionFrame
 from typing_extensions import override
 
 from app.hub.values import Download, DownloadState
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.model_defaults import ModelDefaultsSheet
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.offer_row import OfferRow
@@ -23,6 +24,7 @@ from engine.errors import DiskError
 from engine.events import LoadModel, UnloadModel
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import FakeCatalog, card
+from tests.fakes.sheets import default_of, find_sheet, press, sheet_in
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing|propagate)", extend=True)
@@ -74,20 +76,15 @@ def row_of(window: ModelsWindow, name: str) -> OfferRow:
     return next(row for row in window.local.rows if row.title.text() == name)
 
 
-def question(stage: Stage, window: ModelsWindow) -> QMessageBox:
-    """Return the question on show."""
-    boxes: list[QMessageBox] = []
+def question(stage: Stage, window: ModelsWindow, begins: str = "") -> MessageSheet:
+    """Return the question on show. `begins` is the beginning of its title."""
 
-    def look() -> bool:
-        boxes[:] = [one for one in window.findChildren(QMessageBox) if one.isVisible()]
-        return bool(boxes)
+    def is_there() -> bool:
+        sheet = find_sheet(window)
+        return sheet is not None and sheet.windowTitle().startswith(begins)
 
-    stage.wait_until(look)
-    return boxes[0]
-
-
-def button(box: QMessageBox, text: str) -> QPushButton:
-    return next(one for one in box.findChildren(QPushButton) if one.text() == text)
+    stage.wait_until(is_there)
+    return sheet_in(window)
 
 
 def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
@@ -147,14 +144,12 @@ def test_question_before_a_removal_names_the_chats_and_keeps_by_default(stage: S
     row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
 
-    assert box.text() == f"Move {OTHER.name} to the Trash?"
-    assert box.informativeText().startswith(
+    assert box.windowTitle() == f"Move {OTHER.name} to the Trash?"
+    assert box.text.startswith(
         "1 chat was answered by it: “About whales”. It stays, and another model can continue it."
     )
-    assert "Emptying the Trash frees 2.4 GB." in box.informativeText()
-    default = box.defaultButton()
-    assert isinstance(default, QPushButton)
-    assert default.text() == "Keep"
+    assert "Emptying the Trash frees 2.4 GB." in box.text
+    assert default_of(box) == "Keep"
     box.close()
 
 
@@ -165,16 +160,11 @@ def test_model_that_the_trash_refuses_is_deleted_only_after_a_second_question(
     catalog = stage.rig.catalog
     assert isinstance(catalog, WithRemoval)
     row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
-    button(question(stage, window), "Move to Trash").click()
-    stage.wait_until(
-        lambda: any("Delete it" in one.text() for one in window.findChildren(QMessageBox))
-    )
-    box = next(one for one in window.findChildren(QMessageBox) if "Delete it" in one.text())
+    press(question(stage, window), "Move to Trash")
+    box = question(stage, window, "The Trash can’t take")
     assert catalog.deleted == ""
-    default = box.defaultButton()
-    assert isinstance(default, QPushButton)
-    assert default.text() == "Keep"
-    button(box, "Delete Immediately").click()
+    assert default_of(box) == "Keep"
+    press(box, "Delete Immediately")
     stage.wait_until(lambda: catalog.deleted == OTHER.name)
 
 
@@ -187,15 +177,12 @@ def test_removal_of_the_model_in_use_unloads_it_first(stage: Stage) -> None:
     stage.answer("Less.")
     row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
-    assert "It is in use now, and is unloaded first." in box.informativeText()
-    assert "“About whales”" in box.informativeText()
-    button(box, "Move to Trash").click()
+    assert "It is in use now, and is unloaded first." in box.text
+    assert "“About whales”" in box.text
+    press(box, "Move to Trash")
     assert isinstance(stage.engine.commands[-1], UnloadModel)
-    stage.wait_until(
-        lambda: any("Delete it" in one.text() for one in window.findChildren(QMessageBox))
-    )
-    box = next(one for one in window.findChildren(QMessageBox) if "Delete it" in one.text())
-    button(box, "Delete Immediately").click()
+    box = question(stage, window, "The Trash can’t take")
+    press(box, "Delete Immediately")
     stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.GONE)
     assert stage.pane.gone_model.isVisible()
     stage.wait_until(lambda: [row.title.text() for row in window.local.rows] == [OTHER.name])
@@ -206,7 +193,7 @@ def test_model_that_begins_to_answer_during_the_question_is_kept(stage: Stage) -
     row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
     stage.send("Hello")
-    button(box, "Move to Trash").click()
+    press(box, "Move to Trash")
     stage.settle()
     assert not any(isinstance(one, UnloadModel) for one in stage.engine.commands)
     assert stage.window.toast.text.startswith(f"{card().name} could not be removed.")

@@ -9,7 +9,9 @@ from PySide6.QtWidgets import QFileDialog
 
 from app.settings import ChatOrder
 from app.widgets.commands import CommandId
+from app.widgets.elided_title import elided_title
 from app.widgets.menu import Menu
+from app.words.folders import copied_title
 from tests.fakes.stage import CTRL, SHIFT, Key, Stage
 from tests.fakes.tables import rest_in_soak
 
@@ -312,6 +314,7 @@ def test_duplicate_has_all_versions_and_undo_removes_it(stage: Stage) -> None:
     stage.run(CommandId.DUPLICATE)
     copied = stage.rig.current
     assert stage.rows == ["TODAY", "One (copy)", "One"]
+    assert stage.window.sidebar.toast.text == "Duplicated “One”"
     assert stage.texts == ["One", "Yes."]
     assert copied.nodes.keys().isdisjoint(original.nodes)
     contents = [(node.role, node.content, node.reply) for node in copied.nodes.values()]
@@ -320,6 +323,17 @@ def test_duplicate_has_all_versions_and_undo_removes_it(stage: Stage) -> None:
     assert stage.rig.stored(lambda store: store.load(copied.conversation_id)) == copied
     stage.run(CommandId.UNDO)
     assert stage.rows == ["TODAY", "One"]
+
+
+def test_long_title_of_a_copy_is_cut_before_its_ending(stage: Stage) -> None:
+    metrics = stage.list.fontMetrics()
+    title = copied_title("How the weather of the coast differs from that of the hills")
+    shown = elided_title(metrics, title, 160)
+    assert shown.startswith("How the")
+    assert shown.endswith("… (copy)")
+    assert metrics.horizontalAdvance(shown) <= 160
+    assert elided_title(metrics, "Short (copy)", 160) == "Short (copy)"
+    assert elided_title(metrics, title, 10) in ("", "…", "H…"), "there is no room for the ending"
 
 
 def test_chat_that_is_answering_cannot_be_duplicated(stage: Stage) -> None:

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 
 from app.controllers import prompt_size
 from app.widgets.commands import CommandId
-from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.rows.row import RowAction
 from engine.events import IdleKind
 from tests.fakes.stage import Key, Stage
@@ -91,7 +91,7 @@ def editor_of(stage: Stage) -> MessageEditor:
 def type_in_editor(stage: Stage, text: str) -> None:
     """Replace the text in the editor of a message, and wait until its prompt is counted."""
     stage.engine.commands.clear()
-    editor_of(stage).set_typed(text)
+    editor_of(stage).set_typed(TypedEdit(text, 0, 0))
     stage.wait_until(lambda: bool(stage.engine.counts))
     stage.settle()
 
@@ -109,7 +109,7 @@ def test_long_edit_is_announced_in_the_editor_before_it_is_sent(stage: Stage) ->
     assert field is not None
     QTest.keyClicks(field, "!")
     assert editor_of(stage).cost == note, "it stays until the prompt is counted again"
-    editor_of(stage).set_typed("Hello.")
+    editor_of(stage).set_typed(TypedEdit("Hello.", 0, 0))
     stage.wait_until(lambda: not editor_of(stage).cost)
     assert editor_of(stage).height() == low
 

@@ -106,3 +106,22 @@ def test_model_is_chosen(stage: Stage) -> None:
     assert names(popup)[0] == "Other-4B-8bit, model, Model"
     QTest.keyClick(popup.field, Key.Key_Return)
     stage.wait_until(lambda: stage.rig.models.status.name == "Other-4B-8bit")
+
+
+def test_text_typed_after_go_to_is_written_into_the_chat_during_a_search(stage: Stage) -> None:
+    make_chats(stage, "A boat", "Rome")
+    stage.run(CommandId.SEARCH)
+    field = stage.window.sidebar.search.edit
+    QTest.keyClicks(field, "boat")
+    stage.wait_until(stage.window.sidebar.results.isVisible)
+    stage.settle()
+    QTest.keyClick(field, Key.Key_Down)
+    QTest.keyClick(stage.window.sidebar.results, Key.Key_Return)
+    stage.settle()
+    QTest.keyClick(opened(stage, "rome").field, Key.Key_Return)
+    stage.settle()
+    focused = stage.window.focusWidget()
+    assert focused is not None
+    QTest.keyClicks(focused, "hello")
+    assert (field.text(), stage.edit.toPlainText()) == ("boat", "hello")
+    assert stage.texts[0] == "Rome"

@@ -47,6 +47,18 @@ def test_copy_of_a_question_keeps_its_line_ends(transcript: TranscriptStage) -> 
     assert transcript.copied() == "one\n\nthree  \nfour"
 
 
+def test_question_with_a_list_shows_its_lines_and_indentation_as_typed(
+    transcript: TranscriptStage,
+) -> None:
+    text = "line one\nline two\n  indented three\n\n* star item"
+    transcript.show([question(0, text)])
+    transcript.drag(QPoint(41, 30), QPoint(790, 90))
+    assert transcript.copied() == "line one\nline two\n  indented three"
+    transcript.show([answer(0, text)])
+    transcript.drag(QPoint(60, 30), QPoint(790, 30))
+    assert transcript.copied().endswith("line two indented three"), "an answer is Markdown"
+
+
 def test_select_all_and_copy_gives_every_message(transcript: TranscriptStage) -> None:
     items = conversation(20)
     transcript.view.show_conversation(items)

@@ -203,6 +203,24 @@ def test_first_message_that_is_taken_back_leaves_an_empty_chat(stage: Stage) -> 
     assert stage.edit.toPlainText() == ""
 
 
+def test_undo_of_the_first_message_shows_no_version_that_was_undone_before(stage: Stage) -> None:
+    stage.chat("One", "Yes.")
+    stage.run(CommandId.EDIT_LAST)
+    QTest.keyClicks(stage.pane.view.focusWidget(), " more")
+    QTest.keyClick(stage.pane.view.focusWidget(), Qt.Key.Key_Return)
+    stage.settle()
+    stage.answer("More.")
+    stage.chat("Two", "No.")
+    shown = [["One more", "More."], ["One", "Yes."], []]
+    for texts in shown:
+        undo(stage)
+        assert stage.texts == texts
+    assert stage.edit.toPlainText().startswith("One")
+    for texts in (*reversed(shown[:-1]), ["One more", "More.", "Two", "No."]):
+        redo(stage)
+        assert stage.texts == texts
+
+
 def test_waiting_and_queued_messages_are_taken_back_and_sent_again(stage: Stage) -> None:
     stage.engine.hold_start = True
     stage.send("One")

@@ -48,6 +48,7 @@ def wait_for_answer(person: Person) -> bool:
 def regenerate_with_button(person: Person) -> bool:
     if person.answers:
         return False
+    person.stay_with_model()
     before = len(person.conversation.nodes)
     return person.click_in_transcript(RowAction.REGENERATE) and _one_more(person, before)
 
@@ -56,6 +57,7 @@ def regenerate_with_button(person: Person) -> bool:
 def regenerate_with_key(person: Person) -> bool:
     if not person.window.commands[CommandId.REGENERATE].isEnabled():
         return False
+    person.stay_with_model()
     before = len(person.conversation.nodes)
     person.press(Qt.Key.Key_R, CTRL)
     return _one_more(person, before)
@@ -70,6 +72,7 @@ def _one_more(person: Person, before: int) -> bool:
 def continue_answer(person: Person) -> bool:
     if not person.window.commands[CommandId.CONTINUE].isEnabled():
         return False
+    person.stay_with_model()
     before = person.items[-1]
     person.press(Qt.Key.Key_Return, CTRL | SHIFT)
     last = person.items[-1]

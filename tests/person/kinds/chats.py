@@ -6,7 +6,7 @@ import re
 
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox, QPushButton
+from PySide6.QtWidgets import QApplication, QLineEdit, QPushButton
 
 from app.conversation.folder import Folder
 from app.conversation.tree import DeletedConversation
@@ -18,6 +18,7 @@ from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.menu import Menu
 from engine.types import Role
+from tests.fakes.sheets import press, sheet_in
 from tests.person.kinds.registry import kind
 from tests.person.person import CTRL, Person
 
@@ -303,8 +304,7 @@ def remove_item(person: Person) -> bool:
         return False
     (row,) = sheet.selected
     person.click(sheet.delete_button)
-    box = sheet.findChildren(QMessageBox)[-1]
-    box.buttons()[person.random.randrange(2)].click()
+    press(sheet_in(sheet), person.random.choice(("Cancel", "Delete")))
     person.settle()
     is_removed = row.item not in person.core.recently_deleted.items
     if is_removed and not isinstance(row.item, Folder):

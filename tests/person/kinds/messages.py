@@ -25,6 +25,7 @@ def open_editor(person: Person) -> MessageEditor | None:
 def _edit_a_message(person: Person) -> bool:
     if person.answers or open_editor(person) is not None:
         return False
+    person.stay_with_model()
     if person.random.random() < 0.5:
         if not person.window.commands[CommandId.EDIT_LAST].isEnabled():
             return False

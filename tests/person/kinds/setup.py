@@ -153,8 +153,6 @@ def choose_thinking(person: Person) -> bool:
 
 @kind("choose a model")
 def choose_model(person: Person) -> bool:
-    if person.core.turns.live:
-        return False
     person.press(Qt.Key.Key_L, CTRL)
     picker = person.window.findChild(ModelPicker)
     assert isinstance(picker, ModelPicker)
@@ -168,6 +166,7 @@ def choose_model(person: Person) -> bool:
         QTest.keyClick(picker.list, Qt.Key.Key_Down)
     QTest.keyClick(picker.list, Qt.Key.Key_Return)
     assert not picker.isVisible()
+    person.confirm_model(agrees=person.random.random() < 0.5)
     if person.core.models.status.path != str(other.path):
         return False
     if person.random.random() < 0.5:
@@ -182,6 +181,7 @@ def answer_model_question(person: Person) -> bool:
         return False
     used, kept = person.core.models.status.path, person.random.random() < 0.5
     person.click(line.second if kept else line.first)
+    person.confirm_model(agrees=True)
     assert not line.isVisible()
     assert (person.core.models.status.path == used) is kept
     return True

@@ -25,6 +25,7 @@ def _written(person: Person) -> str | None:
     Return None if an answer is in progress or the composer already has text."""
     if person.answers or person.edit.toPlainText():
         return None
+    person.stay_with_model()
     text = person.some_text()
     person.write(text)
     return text

@@ -10,6 +10,7 @@ to the left, as the bubble does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
@@ -37,6 +38,15 @@ from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
 _BORDER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class TypedEdit:
+    """The changed text of a message, and the selection in it, as offsets in the text."""
+
+    text: str
+    anchor: int
+    cursor: int
 
 
 class EditorText(MessageEdit):
@@ -96,10 +106,19 @@ class MessageEditor(QWidget):
         """True if the text differs from that of the message."""
         return self._text.document().isModified()
 
-    def set_typed(self, text: str) -> None:
+    @property
+    def typed(self) -> TypedEdit:
+        cursor = self._text.textCursor()
+        return TypedEdit(self.text, cursor.anchor(), cursor.position())
+
+    def set_typed(self, typed: TypedEdit) -> None:
         """Show text that the user typed before, as a change of the message."""
         self._text.selectAll()
-        self._text.insertPlainText(text)
+        self._text.insertPlainText(typed.text)
+        cursor = self._text.textCursor()
+        cursor.setPosition(typed.anchor)
+        cursor.setPosition(typed.cursor, QTextCursor.MoveMode.KeepAnchor)
+        self._text.setTextCursor(cursor)
 
     @property
     def cost(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QPoint, QRect, Signal
 from PySide6.QtWidgets import QApplication, QWidget
 
-from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.message import MessageLayout
 from app.widgets.transcript.rows.look import Look
@@ -15,8 +15,8 @@ class EditorHost(QObject):
     """Opens, moves and closes the editor of a message. The editor is a child of the viewport.
 
     At most one editor is open. If the message is deleted or another branch or conversation is
-    shown, the editor closes without Save or Cancel. Changed text is then kept until the user edits
-    the message again, or quits.
+    shown, the editor closes without Save or Cancel. Changed text is then kept until the message is
+    edited again, or the user quits.
     """
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
@@ -32,7 +32,7 @@ class EditorHost(QObject):
         self.return_sends = True
         self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
-        self._typed: dict[str, str] = {}  # changed text of closed editors, by message key
+        self._typed: dict[str, TypedEdit] = {}  # changes in closed editors, by message key
 
     @property
     def editor(self) -> MessageEditor | None:
@@ -49,11 +49,15 @@ class EditorHost(QObject):
             self._editor.set_cost(text)
 
     @property
-    def has_changes(self) -> bool:
-        """True if there is changed text that the user has neither submitted nor cancelled."""
-        return bool(self._typed) or (self._editor is not None and self._editor.is_changed)
+    def changed(self) -> list[str]:
+        """Keys of the messages with changed text that is neither submitted nor cancelled.
 
-    def sync(self, look: Look) -> int | None:
+        The last one is that of the open editor, or of the editor that was closed last.
+        """
+        is_open = self._editor is not None and self._editor.is_changed
+        return [*self._typed, *([self._key] if is_open else [])]
+
+    def sync(self, look: Look, *, takes_focus: bool) -> int | None:
         """Open the editor of the message that is being edited, and close any other editor.
 
         Return the index of the message if this call opened an editor, else None.
@@ -67,6 +71,8 @@ class EditorHost(QObject):
         if layout is None:
             return None
         self._open(layout, look)
+        if takes_focus and self._editor is not None:
+            self._editor.setFocus()
         return self._stack.index_of(key)
 
     def cancel(self) -> None:
@@ -98,9 +104,6 @@ class EditorHost(QObject):
         self._key = layout.item.key
         item = layout.item
         editor = MessageEditor(look, item.text, item.role, item.files, self._viewport)
-        typed = self._typed.pop(self._key, None)
-        if typed is not None:
-            editor.set_typed(typed)
         editor.set_return_sends(self.return_sends)
         editor.submitted.connect(self._on_submitted)
         editor.cancelled.connect(self.cancel)
@@ -111,8 +114,10 @@ class EditorHost(QObject):
         self._reserve()
         editor.show()
         editor.place_cursor()
+        typed = self._typed.pop(self._key, None)
+        if typed is not None:
+            editor.set_typed(typed)
         self.edited.emit()
-        editor.setFocus()
 
     def _close(self) -> None:
         editor, key = self._editor, self._key
@@ -120,7 +125,7 @@ class EditorHost(QObject):
         if editor is None:
             return
         if editor.is_changed:
-            self._typed[key] = editor.text
+            self._typed[key] = editor.typed
         focused = QApplication.focusWidget()
         had_focus = focused is not None and editor.isAncestorOf(focused)
         editor.hide()

@@ -18,7 +18,7 @@ from app.viewmodels.find import ROW_END
 from app.viewmodels.markdown import normalized
 from app.viewmodels.state_line import StateLine
 from app.viewmodels.transcript import TranscriptItem
-from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom, plain_rows
+from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom, Tone, plain_rows
 from app.widgets.transcript.messages.bubble import FOLD_LINES, FOLD_TEXT, Bubble
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
 from app.widgets.transcript.messages.places import TextSections
@@ -163,7 +163,7 @@ class UserContent:
     def _load_text(self, text: str) -> None:
         """Parse the first slice of a Markdown text, or make the rows of a plain text."""
         if _MARKDOWN.search(text):
-            self._markdown = MarkdownRows(self._kit, self._wrapped)
+            self._markdown = MarkdownRows(self._kit, self._wrapped, Tone.TYPED)
             self._markdown.append_text(text)
             self._markdown.close()
             self._markdown.feed()
