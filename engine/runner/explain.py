@@ -206,8 +206,8 @@ class _Case:
             # Such a model resumes at any token. The last token is always fed, unless its logits
             # are stored, which a point at the end of the prompt shows.
             points.append(min(agreed, len(self.prompt.token_ids) - 1))
-        # The points of an unloaded path are gone. All tokens up to the first message that differs
-        # were fed before, so they count as lost.
+        # The points of an unloaded path are gone. All tokens that agree with it were fed before, so
+        # they count as lost.
         usable = agreed if path.is_unloaded else max(points, default=0)
         return max(self.found.faulted, usable)
 
@@ -244,7 +244,11 @@ class _Case:
         if faulted_at is not None and faulted_at < self.lost_end:
             return Why(kind=ReasonKind.FAULT)
         if self.known.path.is_unloaded:
-            is_foreign = self._message_at(start) in self.request.foreign_messages
+            index = self._message_at(start)
+            is_foreign = index in self.request.foreign_messages
+            if index in self.request.new_messages:
+                # The app counts no model as a reader of a message whose reading was stopped.
+                is_foreign = self.known.is_foreign
             return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.MODEL_RELOADED)
         if self.lost_end > self.found.max_held:
             return Why(kind=ReasonKind.CHAT_TOO_LARGE)
@@ -328,8 +332,8 @@ class _Case:
     def _extends_path(self) -> bool:
         """True if the prompt only adds tokens or messages to the known path."""
         assert self.known is not None
-        path, agreed = self.known.path, self.known.num_tokens
-        if not path.is_unloaded and agreed == len(path.token_ids):
+        path = self.known.path
+        if self.known.is_whole:
             return True
         # After its messages, a path may have the tokens of a draft or of a generation tail. If the
         # first difference lies there, no message that was fed has changed.

@@ -264,7 +264,8 @@ class Runner:
             needs_points=self._model.layout.needs_snapshot,
             max_held=self._cache.max_held,
         )
-        return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
+        known = self._history.recall(request, prompt, model=self._model.facts.path)
+        return plan_prompt(request, prompt, found, known)
 
     def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
         """Return True if a request fits into memory beside the other requests.
@@ -426,7 +427,8 @@ class Runner:
         self, shown: Request | ReadAhead, prompt: Prompt, lease: Lease, *, is_turn: bool
     ) -> None:
         points = [snapshot.num_tokens for snapshot in lease.snapshots]
-        self._history.remember(shown, prompt, lease.hot.token_ids, points)
+        model = self._model.facts.path
+        self._history.remember(shown, prompt, lease.hot.token_ids, points, model=model)
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
