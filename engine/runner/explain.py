@@ -37,6 +37,7 @@ class PrefixHit:
 
     restored: int  # number of leading tokens whose state was restored
     matched: int  # number of leading tokens whose K/V was stored, at least `restored`
+    on_disk: int = 0  # number of leading tokens whose state was read from disk for this request
     faulted: int = 0  # number of leading tokens for which faulty stored state was found
     needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
     # Highest number of tokens whose state the prefix cache could hold if it held nothing else.
@@ -69,9 +70,9 @@ class Why:
 
 
 def explain(
-    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
+    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None, end: int
 ) -> tuple[Reason, ...]:
-    """Return the reasons for all tokens after found.restored, in the order of the tokens.
+    """Return the reasons for the tokens from found.restored to `end`, in the order of the tokens.
 
     The token counts of the reasons add up to the number of tokens fed.
 
@@ -81,26 +82,27 @@ def explain(
         found: the part of the prompt that the prefix cache held.
         known: the earlier path of this conversation that agrees longest with the prompt. None if
             the conversation has not been fed yet.
+        end: number of tokens in the caches after the prompt, or a part of it, was read.
     """
     case = _Case(request, prompt, found, known)
     stretches: list[tuple[int, Why]] = []
-    for start in case.starts():
+    for start in case.starts(end):
         before = stretches[-1] if stretches else None
         why = case.why(start, before and before[1])
         if before is not None and (joined := before[1].joined(why)) is not None:
             stretches[-1] = (before[0], joined)
         else:
             stretches.append((start, why))
-    bounds = [*(start for start, _ in stretches), len(prompt.token_ids)]
+    bounds = [*(start for start, _ in stretches), end]
     return tuple(
         Reason(
             kind=why.kind,
-            num_tokens=end - start,
+            num_tokens=stop - start,
             at=start,
-            text=sentence(why, end - start),
+            text=sentence(why, stop - start),
             is_again=why.is_again,
         )
-        for (_, why), (start, end) in zip(stretches, pairwise(bounds), strict=True)
+        for (_, why), (start, stop) in zip(stretches, pairwise(bounds), strict=True)
     )
 
 
@@ -171,9 +173,9 @@ class _Case:
     found: PrefixHit
     known: Known | None
 
-    def starts(self) -> list[int]:
-        """Return, in order, the positions from which tokens may be fed for another reason."""
-        first, end = self.found.restored, len(self.prompt.token_ids)
+    def starts(self, end: int) -> list[int]:
+        """Return, in order, the positions before `end` where the reason for feeding may change."""
+        first = self.found.restored
         places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
         return sorted(place for place in places if first <= place < end)
 

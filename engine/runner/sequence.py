@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import mlx.core as mx
@@ -53,6 +54,8 @@ class Sequence:
     request: Request
     prompt: Prompt
     plan: PromptPlan
+    # Returns the part of the plan that was carried out, by the number of tokens in the caches.
+    plan_until: Callable[[int | None], PromptPlan]
     prefill: Prefill
     reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource

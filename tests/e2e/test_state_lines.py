@@ -250,6 +250,7 @@ def test_line_of_a_stopped_request_has_the_tokens_that_were_read(open_tiny: Open
     assert sum(reason.num_tokens for reason in plan.reasons) == progress.done
     line = state_line(Planned(plan=plan, restore_ms=0.0))
     assert line.text == f"Read {progress.done} of {progress.total:,} tokens, then stopped"
+    assert line.details == (f"These messages are read for the first time: {progress.done} tokens.",)
     assert line.kind is READ
 
 

@@ -127,7 +127,7 @@ def feed(history: History, asked: PromptedRequest, reply: Said | None = None, *p
 
 def reasons(history: History, asked: PromptedRequest, found: PrefixHit) -> tuple[Reason, ...]:
     known = history.recall(asked.request, asked.prompt, model=MODEL)
-    found_reasons = explain(asked.request, asked.prompt, found, known)
+    found_reasons = explain(asked.request, asked.prompt, found, known, asked.num_tokens)
     num_fed = asked.num_tokens - found.restored
     assert sum(reason.num_tokens for reason in found_reasons) == num_fed
     return found_reasons
