@@ -158,6 +158,7 @@ _SENTENCES = {
         "4-bit chat memory in the model’s defaults, or a smaller model helps."
     ),
     ReasonKind.MODEL_RELOADED: "The model was loaded again: {count} read again.",
+    ReasonKind.PROMPT_END: "The end of the prompt was read to begin the answer: {count}.",
     ReasonKind.FAULT: (
         "A saved state was not what it should be and was dropped: {count} read again."
     ),
@@ -186,6 +187,8 @@ class _Case:
             start: the position of the token, one of starts().
             before: the reason of the preceding token; None for the first token that is fed.
         """
+        if before is None and self._is_only_end(start):
+            return Why(kind=ReasonKind.PROMPT_END)
         if start < self.lost_end:
             return replace(self._why_lost(start), is_again=True)
         index = self._message_at(start)
@@ -196,6 +199,16 @@ class _Case:
             return before or self._why_message(index - 1)
         is_again = index not in self.request.new_messages
         return replace(self._why_message(index), is_again=is_again)
+
+    def _is_only_end(self, start: int) -> bool:
+        """Return True if nothing but the end of a prompt that was read before is fed.
+
+        It is fed if the logits after the prompt are not stored, or if reading them takes longer.
+        """
+        last = min(self.prompt.message_starts[-1], len(self.prompt.token_ids) - 1)
+        is_new = len(self.request.messages) - 1 in self.request.new_messages
+        is_changed = self.known is not None and self._options_differ(self.known.path)
+        return start >= last and not (is_new or is_changed or self.found.faulted)
 
     @cached_property
     def lost_end(self) -> int:

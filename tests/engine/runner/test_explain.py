@@ -482,6 +482,18 @@ def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_known", [False, True])
+def test_end_of_a_restored_prompt_has_no_loss_as_reason(
+    history: History, *, is_known: bool
+) -> None:
+    asked = ask(ONE, new=())
+    if is_known:
+        feed(history, asked, REPLY)
+        history.forget_model()
+    found = PrefixHit(restored=asked.start(1), matched=asked.start(1))
+    assert brief(reasons(history, asked, found)) == [(ReasonKind.PROMPT_END, 10, 3)]
+
+
 def test_history_forgets_the_oldest_conversations() -> None:
     history = History()
     for number in range(300):
