@@ -170,9 +170,9 @@ class Runner:
         is_last: True if the model is dropped now. Nothing is then fed, so that the app ends sooner.
 
         Returns:
-            The next prompt as a read-ahead task, if this request has not fed it: the template will
-            render the reply differently in that prompt, or the request was stopped before its
-            first token. Otherwise None. A side request is not published and returns None.
+            The next prompt as a read-ahead task, if the template will render the reply differently
+            in that prompt. Otherwise None. A request that was stopped before its first token returns
+            None: its user does not want the prompt read. A side request is not published.
         """
         lease = sequence.lease
         is_ahead = is_last
@@ -186,7 +186,7 @@ class Runner:
             is_ahead = self._try_feed_closing(sequence, is_last=is_last)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
-        return None if is_ahead else sequence.upcoming
+        return sequence.upcoming if sequence.has_reply and not is_ahead else None
 
     def abandon(self, sequence: Sequence) -> None:
         """Stop a failed request, and remove what it added to the prefix cache."""
