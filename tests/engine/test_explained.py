@@ -286,7 +286,7 @@ _BY_THE_SCRIPT = {
     ReasonKind.REASONING_DROPPED,
     ReasonKind.REPLY_RENDERED,
 }
-_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED}
+_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED, ReasonKind.PROMPT_END}
 
 
 @pytest.mark.slow
