@@ -252,8 +252,7 @@ class Serving:
             self._abandon(sequence)
             return
         if not sequence.lease.side:
-            # A read-ahead that was queued before this answer is out of date. If the request was
-            # stopped while it read, it would go on reading.
+            # The queued read-ahead is out of date, and would read on after a stop.
             self._idler.drop(sequence.request.conversation_id)
         if upcoming is not None:
             self._idler.queue_read_ahead(upcoming)

@@ -206,7 +206,7 @@ def test_message_of_a_request_stopped_before_its_answer_is_read_no_further(
     assert stopped.usage.output_tokens == 0
     assert not idle(client)
 
-    # What was read is kept: the app joins the next message to the one without an answer.
+    # The tokens read are kept: the app joins the next message to the one without an answer.
     plan = ask(client, *before, user(f"{LONG}\n\nIn other words?")).usage.plan
     assert plan.restored >= reading.done
 
