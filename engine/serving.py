@@ -251,9 +251,8 @@ class Serving:
             log.warning("the cached state of %s is lost", sequence.request.conversation_id)
             self._abandon(sequence)
             return
-        if sequence.num_output and not sequence.lease.side:
-            # A read-ahead that was queued before this answer is out of date. Without output, the
-            # conversation has no new message.
+        if not sequence.lease.side:
+            # The queued read-ahead is out of date, and would read on after a stop.
             self._idler.drop(sequence.request.conversation_id)
         if upcoming is not None:
             self._idler.queue_read_ahead(upcoming)

@@ -184,6 +184,7 @@ class ReasonKind(StrEnum):
     # The state was evicted, and even alone it does not fit into the budget of the prefix cache.
     CHAT_TOO_LARGE = "chat_too_large"
     MODEL_RELOADED = "model_reloaded"  # the model was unloaded, which dropped its cached state
+    PROMPT_END = "prompt_end"  # all but the end of a known prompt was restored
     FAULT = "fault"  # The cached state was found to be wrong, and was removed.
 
 

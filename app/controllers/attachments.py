@@ -40,6 +40,7 @@ from app.viewmodels.attachments import (
     reading_note,
     seconds_left,
 )
+from app.viewmodels.idle_note import percent_read
 from app.words import attachments as words, undo as undo_words
 from engine.catalog.card import ModelCard
 from engine.events import IdleKind, IdleWorking
@@ -226,7 +227,7 @@ class AttachmentsController(QObject):
             total=event.total - self._reading.first_done,
             spent_s=self._origin.tick() - since,
         )
-        return reading_note(self._files, sizes, left)
+        return reading_note(self._files, sizes, percent_read(event), left)
 
     # Changes of the draft
 

@@ -19,7 +19,7 @@ it (chat_models.py).
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
-is deleted. It also does so when nothing is left to read ahead, for example when the user deletes a
+is deleted, and when the user stopped the message before its answer. It also does so when nothing is left to read ahead, for example when the user deletes a
 long draft in an empty chat.
 
 `_sent` is the last ReadAhead command. A command that equals `_sent` is not sent. During a turn of
@@ -40,7 +40,12 @@ from app.controllers.chat_models import ChatModels
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.requests import has_long_draft, next_turn
+from app.controllers.requests import (
+    has_long_draft,
+    is_stopped_early,
+    next_turn,
+    turn_ahead,
+)
 from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
 from engine.questions import NextPrompt
@@ -197,14 +202,17 @@ class ReadAheadController(QObject):
         """Send the beginning of the next prompt after a turn, if necessary.
 
         The engine reads ahead by itself after a turn. A command is necessary only if one was
-        delayed during the turn, or for a long draft, which the engine does not know.
+        delayed during the turn, or for a long draft, which the engine does not know. If the turn was
+        stopped while it waited or read, the command withdraws what was read ahead before it.
         """
         if self._turns.live_in(conversation_id) is not None:
             return
         self._is_outdated |= self._has_sent_for(conversation_id)
         if conversation_id != self._library.current:
             return
-        if self._is_put_off or has_long_draft(self._desk.get(conversation_id)):
+        conversation = self._desk.get(conversation_id)
+        is_stopped = is_stopped_early(conversation)
+        if self._is_put_off or is_stopped or has_long_draft(conversation):
             self._send_next_turn()
 
     def _wait(self) -> None:
@@ -225,7 +233,7 @@ class ReadAheadController(QObject):
             return
         if self._chat_models.must_ask(current):
             return
-        turn = next_turn(self._desk.get(current), self._facts)
+        turn = turn_ahead(self._desk.get(current), self._facts)
         is_needed = self._is_outdated or turn != self._sent
         # A command without messages withdraws the last one, so it is needed only if the last one
         # was for this conversation.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from dataclasses import replace
 
-from app.conversation.actions import Turn, messages_ahead, messages_edited
+from app.conversation.actions import Turn, is_empty_reply, messages_ahead, messages_edited
 from app.conversation.attachments import Attachment
 from app.conversation.readers import UNKNOWN_MODEL
-from app.conversation.tree import Conversation, Generation, NodeId, Setup
+from app.conversation.tree import Conversation, Generation, NodeId, Setup, shown_path
 from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
@@ -95,6 +95,22 @@ def next_turn(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
     if not messages or messages[-1].role is Role.SYSTEM:
         return NextPrompt(conversation_id=conversation.conversation_id)
     return _turn_of(conversation, messages, facts)
+
+
+def is_stopped_early(conversation: Conversation) -> bool:
+    """Return True if the newest message on show was stopped before the first word of its answer."""
+    path = shown_path(conversation)
+    return bool(path) and is_empty_reply(path[-1])
+
+
+def turn_ahead(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
+    """Return next_turn(), or nothing if the user stopped its last message before an answer.
+
+    A long draft below that message is read ahead, and the message with it.
+    """
+    if is_stopped_early(conversation) and not has_long_draft(conversation):
+        return NextPrompt(conversation_id=conversation.conversation_id)
+    return next_turn(conversation, facts)
 
 
 def edited_turn(

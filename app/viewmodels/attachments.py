@@ -149,25 +149,22 @@ def sent_chip(file: Attachment) -> Chip:
 
 
 def reading_note(
-    files: Sequence[Attachment], sizes: Sequence[FileSize], seconds: int | None
+    files: Sequence[Attachment], sizes: Sequence[FileSize], percent: str, seconds: int | None
 ) -> str:
     """Return a note on the files that are being read; empty if all are read.
-
-    The share is that of all files together, as the time is.
 
     Args:
         files: the attachments of the draft.
         sizes: their sizes.
+        percent: share of the prompt with the files that is read, as the sidebar shows it.
         seconds: expected seconds until all are read; None if unknown.
     """
-    total = sum(size.num_tokens for size in sizes)
-    read = sum(size.num_read for size in sizes)
-    if read >= total:
+    if all(size.num_read >= size.num_tokens for size in sizes):
         return ""
     return words.reading(
         len(files),
         name=short_name(files[0].name),
-        percent=100 * read // total,
+        percent=percent,
         time_left="" if seconds is None else figures.seconds(seconds),
     )
 

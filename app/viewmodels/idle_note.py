@@ -12,14 +12,14 @@ def idle_note(event: IdleWorking) -> str:
         # A prompt that ends with a message of the user is a DRAFT. The message may be an unsent
         # draft, or a sent one without an answer.
         case IdleKind.READ_AHEAD | IdleKind.DRAFT:
-            return words.reading_ahead(_percent(event))
+            return words.reading_ahead(percent_read(event))
         case IdleKind.TITLE:
             return words.NAMING
         case IdleKind.AUDIT:
             return words.CHECKING
 
 
-def _percent(event: IdleWorking) -> str:
+def percent_read(event: IdleWorking) -> str:
     """Return the part of the prompt that is read. A job that was paused continues as a new job."""
     done, total = event.num_cached + event.done, event.num_cached + event.total
     return figures.percent(done / max(1, total))

@@ -13,8 +13,16 @@ from typing_extensions import override
 from app.conversation.text import FILE_NAME_LEN, file_label, one_line
 from app.hub.values import Download, DownloadState
 from app.viewmodels import figures
-from app.viewmodels.state_line import Importing, Loading, Phase, Preparing, Reading
-from app.words import hub as hub_words, models as words, several
+from app.viewmodels.state_line import (
+    Importing,
+    Loading,
+    Phase,
+    Planned,
+    Preparing,
+    Reading,
+    Waiting,
+)
+from app.words import hub as hub_words, models as words, several, state as state_words
 from engine.catalog.card import ModelCard
 from engine.types import ModelFacts, Problem
 
@@ -98,14 +106,18 @@ def state_word(status: ModelStatus) -> str:
 
 
 def work_word(phases: Sequence[Phase]) -> str:
-    """Return the status text while answers are read for or written. Empty without answers."""
-    match phases:
-        case ():
-            return ""
-        case (Reading(done=done, total=total),):
-            return words.reading(figures.percent(done / max(1, total)))
-        case _:
-            return words.answering(len(phases))
+    """Return the status text while answers are written, read for or waited for; empty if none is.
+
+    A chat that waits for the model has no text here: state_word() tells about the model.
+    """
+    num_writing = sum(isinstance(one, Planned) for one in phases)
+    if num_writing:
+        return words.answering(num_writing)
+    reading = next((one for one in phases if isinstance(one, Reading)), None)
+    if reading is not None:
+        return words.reading(figures.percent(reading.done / max(1, reading.total)))
+    is_waiting = any(isinstance(one, Waiting) for one in phases)
+    return state_words.waiting(0) if is_waiting else ""
 
 
 def waiting_phase(status: ModelStatus) -> Phase:

@@ -7,7 +7,7 @@ phase into a text, a kind and details. The line of a planned answer has up to th
     spared   Restored 12,431 tokens | ... from disk | ..., 9,000 from disk
     read     nothing read                                 every token was restored
              read 24 new tokens                           no token was read before
-             read 25 tokens                               a few were read before
+             read 25 tokens                               a few were read before, or the end
              read 3,412 tokens: CAUSE                     most were read because of a change
              read 332 tokens, 307 of them again: CAUSE    many were read before
              read 400 tokens again: CAUSE                 all were read before
@@ -269,7 +269,8 @@ def _fed(plan: PromptPlan, *, why: bool = True) -> str:
         return words.read_again(tokens, cause)
     if plan.replayed >= FEW_TOKENS:
         return words.read_partly_again(tokens, figures.count(plan.replayed), cause)
-    if kind is not None or plan.replayed > 0 or plan.restored == 0:
+    is_end = any(one.kind is ReasonKind.PROMPT_END for one in plan.reasons)
+    if kind is not None or plan.replayed > 0 or plan.restored == 0 or is_end:
         return words.read(tokens, cause)
     return words.read_new(num_fed)
 

@@ -96,11 +96,11 @@ def num_pages(number: int) -> str:
     return "1 page" if number == 1 else f"{number:,} pages"
 
 
-def reading(num_files: int, *, name: str, percent: int, time_left: str) -> str:
+def reading(num_files: int, *, name: str, percent: str, time_left: str) -> str:
     """Return a note on the file of this name, or on several files."""
     subject = name if num_files == 1 else f"{num_files} files"
     left = f" · about {time_left} left" if time_left else ""
-    return f"Reading {subject} · {percent}%{left}"
+    return f"Reading {subject} · {percent}{left}"
 
 
 def about(tokens: str) -> str:

@@ -37,6 +37,7 @@ class PrefixHit:
 
     restored: int  # number of leading tokens whose state was restored
     matched: int  # number of leading tokens whose K/V was stored, at least `restored`
+    on_disk: int = 0  # number of leading tokens whose state was read from disk for this request
     faulted: int = 0  # number of leading tokens for which faulty stored state was found
     needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
     # Highest number of tokens whose state the prefix cache could hold if it held nothing else.
@@ -69,9 +70,9 @@ class Why:
 
 
 def explain(
-    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
+    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None, end: int
 ) -> tuple[Reason, ...]:
-    """Return the reasons for all tokens after found.restored, in the order of the tokens.
+    """Return the reasons for the tokens from found.restored to `end`, in the order of the tokens.
 
     The token counts of the reasons add up to the number of tokens fed.
 
@@ -81,26 +82,27 @@ def explain(
         found: the part of the prompt that the prefix cache held.
         known: the earlier path of this conversation that agrees longest with the prompt. None if
             the conversation has not been fed yet.
+        end: number of tokens in the caches after the prompt, or a part of it, was read.
     """
     case = _Case(request, prompt, found, known)
     stretches: list[tuple[int, Why]] = []
-    for start in case.starts():
+    for start in case.starts(end):
         before = stretches[-1] if stretches else None
         why = case.why(start, before and before[1])
         if before is not None and (joined := before[1].joined(why)) is not None:
             stretches[-1] = (before[0], joined)
         else:
             stretches.append((start, why))
-    bounds = [*(start for start, _ in stretches), len(prompt.token_ids)]
+    bounds = [*(start for start, _ in stretches), end]
     return tuple(
         Reason(
             kind=why.kind,
-            num_tokens=end - start,
+            num_tokens=stop - start,
             at=start,
-            text=sentence(why, end - start),
+            text=sentence(why, stop - start),
             is_again=why.is_again,
         )
-        for (_, why), (start, end) in zip(stretches, pairwise(bounds), strict=True)
+        for (_, why), (start, stop) in zip(stretches, pairwise(bounds), strict=True)
     )
 
 
@@ -156,6 +158,7 @@ _SENTENCES = {
         "4-bit chat memory in the model’s defaults, or a smaller model helps."
     ),
     ReasonKind.MODEL_RELOADED: "The model was loaded again: {count} read again.",
+    ReasonKind.PROMPT_END: "The end of the prompt was read to begin the answer: {count}.",
     ReasonKind.FAULT: (
         "A saved state was not what it should be and was dropped: {count} read again."
     ),
@@ -171,9 +174,9 @@ class _Case:
     found: PrefixHit
     known: Known | None
 
-    def starts(self) -> list[int]:
-        """Return, in order, the positions from which tokens may be fed for another reason."""
-        first, end = self.found.restored, len(self.prompt.token_ids)
+    def starts(self, end: int) -> list[int]:
+        """Return, in order, the positions before `end` where the reason for feeding may change."""
+        first = self.found.restored
         places = {first, self.lost_end, self.found.matched, *self.prompt.message_starts}
         return sorted(place for place in places if first <= place < end)
 
@@ -184,6 +187,8 @@ class _Case:
             start: the position of the token, one of starts().
             before: the reason of the preceding token; None for the first token that is fed.
         """
+        if before is None and self._is_only_end(start):
+            return Why(kind=ReasonKind.PROMPT_END)
         if start < self.lost_end:
             return replace(self._why_lost(start), is_again=True)
         index = self._message_at(start)
@@ -194,6 +199,16 @@ class _Case:
             return before or self._why_message(index - 1)
         is_again = index not in self.request.new_messages
         return replace(self._why_message(index), is_again=is_again)
+
+    def _is_only_end(self, start: int) -> bool:
+        """Return True if nothing but the end of a prompt that was read before is fed.
+
+        It is fed if the logits after the prompt are not stored, or if reading them takes longer.
+        """
+        last = min(self.prompt.message_starts[-1], len(self.prompt.token_ids) - 1)
+        is_new = len(self.request.messages) - 1 in self.request.new_messages
+        is_changed = self.known is not None and self._options_differ(self.known.path)
+        return start >= last and not (is_new or is_changed or self.found.faulted)
 
     @cached_property
     def lost_end(self) -> int:
@@ -206,8 +221,8 @@ class _Case:
             # Such a model resumes at any token. The last token is always fed, unless its logits
             # are stored, which a point at the end of the prompt shows.
             points.append(min(agreed, len(self.prompt.token_ids) - 1))
-        # The points of an unloaded path are gone. All tokens up to the first message that differs
-        # were fed before, so they count as lost.
+        # The points of an unloaded path are gone. All tokens that agree with it were fed before, so
+        # they count as lost.
         usable = agreed if path.is_unloaded else max(points, default=0)
         return max(self.found.faulted, usable)
 
@@ -244,7 +259,11 @@ class _Case:
         if faulted_at is not None and faulted_at < self.lost_end:
             return Why(kind=ReasonKind.FAULT)
         if self.known.path.is_unloaded:
-            is_foreign = self._message_at(start) in self.request.foreign_messages
+            index = self._message_at(start)
+            is_foreign = index in self.request.foreign_messages
+            if index in self.request.new_messages:
+                # The app counts no model as a reader of a message whose reading was stopped.
+                is_foreign = self.known.is_foreign
             return Why(kind=ReasonKind.MODEL_CHANGED if is_foreign else ReasonKind.MODEL_RELOADED)
         if self.lost_end > self.found.max_held:
             return Why(kind=ReasonKind.CHAT_TOO_LARGE)
@@ -328,8 +347,8 @@ class _Case:
     def _extends_path(self) -> bool:
         """True if the prompt only adds tokens or messages to the known path."""
         assert self.known is not None
-        path, agreed = self.known.path, self.known.num_tokens
-        if not path.is_unloaded and agreed == len(path.token_ids):
+        path = self.known.path
+        if self.known.is_whole:
             return True
         # After its messages, a path may have the tokens of a draft or of a generation tail. If the
         # first difference lies there, no message that was fed has changed.

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from engine.chat.prompt import Prompt
 from engine.events import ReadAhead
@@ -55,6 +56,8 @@ class FedPath:
     # One mark for each message in token_ids, in their order. The last message may be there only in
     # part. The unsent text of the composer has no mark, because it may still change.
     marks: tuple[MessageMark, ...]
+    last_fed: Fraction  # part of the last marked message's tokens that was fed, above 0 to 1
+    model: str  # path of the model that was fed
     # Positions at which a snapshot was captured. A snapshot may have been evicted since.
     points: frozenset[int]
     thinking: bool | None  # template option with which the tokens were rendered
@@ -71,9 +74,12 @@ class Known:
     """The fed path that agrees longest with a prompt."""
 
     path: FedPath
-    # Number of leading prompt tokens that agree with the path. If the path is unloaded: number of
-    # prompt tokens before the first message that differs from the path's messages.
+    # Number of leading prompt tokens that agree with the path. If the path is unloaded, it is found
+    # by messages: the tokens before the first message that differs, less the part of the path's last
+    # message that was not fed. It is exact for the same model, and an estimate for another one.
     num_tokens: int
+    is_whole: bool  # True if the path agrees up to its end
+    is_foreign: bool = False  # True if the path was fed to another model
 
 
 class History:
@@ -82,17 +88,19 @@ class History:
     def __init__(self) -> None:
         self._paths: OrderedDict[ConversationId, list[FedPath]] = OrderedDict()
 
-    def recall(self, request: Request, prompt: Prompt) -> Known | None:
+    def recall(self, request: Request, prompt: Prompt, *, model: str) -> Known | None:
         """Return the path of the request's conversation that agrees longest with a prompt.
 
         If two paths agree equally long, the newer path is returned. None if there is no path.
+
+        model: path of the model that the prompt is for.
         """
         token_ids = array("I", prompt.token_ids)
         marks = marks_of(request.messages)
         known = [
-            Known(path, prompt.message_starts[common_prefix_len(path.marks, marks)])
+            _known_by_messages(path, prompt, marks, model)
             if path.is_unloaded
-            else Known(path, common_prefix_len(path.token_ids, token_ids))
+            else _known_by_tokens(path, token_ids)
             for path in reversed(self._paths.get(request.conversation_id, []))
         ]
         return max(known, key=lambda one: one.num_tokens, default=None)
@@ -130,6 +138,8 @@ class History:
         prompt: Prompt,
         token_ids: Iterable[int],
         points: Iterable[int],
+        *,
+        model: str,
     ) -> None:
         """Add a fed path to a conversation, and remove the paths that it extends.
 
@@ -138,26 +148,30 @@ class History:
             prompt: the prompt that was fed. The tokens of a reply may follow it in token_ids.
             token_ids: all tokens fed, from the first token of the sequence.
             points: the positions of the snapshots captured while these tokens were fed.
+            model: path of the model that was fed.
         """
         fed = array("I", token_ids)
         is_draft = isinstance(shown, ReadAhead) and shown.is_draft
         said = shown.messages[:-1] if is_draft else shown.messages
         marks = marks_of(said[: bisect_left(prompt.message_starts, len(fed))])
-        kept = set(points)
+        newest = FedPath(
+            token_ids=fed,
+            marks=marks,
+            last_fed=_part_fed(prompt.message_starts, len(marks), len(fed)),
+            model=model,
+            points=frozenset(points),
+            thinking=shown.thinking,
+            keep_thinking=shown.keep_thinking,
+        )
+        kept = set(newest.points)
         others: list[FedPath] = []
         for path in self._paths.pop(shown.conversation_id, []):
             agreed = common_prefix_len(path.token_ids, fed)
             kept |= {point for point in path.points if point <= agreed}
-            extends = marks[: len(path.marks)] == path.marks
-            if not extends and (path.is_unloaded or agreed < len(path.token_ids)):
+            is_held = not path.is_unloaded and agreed == len(path.token_ids)
+            if not is_held and not _has_messages_of(newest, path):
                 others.append(path)
-        newest = FedPath(
-            token_ids=fed,
-            marks=marks,
-            points=frozenset(kept),
-            thinking=shown.thinking,
-            keep_thinking=shown.keep_thinking,
-        )
+        newest = replace(newest, points=frozenset(kept))
         self._paths[shown.conversation_id] = [*others[1 - _MAX_PATHS :], newest]
         self._keep_small()
 
@@ -192,3 +206,37 @@ class History:
 
     def _num_tokens(self) -> int:
         return sum(len(path.token_ids) for paths in self._paths.values() for path in paths)
+
+
+def _known_by_tokens(path: FedPath, token_ids: array[int]) -> Known:
+    agreed = common_prefix_len(path.token_ids, token_ids)
+    return Known(path, agreed, is_whole=agreed == len(path.token_ids))
+
+
+def _known_by_messages(
+    path: FedPath, prompt: Prompt, marks: tuple[MessageMark, ...], model: str
+) -> Known:
+    agreed = common_prefix_len(path.marks, marks)
+    is_whole = agreed == len(path.marks)
+    end = prompt.message_starts[agreed]
+    if is_whole and agreed:
+        start = prompt.message_starts[agreed - 1]
+        end = start + int((end - start) * path.last_fed)
+    return Known(path, end, is_whole=is_whole, is_foreign=path.model != model)
+
+
+def _part_fed(starts: Sequence[int], num_marks: int, num_fed: int) -> Fraction:
+    """Return the part of the last marked message's tokens that was fed.
+
+    A reply that follows the prompt has no end in `starts`. It counts as whole.
+    """
+    if num_marks in (0, len(starts)) or num_fed >= starts[num_marks]:
+        return Fraction(1)
+    start, end = starts[num_marks - 1], starts[num_marks]
+    return Fraction(num_fed - start, end - start)
+
+
+def _has_messages_of(path: FedPath, other: FedPath) -> bool:
+    """Return True if a path contains all messages of another one, as far as they were fed."""
+    is_shorter = len(other.marks) < len(path.marks) or other.last_fed <= path.last_fed
+    return is_shorter and path.marks[: len(other.marks)] == other.marks

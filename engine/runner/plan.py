@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 
 from engine.chat.prompt import Prompt
 from engine.runner.explain import PrefixHit, explain
@@ -13,7 +12,11 @@ from engine.types import PromptPlan, Reason, Request
 
 
 def plan_prompt(
-    request: Request, prompt: Prompt, found: PrefixHit, known: Known | None
+    request: Request,
+    prompt: Prompt,
+    found: PrefixHit,
+    known: Known | None,
+    end: int | None = None,
 ) -> PromptPlan:
     """Count the restored, read and replayed tokens of a prompt, and give reasons for fed tokens.
 
@@ -22,29 +25,20 @@ def plan_prompt(
         prompt: the token ids, and the start of each message.
         found: the part of the prompt that the prefix cache held.
         known: the earlier path of the conversation that agrees longest with the prompt.
+        end: number of tokens in the caches after a stop while the prompt was read. None: all.
     """
-    reasons = explain(request, prompt, found, known)
+    end = len(prompt.token_ids) if end is None else end
+    reasons = explain(request, prompt, found, known, end)
     replayed = _num_again(reasons)
     return PromptPlan(
         prompt_tokens=len(prompt.token_ids),
         restored=found.restored,
         replayed=replayed,
-        read=len(prompt.token_ids) - found.restored - replayed,
+        read=end - found.restored - replayed,
         matched=found.matched,
+        restored_disk=min(found.on_disk, found.restored),
         reasons=reasons,
     )
-
-
-def cut_plan(plan: PromptPlan, end: int) -> PromptPlan:
-    """Return the part of a plan that was carried out: the tokens before `end`."""
-    reasons = tuple(
-        replace(one, num_tokens=min(one.num_tokens, end - one.at))
-        for one in plan.reasons
-        if one.at < end
-    )
-    replayed = _num_again(reasons)
-    read = end - plan.restored - replayed
-    return replace(plan, replayed=replayed, read=read, reasons=reasons)
 
 
 def _num_again(reasons: Iterable[Reason]) -> int:

@@ -15,11 +15,10 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from functools import partial
 
-from engine.cache.disk.tier import NOTHING_FETCHED, DiskTier
+from engine.cache.disk.tier import NOTHING_FETCHED, DiskTier, Fetched
 from engine.cache.holdings import Lease
 from engine.cache.points import PointKind, ResumePoint
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
@@ -47,7 +46,7 @@ from engine.runner.drafting import Drafter
 from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import PrefixHit
 from engine.runner.history import History
-from engine.runner.plan import cut_plan, plan_prompt
+from engine.runner.plan import plan_prompt
 from engine.runner.prefill import Prefill
 from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
@@ -171,9 +170,9 @@ class Runner:
         is_last: True if the model is dropped now. Nothing is then fed, so that the app ends sooner.
 
         Returns:
-            The next prompt as a read-ahead task, if this request has not fed it: the template will
-            render the reply differently in that prompt, or the request was stopped before its
-            first token. Otherwise None. A side request is not published and returns None.
+            The next prompt as a read-ahead task, if the template will render the reply differently
+            in that prompt. Otherwise None. A request that was stopped before its first token returns
+            None: its user does not want the prompt read. A side request is not published.
         """
         lease = sequence.lease
         is_ahead = is_last
@@ -187,7 +186,7 @@ class Runner:
             is_ahead = self._try_feed_closing(sequence, is_last=is_last)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
         self._publish(shown, sequence.prompt, lease, is_turn=True)
-        return None if is_ahead else sequence.upcoming
+        return sequence.upcoming if sequence.has_reply and not is_ahead else None
 
     def abandon(self, sequence: Sequence) -> None:
         """Stop a failed request, and remove what it added to the prefix cache."""
@@ -256,15 +255,20 @@ class Runner:
 
     # Prefill
 
-    def _plan(self, request: Request, prompt: Prompt, lease: Lease) -> PromptPlan:
+    def _planner(
+        self, request: Request, prompt: Prompt, lease: Lease, fetched: Fetched
+    ) -> Callable[[int | None], PromptPlan]:
+        """Return a function that plans a prompt up to the number of tokens that are fed."""
         found = PrefixHit(
             restored=lease.restored,
             matched=lease.matched,
+            on_disk=fetched.num_tokens,
             faulted=lease.faulted,
             needs_points=self._model.layout.needs_snapshot,
             max_held=self._cache.max_held,
         )
-        return plan_prompt(request, prompt, found, self._history.recall(request, prompt))
+        known = self._history.recall(request, prompt, model=self._model.facts.path)
+        return partial(plan_prompt, request, prompt, found, known)
 
     def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
         """Return True if a request fits into memory beside the other requests.
@@ -335,13 +339,12 @@ class Runner:
         )
         clock.restored = time.perf_counter()
         with undo_on_error(partial(self._cache.abandon, lease)):
+            plan_until = self._planner(request, prompt, lease, fetched)
             return Sequence(
                 request=request,
                 prompt=prompt,
-                plan=replace(
-                    self._plan(request, prompt, lease),
-                    restored_disk=min(fetched.num_tokens, lease.restored),
-                ),
+                plan=plan_until(None),
+                plan_until=plan_until,
                 disk_s=fetched.seconds,
                 prefill=self._feed(prompt, lease),
                 reply=reply,
@@ -426,7 +429,8 @@ class Runner:
         self, shown: Request | ReadAhead, prompt: Prompt, lease: Lease, *, is_turn: bool
     ) -> None:
         points = [snapshot.num_tokens for snapshot in lease.snapshots]
-        self._history.remember(shown, prompt, lease.hot.token_ids, points)
+        model = self._model.facts.path
+        self._history.remember(shown, prompt, lease.hot.token_ids, points, model=model)
         self._cache.publish(lease, is_turn=is_turn)
 
     def _try_feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
@@ -506,7 +510,7 @@ class Runner:
             self.disk.rates.note_tokens(num_fed, first - clock.restored)
         is_read = sequence.logits is not None
         return Usage(
-            plan=sequence.plan if is_read else cut_plan(sequence.plan, sequence.fed),
+            plan=sequence.plan if is_read else sequence.plan_until(sequence.fed),
             output_tokens=sequence.num_output,
             queue_ms=(clock.started - clock.submitted) * 1e3,
             render_ms=(clock.rendered - clock.started) * 1e3,

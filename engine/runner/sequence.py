@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import mlx.core as mx
@@ -53,6 +54,8 @@ class Sequence:
     request: Request
     prompt: Prompt
     plan: PromptPlan
+    # Returns the part of the plan that was carried out, by the number of tokens in the caches.
+    plan_until: Callable[[int | None], PromptPlan]
     prefill: Prefill
     reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource
@@ -123,18 +126,17 @@ class Sequence:
         return messages[:-1] if messages[-1].role is Role.ASSISTANT else messages
 
     @property
-    def upcoming(self) -> ReadAhead:
-        """The conversation's next prompt, as far as it is known after this reply.
+    def has_reply(self) -> bool:
+        """False if the request was stopped before the first token, or has no token yet."""
+        return bool(self.reply.token_ids) or self.ended is FinishReason.STOP
 
-        If the request was stopped before its first token, there is no reply: the app joins the
-        user's next message to the last one.
-        """
+    @property
+    def upcoming(self) -> ReadAhead:
+        """The conversation's next prompt, as far as it is known after this reply."""
         request = self.request
-        has_reply = bool(self.reply.token_ids) or self.ended is FinishReason.STOP
         return ReadAhead(
             conversation_id=request.conversation_id,
-            messages=(*self._asked, self.message) if has_reply else self._asked,
-            is_draft=not has_reply,
+            messages=(*self._asked, self.message),
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
         )

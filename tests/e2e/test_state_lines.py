@@ -250,7 +250,23 @@ def test_line_of_a_stopped_request_has_the_tokens_that_were_read(open_tiny: Open
     assert sum(reason.num_tokens for reason in plan.reasons) == progress.done
     line = state_line(Planned(plan=plan, restore_ms=0.0))
     assert line.text == f"Read {progress.done} of {progress.total:,} tokens, then stopped"
+    assert line.details == (f"These messages are read for the first time: {progress.done} tokens.",)
     assert line.kind is READ
+
+
+def test_line_of_an_answer_for_which_only_the_end_is_read_names_no_cause(
+    open_tiny: OpenTiny,
+) -> None:
+    chats = Chats(open_tiny("llama"))
+    chats.send(LONG)
+    chats.do("evict", what="snapshots")  # the logits after the prompt
+    report = chats.answer("regenerate")
+    line = line_of(report, 100.0)
+    assert (
+        line.text == f"Restored {report.restored} tokens · read 1 token · first word after 100 ms"
+    )
+    assert line.details[-1] == "The end of the prompt was read to begin the answer: 1 token."
+    assert (line.kind, report.replayed) == (INSTANT, 0)
 
 
 @pytest.fixture

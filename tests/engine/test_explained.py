@@ -210,6 +210,31 @@ def test_message_stopped_while_it_was_read_reports_new_message(chats: Chats) -> 
     assert kinds(again) == [ReasonKind.NEW_MESSAGE]
 
 
+def test_message_stopped_before_reloads_counts_only_what_was_fed_as_again(
+    open_tiny: OpenTiny, tiny_model: TinyModel
+) -> None:
+    chats = Chats(open_tiny(cell_len=32))
+    again, new = (ReasonKind.MODEL_RELOADED, True), (ReasonKind.NEW_MESSAGE, False)
+
+    def reload(name: str = "qwen3_5") -> None:
+        chats.client.unload_model()
+        load_model(chats.client, tiny_model(name, Template.KEEPING), lambda _: None)
+
+    first = chats.stop_reading("send", num_chunks=2, text="quick brown fox " * 40)
+    reload()
+    second = chats.stop_reading("regenerate")
+    assert second.read == 0 < second.replayed
+    reload()
+    third = chats.stop_reading("regenerate", num_chunks=3)
+    assert third.replayed == first.read
+    assert [(one.kind, one.is_again) for one in third.reasons] == [again, new]
+    reload("llama")
+    last = chats.answer("regenerate")
+    assert last.replayed == third.read + third.replayed
+    assert [one.is_again for one in last.reasons] == [True, False]
+    assert kinds(last) == [ReasonKind.MODEL_CHANGED, ReasonKind.NEW_MESSAGE]
+
+
 @pytest.mark.slow
 def test_turn_after_idle_work_reports_only_the_new_message(thinkers: Chats) -> None:
     thinkers.send("one", reply=THOUGHT)
@@ -261,7 +286,7 @@ _BY_THE_SCRIPT = {
     ReasonKind.REASONING_DROPPED,
     ReasonKind.REPLY_RENDERED,
 }
-_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED}
+_BY_THE_BUDGET = {ReasonKind.SNAPSHOT_EVICTED, ReasonKind.STATE_EVICTED, ReasonKind.PROMPT_END}
 
 
 @pytest.mark.slow

@@ -185,26 +185,30 @@ def test_stopped_reply_is_read_ahead(open_short: OpenShort) -> None:
 
 
 @pytest.mark.parametrize("is_read", [False, True])
-def test_message_of_a_request_stopped_before_its_answer_is_read_ahead(
+def test_message_of_a_request_stopped_before_its_answer_is_read_no_further(
     open_short: OpenShort, *, is_read: bool
 ) -> None:
     client = open_short()
     first = ask(client, user("one"))
     before = (user("one"), reply_of(first))
     idle(client)
-    submit(client, *before, user(LONG))
-    step_until(client, PrefillProgress)
+    draft = ReadAhead(conversation_id=A, messages=(*before, user(LONG)), is_draft=True)
+    client.send(draft)
+    step_until(client, IdleWorking)
+    submit(client, *draft.messages)
+    reading = step_until(client, PrefillProgress)
+    assert isinstance(reading, PrefillProgress)
     while is_read and client.step() and client.new_events():
         pass  # the step of the last chunk has no event
     client.send(Cancel(RequestId("r")))
     stopped = step_until(client, RequestFinished)
     assert isinstance(stopped, RequestFinished)
     assert stopped.usage.output_tokens == 0
-    assert idle(client)
+    assert not idle(client)
 
-    # The app joins the next message to the one without an answer.
+    # The tokens read are kept: the app joins the next message to the one without an answer.
     plan = ask(client, *before, user(f"{LONG}\n\nIn other words?")).usage.plan
-    assert plan.read + plan.replayed <= len("In other words?") + TEMPLATE_TOKENS
+    assert plan.restored >= reading.done
 
 
 @pytest.mark.slow

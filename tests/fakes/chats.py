@@ -9,6 +9,7 @@ from typing import Any
 from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
 from engine.cache.prefix_cache import PrefixCache
+from engine.events import Cancel, PrefillProgress
 from engine.types import ReasonKind
 from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
@@ -39,6 +40,20 @@ class Chats:
 
     def send(self, text: str, chat: str = "A", **fields: object) -> StepReport:
         return self.answer("send", chat, text=text, **fields)
+
+    def stop_reading(self, op: str, *, num_chunks: int = 1, **fields: object) -> StepReport:
+        """Stop a request after some chunks of its prompt were fed."""
+        self.do(op, chat="A", wait=False, **fields)
+        progress = None
+        for _ in range(num_chunks):
+            progress = self.client.next_event()
+            while not isinstance(progress, PrefillProgress):
+                progress = self.client.next_event()
+        assert progress is not None
+        self.client.send(Cancel(progress.request_id))
+        (report,) = self._player.join()
+        assert report.read + report.replayed == progress.done < progress.total
+        return report
 
     def play(self, step: dict[str, Any]) -> list[StepReport]:
         return list(self._player.play(parse_step(json.dumps(step))))

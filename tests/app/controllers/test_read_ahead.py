@@ -239,6 +239,23 @@ def test_restored_chat_is_not_forgotten(
     assert sent(rig, Forget) == [Forget(deleted, on_disk=False)]
 
 
+def test_message_stopped_before_its_answer_is_read_ahead_only_with_a_new_draft(
+    rig: Rig, qtbot: QtBot
+) -> None:
+    current = rig.library.current
+    rig.chat.save_draft(current, LONG)
+    assert read_aheads(rig, qtbot, 1).is_draft
+    begin(rig, qtbot, LONG)
+    rig.chat.save_draft(current, "")
+    rig.chat.stop(current)
+    qtbot.waitUntil(lambda: not rig.turns.live)
+    assert read_aheads(rig, qtbot, 2).messages == ()  # withdraws the draft
+    rig.chat.set_setup(current, Setup(thinking=True))
+    assert read_aheads(rig, qtbot, 2).messages == ()
+    rig.chat.save_draft(current, LONG)
+    assert read_aheads(rig, qtbot, 3).messages[-1].content.count(LONG.strip()) == 2
+
+
 def test_draft_is_read_ahead_again_after_each_regenerated_reply(rig: Rig, qtbot: QtBot) -> None:
     current = rig.library.current
     chat(rig, qtbot, "One", "1")

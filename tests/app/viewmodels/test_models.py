@@ -17,15 +17,28 @@ from app.viewmodels.models import (
     shown_name,
     state_word,
     waiting_phase,
+    work_word,
 )
-from app.viewmodels.state_line import Importing, Loading, Preparing
+from app.viewmodels.state_line import (
+    Importing,
+    Loading,
+    Phase,
+    Planned,
+    Preparing,
+    Reading,
+    Waiting,
+)
 from app.words.models import DEMO_NOTE
 from engine.catalog.card import ModelSource
 from engine.errors import ModelFolderError
 from engine.events import LoadStage
+from engine.types import PromptPlan
 from tests.fakes.rig import DEMO, card
 
 BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)
+WRITING = Planned(
+    plan=PromptPlan(prompt_tokens=9, restored=0, replayed=0, read=9), restore_ms=0.0, wait_ms=90.0
+)
 READY = ModelStatus(phase=ModelPhase.READY, path=str(card().path), name="Tiny-9B-4bit")
 
 
@@ -116,6 +129,23 @@ def test_state_word_is_correct_for_each_phase() -> None:
 
 def test_phases_have_a_value_for_each_stage_of_loading() -> None:
     assert {stage.value for stage in LoadStage} <= {phase.value for phase in ModelPhase}
+
+
+@pytest.mark.parametrize(
+    ("phases", "word"),
+    [
+        ((), ""),
+        ((Importing(),), ""),
+        ((Waiting(0), Importing()), "Waiting"),
+        ((Waiting(1), Reading(done=25, total=100, eta_s=None)), "Reading 25%"),
+        ((WRITING, Waiting(1)), "Answering"),
+        ((WRITING, Reading(done=25, total=100, eta_s=None), WRITING), "Answering 2 chats"),
+    ],
+)
+def test_work_word_counts_only_chats_that_are_answered(
+    phases: tuple[Phase, ...], word: str
+) -> None:
+    assert work_word(phases) == word
 
 
 def test_waiting_phase_follows_the_model_phase() -> None:

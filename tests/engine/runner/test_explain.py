@@ -25,6 +25,7 @@ from engine.types import (
 )
 
 CHAT = ConversationId("A")
+MODEL = "/models/a"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,12 +122,12 @@ def feed(history: History, asked: PromptedRequest, reply: Said | None = None, *p
     if reply is not None:
         shown = replace(shown, messages=(*shown.messages, reply.message))
         token_ids = (*token_ids, *reply.token_ids)
-    history.remember(shown, asked.prompt, token_ids, (*points, asked.num_tokens))
+    history.remember(shown, asked.prompt, token_ids, (*points, asked.num_tokens), model=MODEL)
 
 
 def reasons(history: History, asked: PromptedRequest, found: PrefixHit) -> tuple[Reason, ...]:
-    known = history.recall(asked.request, asked.prompt)
-    found_reasons = explain(asked.request, asked.prompt, found, known)
+    known = history.recall(asked.request, asked.prompt, model=MODEL)
+    found_reasons = explain(asked.request, asked.prompt, found, known, asked.num_tokens)
     num_fed = asked.num_tokens - found.restored
     assert sum(reason.num_tokens for reason in found_reasons) == num_fed
     return found_reasons
@@ -187,7 +188,9 @@ def test_imported_messages_have_one_reason(history: History) -> None:
     asked = ask(SYSTEM, ONE, STRIPPED, SECOND, THIRD, new=range(5))
     assert brief(reasons(history, asked, at(0))) == [(ReasonKind.NEW_CONVERSATION, 0, 51)]
     # After a request that was stopped, a part of them is known.
-    history.remember(asked.request, asked.prompt, asked.prompt.token_ids[:15], [10, 15])
+    history.remember(
+        asked.request, asked.prompt, asked.prompt.token_ids[:15], [10, 15], model=MODEL
+    )
     found = reasons(history, asked, at(15))
     assert brief(found) == [(ReasonKind.NEW_MESSAGE, 15, 36)]
     assert texts(found) == ["Messages 1 to 4 are new: 36 tokens."]
@@ -415,7 +418,9 @@ def test_faulty_point_dropped_earlier_is_the_reason_until_fed_again(history: His
 
 def test_prompt_stopped_half_way_has_the_message_as_reason() -> None:
     history = History()
-    history.remember(FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15])
+    history.remember(
+        FIRST.request, FIRST.prompt, FIRST.prompt.token_ids[:15], [10, 15], model=MODEL
+    )
     again = reasons(history, ask(SYSTEM, ONE, new=[0, 1]), at(15))
     assert brief(again) == [(ReasonKind.NEW_MESSAGE, 15, 8)]
     assert texts(again) == ["Message 1 is new: 8 tokens."]
@@ -436,7 +441,7 @@ def test_prompt_known_before_a_stopped_request_counts_as_evicted(history: Histor
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     asked = ask(SYSTEM, ONE, whole, SECOND)
     feed(history, asked, None, 37)
-    history.remember(asked.request, asked.prompt, asked.prompt.token_ids[:5], [5])
+    history.remember(asked.request, asked.prompt, asked.prompt.token_ids[:5], [5], model=MODEL)
     again = reasons(history, asked, at(5))
     assert brief(again) == [(ReasonKind.STATE_EVICTED, 5, 45)]
 
@@ -445,7 +450,7 @@ def test_draft_read_ahead_does_not_count_as_a_message(history: History) -> None:
     whole = replace(REPLY, token_ids=(*TAIL, *REPLY.token_ids))
     draft = ask(SYSTEM, ONE, whole, EDITED, tail=())
     task = ReadAhead(conversation_id=CHAT, messages=draft.request.messages, is_draft=True)
-    history.remember(task, draft.prompt, draft.prompt.token_ids, [37, 40])
+    history.remember(task, draft.prompt, draft.prompt.token_ids, [37, 40], model=MODEL)
     sent = ask(SYSTEM, ONE, whole, SECOND)
     assert texts(reasons(history, sent, at(37))) == ["Message 3 is new: 13 tokens."]
 
@@ -477,19 +482,31 @@ def test_points_of_an_earlier_turn_are_still_known(history: History) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("is_known", [False, True])
+def test_end_of_a_restored_prompt_has_no_loss_as_reason(
+    history: History, *, is_known: bool
+) -> None:
+    asked = ask(ONE, new=())
+    if is_known:
+        feed(history, asked, REPLY)
+        history.forget_model()
+    found = PrefixHit(restored=asked.start(1), matched=asked.start(1))
+    assert brief(reasons(history, asked, found)) == [(ReasonKind.PROMPT_END, 10, 3)]
+
+
 def test_history_forgets_the_oldest_conversations() -> None:
     history = History()
     for number in range(300):
         request = replace(FIRST.request, conversation_id=ConversationId(f"{number}"))
-        history.remember(request, FIRST.prompt, range(100_000), [])
+        history.remember(request, FIRST.prompt, range(100_000), [], model=MODEL)
     oldest = replace(FIRST.request, conversation_id=ConversationId("0"))
     newest = replace(FIRST.request, conversation_id=ConversationId("299"))
-    assert history.recall(oldest, FIRST.prompt) is None
-    assert history.recall(newest, FIRST.prompt) is not None
+    assert history.recall(oldest, FIRST.prompt, model=MODEL) is None
+    assert history.recall(newest, FIRST.prompt, model=MODEL) is not None
     for number in range(20):
         edited = said(Role.USER, f"{number}", 1000 * number, 10)
         feed(history, ask(SYSTEM, edited))
-    assert history.recall(FIRST.request, FIRST.prompt) is not None
+    assert history.recall(FIRST.request, FIRST.prompt, model=MODEL) is not None
 
 
 def test_forgotten_conversation_is_new(history: History) -> None:
@@ -508,7 +525,7 @@ def test_every_kind_of_reason_has_a_sentence_with_its_token_count(kind: ReasonKi
 def test_log_line_has_only_counts_and_kinds(history: History) -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     asked = ask(SYSTEM, ONE, begun, SECOND, stripped=[2])
-    known = history.recall(asked.request, asked.prompt)
+    known = history.recall(asked.request, asked.prompt, model=MODEL)
     plan = plan_prompt(asked.request, asked.prompt, at(22, 23), known)
     assert (plan.read, plan.replayed, plan.matched) == (13, 8, 23)
     assert log_line(plan) == (
