@@ -151,7 +151,9 @@ class Core(QObject):
             seams.place, self.store, self.turns, self.imports, self.backups
         )
         self._place = seams.place
-        self.recently_deleted = RecentlyDeleted(self.library, self.folders)
+        self.recently_deleted = RecentlyDeleted(
+            self.library, self.folders, seams.place, self.store, self.backups
+        )
         self.history = VisitHistory(self.library)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None

@@ -113,6 +113,7 @@ class DeletedSheet(QDialog):
             self.accept()
             return
         at = self.list.currentRow()
+        self._deleted.look_into_backups()
         self.list.show_rows(rows)
         self.list.setCurrentRow(min(max(0, at), len(rows) - 1))
         self._enable()
@@ -133,12 +134,16 @@ class DeletedSheet(QDialog):
         box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         box.setIcon(QMessageBox.Icon.Warning)
         box.setWindowTitle(words.TITLE)
+        items = [row.item for row in rows]
         folders = sum(row.color is not None for row in rows)
+        in_backups = self._deleted.count_in_backups(items)
         box.setText(words.question(title=rows[0].title, count=len(rows), folders=folders))
-        box.setInformativeText(words.no_undo(folders))
+        box.setInformativeText(
+            words.no_undo(folders=folders, count=len(rows), in_backups=in_backups)
+        )
         delete = box.addButton(words.DELETE, QMessageBox.ButtonRole.DestructiveRole)
         box.setDefaultButton(box.addButton(dialogs.CANCEL, QMessageBox.ButtonRole.RejectRole))
-        delete.clicked.connect(lambda: self._deleted.remove([row.item for row in rows]))
+        delete.clicked.connect(lambda: self._deleted.remove(items))
         box.open()
 
 
