@@ -71,6 +71,7 @@ NO_ACCESS_WORD: Final = "A token is a single word, which usually begins with hf_
 ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
 NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
 ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
+GIVE_ID: Final = "Give the id of a repository, such as mlx-community/Qwen3.5-4B-MLX-4bit."
 
 GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantized already."
 NOTHING_FOUND: Final = "No model that Rejoinder can use has these words in its name."
@@ -265,10 +266,6 @@ def answered_chats(number: int, titles: tuple[str, ...]) -> str:
     )
 
 
-def last_used(days: str) -> str:
-    return f"used {days}"
-
-
 def updated(days: str) -> str:
     """Return the text for the last change of a model, such as "updated 3 weeks ago"."""
     return f"updated {days}"
@@ -309,6 +306,10 @@ def downloads(number: int) -> str:
 def progress(done_bytes: int, total_bytes: int) -> str:
     share = done_bytes / max(1, total_bytes)
     return f"{share:4.0%}  {done_bytes / 1e9:.2f} of {total_bytes / 1e9:.2f} GB"
+
+
+def is_path(text: str) -> str:
+    return f"“{text}” is not the id of a repository."
 
 
 def downloaded(name: str, num_bytes: int) -> str:
