@@ -30,6 +30,7 @@ CACHED = replace(
     disk_bytes=450_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=12_000_000,
+    disk_model_bytes=320_000_000,
     disk_conversations=34,
 )
 
@@ -84,7 +85,7 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
-    assert page.used.text() == "450 MB of 20 GB, 34 chats with this model"
+    assert page.used.text() == "450 MB of 20 GB, this model 320 MB (34 chats)"
     assert page.written.text() == "12 MB"
     stage.rig.core.storage.watch(shown=True)
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
