@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from engine.cache.disk.codec import TREE_NOTE, UnsupportedStateError, encode
 from engine.cache.disk.daily import DailyBytes
