@@ -325,6 +325,8 @@ class FakeEngine(EngineCommands):
             num_tokens=num_tokens,
             num_cached=min(self.num_cached, num_tokens),
             num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
+            is_text_too_long=_costs(prompt.messages)[-1] >= self.facts.context_len
+            and prompt.messages[-1].role is Role.USER,
             part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )
         self.on_event(Answered(question_id, counted))
