@@ -78,7 +78,8 @@ NOTHING_FOUND: Final = "No model that Rejoinder can use has these words in its n
 GATED: Final = "its owner must allow it"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command continues from there."
 PROCESS_ENDED: Final = "Its process ended."
-ASKING_FAILED: Final = "The request to Hugging Face failed."
+ASKING_FAILED: Final = "The request to {hub} failed."
+HUGGING_FACE: Final = "Hugging Face"
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
 RESUMES: Final = "The download resumes as soon as it can."
 
@@ -86,28 +87,28 @@ _CHECK_CONNECTION: Final = "Check the network, then try again."
 _TRY_LATER: Final = "Try again in a while."
 _CHOOSE_ANOTHER: Final = "Try other words or another model."
 
-# Cause and advice of each kind of failure (app.hub.failures.FailureKind).
+# Cause and advice of each kind of failure (app.hub.failures.FailureKind). {hub}: the server.
 SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
-    "offline": ("There is no connection to Hugging Face.", _CHECK_CONNECTION),
+    "offline": ("There is no connection to {hub}.", _CHECK_CONNECTION),
     "proxy": (
         "The proxy of this network refuses the connection.",
         "Check the proxy in the system’s network settings.",
     ),
-    "slow": ("Hugging Face did not answer in time.", _CHECK_CONNECTION),
+    "slow": ("{hub} did not answer in time.", _CHECK_CONNECTION),
     "cut": ("The connection broke before everything had arrived.", _CHECK_CONNECTION),
-    "server": ("Hugging Face has a problem right now.", _TRY_LATER),
-    "busy": ("Hugging Face is busy.", _TRY_LATER),
+    "server": ("{hub} has a problem right now.", _TRY_LATER),
+    "busy": ("{hub} is busy.", _TRY_LATER),
     "token": (
-        "Hugging Face does not accept the access token.",
+        "{hub} does not accept the access token.",
         "Set another token in Settings, under Models.",
     ),
     "forbidden": (
-        "Hugging Face does not allow access to this model.",
+        "{hub} does not allow access to this model.",
         "Set the access token of an account that has access in Settings, under Models.",
     ),
     "gated": ("The owner of this model gives access on request.", ""),
     "not_found": (
-        "Hugging Face has no such model, version or file, or it is private.",
+        "{hub} has no such model, version or file, or it is private.",
         "Check the name, or set an access token that may read it.",
     ),
     "no_model": (
@@ -119,10 +120,10 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
     "link": ("", "Replace the link with a folder, then try again."),
     "answer": (
-        "The answer of Hugging Face cannot be used.",
+        "The answer of {hub} cannot be used.",
         "Try again later. If a mirror is set in Settings, under Models, check its address.",
     ),
-    "long": ("The answer of Hugging Face is longer than Rejoinder accepts.", _CHOOSE_ANOTHER),
+    "long": ("The answer of {hub} is longer than Rejoinder accepts.", _CHOOSE_ANOTHER),
     "name": ("", "Choose another model."),
     "memory": ("The request took too much memory, so it was ended.", _CHOOSE_ANOTHER),
     "other": ("The request failed.", "Try again. Details has more."),

@@ -71,6 +71,18 @@ def test_fit_of_a_gguf_file_says_that_it_must_be_imported(
     assert "GGUF" in capsys.readouterr().err
 
 
+def test_refusal_of_a_mirror_names_its_host(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        assert models(home, "fit", "owner/Nothing") == 1
+        host = hub.address.removeprefix("http://")
+    error = capsys.readouterr().err
+    assert f"The request to {host} failed. {host} has no such model" in error
+    assert "Hugging Face" not in error
+
+
 @pytest.mark.parametrize("action", ["fit", "quantize", "remove", "download"])
 def test_command_with_a_path_sends_nothing_and_tells_of_the_path(
     home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, action: str
