@@ -10,6 +10,9 @@ from app.words import computer, units
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = f"Models on {computer.IN_TITLES}".upper()
 
+# Legend of the list that `rejoinder models` prints.
+BEST_MARK: Final = "* is used by rejoinder chat and rejoinder bench, unless --model names another."
+
 # States of a model.
 LOOKING: Final = "Looking for models"
 READY: Final = "Ready"
