@@ -107,6 +107,13 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
     stage.settle()
     assert line.text() == "14 chats in memory · 1.2 GB"
     assert line.toolTip().endswith("1.2 of 3 GB of memory used")
+    stage.engine.hold_load = True
+    stage.core.models.load_again()
+    stage.settle()
+    assert not line.isVisible(), "the chats of the model before are no longer in memory"
+    stage.engine.finish_load()
+    stage.engine.answer(ReportCache, CacheReport(replace(CACHED, num_conversations=14)))
+    stage.settle()
     QTest.mouseClick(line, LEFT)
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)
