@@ -29,6 +29,7 @@ from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
 from app.controllers.first_return import FirstReturn
+from app.controllers.folder_search import FolderSearch
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
@@ -105,6 +106,7 @@ class Core(QObject):
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
+        self.folder_search = FolderSearch(self.models, seams.catalog, self._lane)
         self.longer_models = LongerModels(self._lane, seams.catalog, self.models, self.preferences)
         self.several = SeveralMacs(
             self.bridge,

@@ -37,6 +37,13 @@ CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
 
 
+def found_in(number: int, folder: str) -> str:
+    """Return the result of the search in a folder that the user added."""
+    if not number:
+        return f"No models found in “{folder}”."
+    return f"{'1 model' if number == 1 else f'{number:,} models'} found in “{folder}”."
+
+
 def is_gone(name: str) -> str:
     return f"{name} is no longer on {computer.THIS_COMPUTER}."
 
