@@ -172,6 +172,7 @@ class DiskSpace:
         return replace(
             statistics,
             disk_bytes=found.nbytes + found.other_bytes,
+            disk_model_bytes=found.nbytes,
             disk_records=found.num_records,
             disk_conversations=found.num_conversations,
             disk_written_bytes=found.written_bytes,

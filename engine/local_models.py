@@ -83,6 +83,10 @@ class LocalModels:
     def scan(self, folders: tuple[str, ...]) -> tuple[ModelCard, ...]:
         return scan.scan(self._roots(folders))
 
+    def scan_folder(self, path: Path) -> tuple[ModelCard, ...]:
+        """Return the models in any folder, which need not be a place of models."""
+        return scan.scan([scan.Root(path, ModelSource.FOLDER)])
+
     def fingerprint(self, folders: tuple[str, ...]) -> str:
         """Return a string that changes whenever the result of `scan` would change."""
         return scan.fingerprint(self._roots(folders))
@@ -276,7 +280,7 @@ class LocalModels:
     def _open_folder(self, path: Path, folders: tuple[str, ...]) -> OpenedModel:
         place = os.path.realpath(path)
         listed = [card for card in self.scan(folders) if _lies_in(card, place)]
-        cards = listed or list(scan.scan([scan.Root(path, ModelSource.FOLDER)]))
+        cards = listed or self.scan_folder(path)
         usable = tuple(card for card in cards if card.usable)
         if not cards:
             raise _no_model(path)

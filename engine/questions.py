@@ -54,6 +54,7 @@ class TokensCounted:
     # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
     # error of a refused request has the same number.
     num_too_long: int = 0
+    is_text_too_long: bool = False  # True if the newest message alone is refused
     # Number of tokens up to the start of the last message's text, then up to the end of each of its
     # parts (Message.part_ends). Empty if the last message has no parts.
     part_ends: tuple[int, ...] = ()

@@ -334,6 +334,7 @@ class CacheStatistics:
     audits: int  # number of stored states that were recomputed and compared
     audit_faults: int  # number of audits that found a wrong state, which was removed
     disk_bytes: int = 0  # size of the cached state of all models on disk
+    disk_model_bytes: int = 0  # the part of disk_bytes that belongs to the loaded model
     disk_records: int = 0  # number of files of the loaded model
     disk_conversations: int = 0  # number of conversations with state on disk, for the loaded model
     disk_written_bytes: int = 0  # bytes written to disk since the model was loaded

@@ -11,11 +11,13 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from app.cli.client import ProblemError
+from app.cli.found_model import looks_like_path
 from app.cli.terminal import for_terminal
 from app.hub.failures import HubError
 from app.hub.process import HubCall, fetch, found_models, search
 from app.hub.values import FoundModel
 from app.words import hub as words
+from engine.types import Problem
 
 _LINE_S = 10.0  # seconds between two lines of progress in a pipe
 
@@ -43,6 +45,9 @@ def run_search(args: Namespace) -> int:
 
 def run_download(args: Namespace) -> int:
     """Download a model into the Hub's cache. Print the progress."""
+    if looks_like_path(args.repo_id):
+        title = words.is_path(args.repo_id)
+        raise ProblemError(Problem(title=title, cause="", advice=words.GIVE_ID))
     show = _on_terminal() if sys.stderr.isatty() else _in_pipe()
     call = fetch(args.repo_id, revision=args.revision, chosen=args.file, endpoint=args.mirror)
     try:

@@ -11,7 +11,7 @@ from argparse import ArgumentParser, Namespace
 from dataclasses import asdict
 
 from app.cli.client import ProblemError
-from app.cli.found_model import matching
+from app.cli.found_model import card_at, is_path, matching
 from app.hub.failures import HubError
 from app.hub.process import details, repo_details
 from app.viewmodels.fit import speed_text, verdict_text
@@ -51,6 +51,8 @@ def _fit(args: Namespace, local: LocalModels, folders: tuple[str, ...], meter: F
         return meter.fit_folder(card)
     if found:
         raise ProblemError(Problem(title=words.IS_GGUF, cause="", advice=words.IMPORT_FIRST))
+    if is_path(args.model):
+        return meter.fit_folder(card_at(local, args.model))
     return _fit_repository(args.model, args.mirror, meter)
 
 

@@ -8,9 +8,10 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Callable
 
 from app.cli.client import ProblemError
-from app.cli.found_model import only_match
+from app.cli.found_model import card_at, is_path, matching, only_match
 from app.cli.terminal import for_terminal
 from app.words import hub as words
+from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
 from engine.types import Problem
 
@@ -24,12 +25,19 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     """Make the copy and print its folder. Print the progress to standard error."""
-    model = only_match(local.installed(local.scan(folders), folders), args.model)
-    if model.card is None:
-        raise ProblemError(Problem(title=words.GGUF_NOT_COPIED, cause="", advice=""))
-    made = local.make_copy(model.card, args.bits, _reporter())
+    made = local.make_copy(_card(args.model, local, folders), args.bits, _reporter())
     print(words.copied(for_terminal(made.path.name), for_terminal(str(made.path))))
     return 0
+
+
+def _card(text: str, local: LocalModels, folders: tuple[str, ...]) -> ModelCard:
+    models = local.installed(local.scan(folders), folders)
+    if is_path(text) and not matching(models, text):
+        return card_at(local, text)
+    card = only_match(models, text).card
+    if card is None:
+        raise ProblemError(Problem(title=words.GGUF_NOT_COPIED, cause="", advice=""))
+    return card
 
 
 def _reporter() -> Callable[[float], None]:

@@ -7,7 +7,7 @@ from argparse import ArgumentParser, Namespace
 
 from app.cli import hub, model_fit, model_quantize, model_remove
 from app.cli.terminal import for_terminal
-from app.words import units
+from app.words import models as words, units
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
 
@@ -58,6 +58,8 @@ def _list(args: Namespace, local: LocalModels, folders: tuple[str, ...]) -> int:
     best = local.best(cards)
     for card in cards:
         print(json.dumps(_as_json(card)) if args.json else _line(card, is_best=card is best))
+    if not args.json and best is not None:
+        print(words.BEST_MARK)
     if not args.json and all(not card.usable for card in cards):
         print(
             f"No usable model here yet. Download one:  rejoinder models download {local.suggestions()[0].repo_id}"

@@ -34,6 +34,7 @@ from app.viewmodels.attachments import (
     Excess,
     FileSize,
     chip_of,
+    estimate,
     excess_note,
     excess_of,
     file_sizes,
@@ -55,6 +56,9 @@ _KEPT_SHARE = 0.99
 # Characters of a first part for each token of the context, before its tokens are counted. That is
 # more than fits: a token has 3 to 6 characters.
 _COUNTED_CHARS = 6
+# Characters at the start of a file far too long that are counted, for an estimate of its tokens.
+_SAMPLE_CHARS = 20_000
+_CHARS_PER_TOKEN = 4.0  # before a sample is counted
 _MIN_PART = 64  # tokens; a shorter first part is of no use
 
 
@@ -96,6 +100,8 @@ class AttachmentsController(QObject):
         self._counted: TokensCounted | None = None  # for the files of the draft on show
         # Tokens of the files on show that were counted, also if another file is too long for that.
         self._num_tokens: dict[Attachment, int] = {}
+        # Characters per token in the newest sample of a file far too long, for the model in use.
+        self._chars_per_token = _CHARS_PER_TOKEN
         self._files: Files = ()  # files of the draft on show
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
         self._reading: _Reading | None = None
@@ -164,11 +170,14 @@ class AttachmentsController(QObject):
         sizes = file_sizes(self._files, self._counted, self._read)
         excess = self.excess
         counts = self._facts is not None and excess is None
-        is_far = excess is not None and excess.is_estimate
+        is_estimate = excess is not None and excess.is_estimate
+        rate = self._chars_per_token
         earlier = map(self._num_tokens.get, self._files)
         shown = sizes or [None if number is None else FileSize(number, 0) for number in earlier]
         known = [
-            chip_of(file, size, counts=counts, is_far=is_far)
+            chip_of(
+                file, size, counts=counts, estimated=estimate(file, rate) if is_estimate else None
+            )
             for file, size in zip(self._files, shown, strict=True)
         ]
         opened = [
@@ -190,7 +199,8 @@ class AttachmentsController(QObject):
         if self._facts is None or not self._files:
             return None
         far = is_far_too_long(self._files, self._facts)
-        return excess_of(self._files, self._counted, self._facts, far=far)
+        rate = self._chars_per_token if far else None
+        return excess_of(self._files, self._counted, self._facts, chars_per_token=rate)
 
     @property
     def excess_note(self) -> str:
@@ -268,6 +278,7 @@ class AttachmentsController(QObject):
     def _on_status_changed(self) -> None:
         if self._models.status.facts is not self._facts:
             self._facts = self._models.status.facts
+            self._chars_per_token = _CHARS_PER_TOKEN
             self._files = ()
             self._refresh()
 
@@ -289,6 +300,10 @@ class AttachmentsController(QObject):
         if facts is None:
             return
         sent = self._files
+        if is_far_too_long(sent, facts):
+            place = _longest(sent)
+            sample = _sample(sent[place], _COUNTED_CHARS * facts.context_len)
+            sent = (*sent[:place], sample, *sent[place + 1 :])
         while is_far_too_long(sent, facts):
             place = _longest(sent)
             sent = (*sent[:place], *sent[place + 1 :])
@@ -309,11 +324,14 @@ class AttachmentsController(QObject):
         sent: Files,
         counted: TokensCounted,
     ) -> None:
-        """Note the size of the files `sent`, which may be a part of the files of the draft."""
+        """Note the size of the files `sent`: all files of the draft, or some and a sample."""
         sizes = file_sizes(sent, counted, 0)
         if conversation_id != self._library.current or sizes is None:
             return
         self._num_tokens = {file: size.num_tokens for file, size in zip(sent, sizes, strict=True)}
+        for file, num_tokens in self._num_tokens.items():
+            if file not in self._files and num_tokens:
+                self._chars_per_token = len(file.text) / num_tokens
         if sent == self._files:
             self._counted = counted
             self._read = 0 if self._is_answering else max(self._read, counted.num_cached)
@@ -351,6 +369,10 @@ def _restoring(whole: Attachment) -> Revert:
     return lambda files: tuple(
         whole if (one.name, one.source) == (whole.name, whole.source) else one for one in files
     )
+
+
+def _sample(file: Attachment, max_chars: int) -> Attachment:
+    return file.with_text(file.text[: min(_SAMPLE_CHARS, max_chars)], file.part)
 
 
 def _longest(files: Sequence[Attachment]) -> int:

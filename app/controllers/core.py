@@ -29,6 +29,7 @@ from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
 from app.controllers.first_return import FirstReturn
+from app.controllers.folder_search import FolderSearch
 from app.controllers.folders import FoldersController
 from app.controllers.history import VisitHistory
 from app.controllers.hub import HubController
@@ -105,6 +106,7 @@ class Core(QObject):
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
+        self.folder_search = FolderSearch(self.models, seams.catalog, self._lane)
         self.longer_models = LongerModels(self._lane, seams.catalog, self.models, self.preferences)
         self.several = SeveralMacs(
             self.bridge,
@@ -151,7 +153,9 @@ class Core(QObject):
             seams.place, self.store, self.turns, self.imports, self.backups
         )
         self._place = seams.place
-        self.recently_deleted = RecentlyDeleted(self.library, self.folders)
+        self.recently_deleted = RecentlyDeleted(
+            self.library, self.folders, seams.place, self.store, self.backups
+        )
         self.history = VisitHistory(self.library)
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None

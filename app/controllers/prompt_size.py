@@ -69,12 +69,14 @@ class PromptSizes(QObject):
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
+        # The last size, if it was too long. It holds during the next count, unless the text is gone.
+        self._too_long: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
         self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
         self._delay.timeout.connect(self._count)
         bridge.idle_changed.connect(self._on_idle_changed)
         library.current_changed.connect(self._on_shown)
-        models.status_changed.connect(self._on_changed)
+        models.status_changed.connect(self._on_status_changed)
         chat.draft_saved.connect(self._on_conversation_changed)
         chat.next_turn_changed.connect(self._on_conversation_changed)
         turns.activity_changed.connect(self._on_conversation_changed)
@@ -101,6 +103,11 @@ class PromptSizes(QObject):
     def _to_read(self, start: int, end: int) -> ToRead:
         return ToRead(end - start, self._rate.time(start, end))
 
+    def kept_size(self, *, has_text: bool) -> TokensCounted | None:
+        """Return the last size during a count, if the prompt was and must still be too long."""
+        kept = self._too_long
+        return kept if kept is not None and (has_text or not kept.is_text_too_long) else None
+
     def watch_edit(self, edit: EditSource) -> None:
         """Set the function that returns the edited message. Call note_edit() when it changes."""
         self._edit = edit
@@ -114,7 +121,11 @@ class PromptSizes(QObject):
             self._on_changed()
 
     def _on_shown(self) -> None:
-        self._reading = None
+        self._reading = self._too_long = None
+        self._on_changed()
+
+    def _on_status_changed(self) -> None:
+        self._too_long = None  # the model may be another one
         self._on_changed()
 
     def _on_changed(self) -> None:
@@ -144,20 +155,21 @@ class PromptSizes(QObject):
         if facts is None or self._reading is not None or self._turns.live_in(current) is not None:
             return
         conversation, edit = self._desk.get(current), self._edit()
-        turn = next_turn(conversation, facts)
+        turn = next_turn(conversation, facts, min_draft=1)
         if edit is not None:
             turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
         if turn.messages and (_is_long(turn) or _must_count(conversation, facts)):
             asked = self._bridge.engine.count_tokens(turn)
             self._bridge.when_answered(asked, partial(self._on_counted, current))
         else:
-            self.is_counted = True
+            self.is_counted, self._too_long = True, None
             self.changed.emit()
 
     def _on_counted(self, conversation_id: ConversationId, counted: TokensCounted) -> None:
         # A running delay means that something has changed since the question was put.
         if conversation_id == self._library.current and not self._delay.isActive():
             self.is_counted = True
+            self._too_long = counted if counted.num_too_long else None
             self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:

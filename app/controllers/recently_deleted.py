@@ -6,11 +6,15 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
+from app.bridge.store_lane import StoreLane
+from app.controllers.backups import Backups
 from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import DeletedConversation
+from app.store.backups import ids_in_backups
+from app.store.place import DataPlace
 from engine.types import ConversationId
 
 Deleted = DeletedConversation | Folder
@@ -21,18 +25,42 @@ class RecentlyDeleted(QObject):
 
     changed = Signal()
 
-    def __init__(self, library: LibraryController, folders: FoldersController) -> None:
+    def __init__(
+        self,
+        library: LibraryController,
+        folders: FoldersController,
+        place: DataPlace,
+        store: StoreLane,
+        backups: Backups,
+    ) -> None:
         super().__init__()
+        self._place = place
+        self._store = store
+        self._in_backups: frozenset[str] = frozenset()
         self._library = library
         self._folders = folders
         library.recently_deleted_changed.connect(self.changed)
         folders.changed.connect(self.changed)
+        backups.changed.connect(self.changed)
 
     @property
     def items(self) -> list[Deleted]:
         """The items, the newest deletion first."""
         items = [*self._library.recently_deleted, *self._folders.recently_deleted]
         return sorted(items, key=lambda item: -(item.deleted_at or 0.0))
+
+    def look_into_backups(self) -> None:
+        """Find the items that a backup contains, on the store thread."""
+        database, ids = self._place.database, [_id(item) for item in self.items]
+
+        def on_found(found: frozenset[str]) -> None:
+            self._in_backups = found
+
+        self._store.run_aside(lambda _store: ids_in_backups(database, ids), on_found)
+
+    def count_in_backups(self, items: Iterable[Deleted]) -> int:
+        """Return the number of items that a backup contained at the last look."""
+        return sum(_id(item) in self._in_backups for item in items)
 
     def restore(self, items: Iterable[Deleted]) -> None:
         """Restore deleted items. Show the first of the conversations."""
@@ -47,6 +75,10 @@ class RecentlyDeleted(QObject):
         for folder_id in folders:
             self._folders.remove(folder_id)
         self._library.remove_all(chats)
+
+
+def _id(item: Deleted) -> str:
+    return item.folder_id if isinstance(item, Folder) else item.summary.conversation_id
 
 
 def _parted(items: Iterable[Deleted]) -> tuple[list[FolderId], list[ConversationId]]:

@@ -82,13 +82,15 @@ def is_far_too_long(files: Iterable[Attachment], facts: ModelFacts) -> bool:
     return sum(len(one.text) for one in files) > _FAR_TOO_LONG * facts.context_len
 
 
-def next_turn(conversation: Conversation, facts: ModelFacts) -> NextPrompt:
+def next_turn(
+    conversation: Conversation, facts: ModelFacts, *, min_draft: int = LONG_DRAFT
+) -> NextPrompt:
     """Return the known beginning of the next prompt: the messages on show, files, a long draft.
 
     The result has no messages if there is no message and no long draft: the system prompt alone is
-    not read ahead. A short text below files is left out, because it still changes.
+    not read ahead. A text of fewer than min_draft characters is left out, because it still changes.
     """
-    draft = conversation.draft if len(conversation.draft) >= LONG_DRAFT else ""
+    draft = conversation.draft if len(conversation.draft) >= min_draft else ""
     if is_far_too_long(conversation.draft_attachments, facts):
         conversation = replace(conversation, draft_attachments=())
     messages = messages_ahead(conversation, draft)

@@ -11,6 +11,7 @@ from app.bridge.engine_bridge import EngineBridge, ModelEvent, RequestEvent
 from app.controllers.preferences import Preferences
 from engine.events import (
     ModelLoaded,
+    ModelLoading,
     ModelUnloaded,
     RequestFailed,
     RequestFinished,
@@ -41,8 +42,8 @@ class Storage(QObject):
         self._preferences = preferences
         self._folder = folder
         self.figures: CacheStatistics | None = None  # None before the first report
-        self._settings: tuple[bool, int, int] | None = None  # the settings that were sent last
         self._is_stopped = False
+        self._sent: tuple[bool, int, int] | None = None  # the settings that the engine has
         self._look = QTimer(self, interval=LOOK_MS)
         self._look.timeout.connect(self._ask)
         bridge.model_changed.connect(self._on_event)
@@ -74,10 +75,10 @@ class Storage(QObject):
 
     def _send(self) -> None:
         value = self._preferences.value
-        settings = (value.keep_on_disk, value.disk_gb, value.memory_gb)
-        if settings == self._settings:
-            return
-        self._settings = settings
+        wanted = value.keep_on_disk, value.disk_gb, value.memory_gb
+        if wanted == self._sent:
+            return  # another setting has changed
+        self._sent = wanted
         self._engine.set_disk(
             str(self._folder), enabled=value.keep_on_disk, budget_bytes=value.disk_gb * _GB or None
         )
@@ -86,7 +87,13 @@ class Storage(QObject):
             self._ask()
 
     def _on_event(self, event: ModelEvent | RequestEvent) -> None:
-        """Ask for figures when they have changed: at an answer's start and end, after a load or unload."""
+        """Ask for figures when they have changed: at an answer's start and end, after a load or unload.
+
+        A load drops those of the model before.
+        """
+        if isinstance(event, ModelLoading) and self.figures is not None:
+            self.figures = None
+            self.changed.emit()
         if isinstance(event, _CHANGING) and not self._is_stopped:
             self._ask()
 

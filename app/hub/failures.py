@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from app.hub.access import HOST, host_of
 from app.words import hub as words
 from engine.types import Problem
 
@@ -77,18 +78,22 @@ class HubError(Exception):
         failure: what happened.
         repo_id: the repository of the call, "" for a search.
         is_download: True if the call should download files, so that it will be tried again.
+        mirror: the address of a mirror in the settings, "" for none.
     """
 
-    def __init__(self, failure: Failure, repo_id: str, *, is_download: bool) -> None:
+    def __init__(
+        self, failure: Failure, repo_id: str, *, is_download: bool, mirror: str = ""
+    ) -> None:
         super().__init__(failure.kind.value)
         self.failure = failure
         self.is_retried = is_download and failure.kind in PASSING  # True if the app tries again
-        self.problem = problem_of(failure, repo_id, is_download=is_download)
+        self.problem = _problem_of(failure, repo_id, host_of(mirror), is_download=is_download)
 
 
-def problem_of(failure: Failure, repo_id: str, *, is_download: bool) -> Problem:
-    """Return a Failure as a Problem, with sentences for the user."""
-    cause, advice = words.SENTENCES[failure.kind.value]
+def _problem_of(failure: Failure, repo_id: str, host: str, *, is_download: bool) -> Problem:
+    """Return a Failure as a Problem, with sentences for the user. A mirror is named by its host."""
+    hub = words.HUGGING_FACE if host == HOST else host
+    cause, advice = (text.format(hub=hub) for text in words.SENTENCES[failure.kind.value])
     match failure.kind:
         case FailureKind.DISK_FULL if failure.needed_bytes:
             cause = words.needs_room(failure.needed_bytes, failure.free_bytes)
@@ -104,5 +109,5 @@ def problem_of(failure: Failure, repo_id: str, *, is_download: bool) -> Problem:
             pass
     if failure.kind in PASSING and is_download:
         advice = words.RESUMES
-    title = words.DOWNLOAD_FAILED if is_download else words.ASKING_FAILED
+    title = words.DOWNLOAD_FAILED if is_download else words.ASKING_FAILED.format(hub=hub)
     return Problem(title=title, cause=cause, advice=advice, details=failure.detail)

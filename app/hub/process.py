@@ -128,7 +128,8 @@ class HubCall:
     def _error(self, failure: Failure) -> HubError:
         log.info("call %s failed: %s", self._request["call"], failure)
         repo_id, is_download = self._request.get("repo_id", ""), self._request["call"] == "download"
-        return HubError(failure, str(repo_id), is_download=is_download)
+        mirror = str(self._request.get("endpoint", ""))
+        return HubError(failure, str(repo_id), is_download=is_download, mirror=mirror)
 
 
 def search(text: str, *, endpoint: str = "") -> HubCall:

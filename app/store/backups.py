@@ -9,12 +9,14 @@ renamed. So a file in the folder is whole. `prune` keeps the newest ones.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import shutil
 import sqlite3
-from contextlib import closing
+from collections.abc import Iterable
+from contextlib import closing, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Event
@@ -35,6 +37,11 @@ _PAGES = 256  # pages that one step copies: 1 MB
 _PAUSE_S = 0.001  # after each step, so that other threads get the disk
 _CHECK_STEPS = 1000  # steps of the check between two looks at the event
 _PART = "backup.part"
+# A backup by an older version may lack the table of folders, so each table has its own query.
+_HELD = (
+    "SELECT value FROM json_each(?) WHERE value IN (SELECT conversation_id FROM conversations)",
+    "SELECT value FROM json_each(?) WHERE value IN (SELECT folder_id FROM folders)",
+)
 _NAME = re.compile(r"conversations-\d{4}-\d\d-\d\d\.db")
 
 
@@ -102,6 +109,19 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
         part.unlink(missing_ok=True)
     _prune(database)
     return path
+
+
+def ids_in_backups(database: Path, ids: Iterable[str]) -> frozenset[str]:
+    """Return those of some ids of conversations and folders that a backup contains. Any thread.
+
+    A backup that cannot be read is passed over.
+    """
+    wanted, held = json.dumps(list(ids)), set[str]()
+    for backup in backups_of(database):
+        with suppress(sqlite3.Error), closing(open_to_read(backup)) as reader:
+            for query in _HELD:
+                held.update(row[0] for row in reader.execute(query, (wanted,)))
+    return frozenset(held)
 
 
 def check_database(database: Path, stop: Event) -> None:

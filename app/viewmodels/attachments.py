@@ -16,7 +16,6 @@ from engine.types import ModelFacts
 # sixteenth.
 _RESERVED = 512
 _RESERVED_SHARE = 16
-_CHARS_PER_TOKEN = 4  # estimate for files that are too long to be counted
 _MAX_ETA_S = 3600.0
 _MAX_NAME = 28  # characters
 
@@ -74,15 +73,19 @@ def file_sizes(
 
 
 def excess_of(
-    files: Sequence[Attachment], counted: TokensCounted | None, facts: ModelFacts, *, far: bool
+    files: Sequence[Attachment],
+    counted: TokensCounted | None,
+    facts: ModelFacts,
+    *,
+    chars_per_token: float | None,
 ) -> Excess | None:
     """Return by how much the next prompt is too long because of its files, or None if it fits.
 
-    far: True if the files are so long that they are not counted.
+    chars_per_token: for an estimate, if the files are so long that they are not counted; else None.
     """
     limit = facts.context_len - min(_RESERVED, facts.context_len // _RESERVED_SHARE)
-    if far:
-        num_tokens = sum(map(_estimate, files))
+    if chars_per_token is not None:
+        num_tokens = sum(estimate(file, chars_per_token) for file in files)
         return Excess(num_tokens, num_tokens - limit, is_estimate=True)
     if not files or counted is None or counted.num_tokens <= limit:
         return None
@@ -93,29 +96,29 @@ def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) ->
     tokens = units.tokens(excess.num_tokens)
     over = figures.count(excess.over)
     if excess.is_estimate:
-        tokens, over = (
-            units.tokens(figures.about(excess.num_tokens)),
-            f"{figures.about(excess.over):,}",
-        )
+        tokens = words.about(units.tokens(figures.about(excess.num_tokens)))
+        over = words.about(f"{figures.about(excess.over):,}")
     if len(files) == 1:
         return words.too_long(files[0].name, model_name=model_name, num_tokens=tokens, over=over)
     return words.all_too_long(model_name=model_name, num_tokens=tokens, over=over)
 
 
-def chip_of(file: Attachment, size: FileSize | None, *, counts: bool, is_far: bool = False) -> Chip:
+def chip_of(
+    file: Attachment, size: FileSize | None, *, counts: bool, estimated: int | None = None
+) -> Chip:
     """Return the chip of a file in the composer.
 
     Args:
         file: the file.
         size: its size; None if the engine has not counted it.
         counts: True if the size will be known soon.
-        is_far: True if the files are too long to be counted. The chip has an estimate.
+        estimated: estimated tokens, if the files are too long to be counted.
     """
     part = file.part or (words.num_pages(file.num_pages) if file.num_pages else "")
     state = words.COUNTING if size is None and counts else ""
     tokens = units.tokens(size.num_tokens) if size is not None else ""
-    if size is None and is_far:
-        tokens = words.about(units.tokens(figures.about(_estimate(file))))
+    if size is None and estimated is not None:
+        tokens = words.about(units.tokens(figures.about(estimated)))
     if size is not None and (percent := int(100 * size.share)):
         state = words.read(percent)
     # A chip has room for two of them. The tooltip has all. That a file is a part is never left out.
@@ -130,9 +133,9 @@ def chip_of(file: Attachment, size: FileSize | None, *, counts: bool, is_far: bo
     )
 
 
-def _estimate(file: Attachment) -> int:
+def estimate(file: Attachment, chars_per_token: float) -> int:
     """Return the estimated number of tokens of a file that is not counted."""
-    return max(1, len(file.text) // _CHARS_PER_TOKEN)
+    return max(1, int(len(file.text) / chars_per_token))
 
 
 def short_name(name: str) -> str:

@@ -172,11 +172,15 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
         role=Role.ASSISTANT,
         text=live.content,
         reasoning=live.reasoning,
-        reasoning_s=live.reasoning_s,
+        reasoning_s=_sum(stored.reasoning_s, live.reasoning_s),
         status=ItemStatus.STREAMING,
         version=stored.version,
         phase=live.phase,
     )
+
+
+def _sum(earlier_s: float | None, new_s: float | None) -> float | None:
+    return earlier_s if new_s is None else new_s + (earlier_s or 0.0)
 
 
 def _cut(reply: MessageNode) -> str:
@@ -238,9 +242,9 @@ def _reasoning_s(generation: Generation | None, reply: ReplyTokens | None) -> fl
 
     If it was not measured, it is estimated from the number of tokens.
     """
+    if generation is not None and generation.reasoning_s is not None:
+        return generation.reasoning_s  # also while the reply is continued
     if generation is None or generation.usage is None or reply is None:
         return None
-    if generation.reasoning_s is not None:
-        return generation.reasoning_s
     rate = generation.usage.decode_tok_s
     return reply.answer_start / rate if rate > 0 and reply.answer_start > 0 else None

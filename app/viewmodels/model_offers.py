@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date
 
 from app.hub.values import (
     Download,
@@ -240,7 +240,7 @@ def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
     offer = Offer(
         key=str(model.path),
         title=model.name,
-        description=words.joined(kind, size, model.source.value, _used(model, state.today)),
+        description=words.joined(kind, size, model.source.value),
         sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         more=(
             *(COPY_BITS if can_copy else ()),
@@ -265,10 +265,3 @@ def _why_kept(model: InstalledModel, state: ModelsState) -> str:
     if state.status.will_be_ready:
         return words.IS_BEING_LOADED
     return words.IS_ANSWERING if state.is_answering else ""
-
-
-def _used(model: InstalledModel, today: date) -> str:
-    if model.last_used is None:
-        return ""
-    day = datetime.fromtimestamp(model.last_used).astimezone().date()
-    return words.last_used(days_ago(day, today))

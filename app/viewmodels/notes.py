@@ -86,13 +86,12 @@ def context_share(conversation: Conversation, status: ModelStatus) -> tuple[floa
     return num_tokens / facts.context_len, composer.context_used(share)
 
 
-def too_long_note(status: ModelStatus, size: TokensCounted | None, *, has_text: bool = True) -> str:
+def too_long_note(status: ModelStatus, size: TokensCounted | None) -> str:
     """Return a note that the next prompt is too long for the model in use; empty if it fits.
 
     Args:
         status: the model in use.
         size: the size of the next prompt, None if it is not known.
-        has_text: False if the prompt has no new text, so that the chat itself is too long.
     """
     facts = status.facts
     if facts is None or size is None or not size.num_too_long:
@@ -101,7 +100,7 @@ def too_long_note(status: ModelStatus, size: TokensCounted | None, *, has_text: 
         model_name=status.name or facts.name,
         num_tokens=figures.count(size.num_too_long),
         limit=units.tokens(facts.context_len),
-        is_chat=not has_text,
+        is_chat=not size.is_text_too_long,
     )
 
 

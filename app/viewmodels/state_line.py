@@ -231,8 +231,14 @@ def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
         (spared, fed_alone),
         (spared if is_spared else fed_alone,),
     ]
+    if is_spared:
+        count = figures.count(phase.plan.restored)
+        rows += [
+            (words.restored(tokens, from_disk="", is_all=False),)
+            for tokens in (units.tokens(phase.plan.restored), count)
+        ]
     texts = [words.line(clause for clause in row if clause) for row in rows]
-    return list(dict.fromkeys([*texts, *([words.RESTORED] if is_spared else [])]))
+    return list(dict.fromkeys(texts))
 
 
 def _kind(phase: Planned) -> StateKind:

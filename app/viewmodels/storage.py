@@ -37,6 +37,7 @@ def disk_text(found: CacheStatistics | None) -> str:
     return words.used_on_disk(
         size=figures.file_size(found.disk_bytes),
         budget=figures.file_size(found.disk_budget_bytes),
+        own=figures.file_size(found.disk_model_bytes),
         num_chats=found.disk_conversations,
     )
 

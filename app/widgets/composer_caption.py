@@ -29,7 +29,7 @@ def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool)
     """Return a note if the next message, or the edited one, makes the model read for long."""
     models, sizes = core.models, core.prompt_sizes
     has_text = is_editing or bool(conversation.draft.strip() or conversation.draft_attachments)
-    too_long = too_long_note(models.status, sizes.size, has_text=has_text)
+    too_long = too_long_note(models.status, sizes.size or sizes.kept_size(has_text=has_text))
     if too_long or core.chat_models.must_ask(conversation.conversation_id):
         return too_long  # the question about the model has the tokens to read
     return reading_note(conversation, models.status, sizes.to_read, models.gone)

@@ -114,6 +114,7 @@ class DeletedSheet(QDialog):
             self.accept()
             return
         at = self.list.currentRow()
+        self._deleted.look_into_backups()
         self.list.show_rows(rows)
         self.list.setCurrentRow(min(max(0, at), len(rows) - 1))
         self._enable()
@@ -130,10 +131,11 @@ class DeletedSheet(QDialog):
         rows = self.selected
         if not rows:
             return
-        folders = sum(row.color is not None for row in rows)
-        question = words.question(title=rows[0].title, count=len(rows), folders=folders)
         items = [row.item for row in rows]
-        note = words.no_undo(folders)
+        folders = sum(row.color is not None for row in rows)
+        in_backups = self._deleted.count_in_backups(items)
+        question = words.question(title=rows[0].title, count=len(rows), folders=folders)
+        note = words.no_undo(folders=folders, count=len(rows), in_backups=in_backups)
         ask_before(self, question, note, words.DELETE, lambda: self._deleted.remove(items))
 
 

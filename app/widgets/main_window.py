@@ -373,7 +373,7 @@ class MainWindow(QMainWindow):
         self._models.open(tab)
 
     def _add_folder(self) -> None:
-        ask_for_folder(self, self._core.models.add_folder)
+        ask_for_folder(self, self._core.folder_search.add)
 
     def _toggle_sidebar(self) -> None:
         """Show or hide the sidebar. In a narrow window, showing the sidebar hides the inspector."""

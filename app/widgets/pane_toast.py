@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from PySide6.QtCore import QEvent, QObject, QPoint
@@ -12,12 +13,20 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.imports import ImportResult
+from app.conversation.text import file_label
 from app.theme.tokens import Size, Space
 from app.widgets.chat_pane import ChatPane
 from app.widgets.dialogs import show_reasons, show_unreadable
 from app.widgets.paper.printing import Printing
 from app.widgets.toast import Toast
-from app.words import attachments, dialogs, exchange, undo as undo_words, window as words
+from app.words import (
+    attachments,
+    dialogs,
+    exchange,
+    models,
+    undo as undo_words,
+    window as words,
+)
 
 _FILES: Final = "files"  # topic of the problems with files
 _SHOWN_REASONS: Final = 3  # highest number of sentences about files in a toast
@@ -45,6 +54,7 @@ class PaneToast(Toast):
         self._organiser = core.organiser
         core.imports.progressed.connect(self._on_import_progressed)
         core.imports.ended.connect(self._on_imported)
+        core.folder_search.ended.connect(self._on_folder_searched)
         core.chat.deleted.connect(self._on_deleted)
         core.presets.replaced.connect(self._on_preset_replaced)
         core.presets.deleted.connect(self._on_preset_deleted)
@@ -89,6 +99,9 @@ class PaneToast(Toast):
 
     def _on_exported(self, number: int, name: str) -> None:
         self.say(exchange.exported_chats(number, name))
+
+    def _on_folder_searched(self, folder: Path, number: int) -> None:
+        self.say(models.found_in(number, file_label(folder)))
 
     def _on_import_progressed(self, share: float) -> None:
         self.offer(exchange.importing(round(100 * share)), dialogs.CANCEL, self._imports.cancel)

@@ -103,8 +103,8 @@ def reading(num_files: int, *, name: str, percent: str, time_left: str) -> str:
     return f"Reading {subject} · {percent}{left}"
 
 
-def about(tokens: str) -> str:
-    return f"about {tokens}"
+def about(number: str) -> str:
+    return f"about {number}"
 
 
 def read(percent: int) -> str:

@@ -48,7 +48,7 @@ def not_sent(*, title: str, problem: str) -> str:
 
 
 def too_long(*, model_name: str, num_tokens: str, limit: str, is_chat: bool) -> str:
-    """Return a note that a prompt is too long. is_chat: True if the chat is, without a new text."""
+    """Return a note that a prompt is too long. is_chat: False if a new text alone is."""
     subject = "chat" if is_chat else "text"
     return f"This {subject} is too long for {model_name}: {num_tokens} of {limit}."
 

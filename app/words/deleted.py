@@ -32,10 +32,9 @@ def question(*, title: str, count: int, folders: int) -> str:
     return f"Permanently delete {count:,} {what}?"
 
 
-def no_undo(folders: int) -> str:
-    """Return the sentences below the question."""
+def no_undo(*, folders: int, count: int, in_backups: int) -> str:
+    """Return the sentences below the question. in_backups: items that a daily backup contains."""
     stay = "Chats in a deleted folder are kept. " if folders else ""
-    return (
-        f"{stay}You can’t undo this. "
-        "A copy stays in the daily backups until newer ones replace them."
-    )
+    copied = "A copy" if in_backups == count else "A copy of some of them"
+    backup = f" {copied} stays in the daily backups until newer ones replace them."
+    return f"{stay}You can’t undo this.{backup if in_backups else ''}"

@@ -91,7 +91,7 @@ def exported(number: int, name: str) -> str:
 
 def exported_chats(number: int, name: str) -> str:
     """Return the sentence of the window after an export."""
-    return f"Exported to “{name}”" if number == 1 else f"Exported {number:,} chats to “{name}”"
+    return f"Exported to “{name}”." if number == 1 else f"Exported {number:,} chats to “{name}”."
 
 
 def unreadable(number: int) -> str:

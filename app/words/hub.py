@@ -71,13 +71,15 @@ NO_ACCESS_WORD: Final = "A token is a single word, which usually begins with hf_
 ACCESS_PLACE: Final = "Copy it from huggingface.co/settings/tokens."
 NO_ADDRESS: Final = "The address of a mirror begins with https:// and names a host."
 ADDRESS_FORM: Final = "Enter one such as https://hf-mirror.com, or nothing."
+GIVE_ID: Final = "Give the id of a repository, such as mlx-community/Qwen3.5-4B-MLX-4bit."
 
 GGUF_NOT_COPIED: Final = "No smaller copy can be made of a GGUF file, which is quantized already."
 NOTHING_FOUND: Final = "No model that Rejoinder can use has these words in its name."
 GATED: Final = "its owner must allow it"
 KEPT_SO_FAR: Final = "What has arrived is kept: the same command continues from there."
 PROCESS_ENDED: Final = "Its process ended."
-ASKING_FAILED: Final = "The request to Hugging Face failed."
+ASKING_FAILED: Final = "The request to {hub} failed."
+HUGGING_FACE: Final = "Hugging Face"
 DOWNLOAD_FAILED: Final = "The model could not be downloaded."
 RESUMES: Final = "The download resumes as soon as it can."
 
@@ -85,28 +87,28 @@ _CHECK_CONNECTION: Final = "Check the network, then try again."
 _TRY_LATER: Final = "Try again in a while."
 _CHOOSE_ANOTHER: Final = "Try other words or another model."
 
-# Cause and advice of each kind of failure (app.hub.failures.FailureKind).
+# Cause and advice of each kind of failure (app.hub.failures.FailureKind). {hub}: the server.
 SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
-    "offline": ("There is no connection to Hugging Face.", _CHECK_CONNECTION),
+    "offline": ("There is no connection to {hub}.", _CHECK_CONNECTION),
     "proxy": (
         "The proxy of this network refuses the connection.",
         "Check the proxy in the system’s network settings.",
     ),
-    "slow": ("Hugging Face did not answer in time.", _CHECK_CONNECTION),
+    "slow": ("{hub} did not answer in time.", _CHECK_CONNECTION),
     "cut": ("The connection broke before everything had arrived.", _CHECK_CONNECTION),
-    "server": ("Hugging Face has a problem right now.", _TRY_LATER),
-    "busy": ("Hugging Face is busy.", _TRY_LATER),
+    "server": ("{hub} has a problem right now.", _TRY_LATER),
+    "busy": ("{hub} is busy.", _TRY_LATER),
     "token": (
-        "Hugging Face does not accept the access token.",
+        "{hub} does not accept the access token.",
         "Set another token in Settings, under Models.",
     ),
     "forbidden": (
-        "Hugging Face does not allow access to this model.",
+        "{hub} does not allow access to this model.",
         "Set the access token of an account that has access in Settings, under Models.",
     ),
     "gated": ("The owner of this model gives access on request.", ""),
     "not_found": (
-        "Hugging Face has no such model, version or file, or it is private.",
+        "{hub} has no such model, version or file, or it is private.",
         "Check the name, or set an access token that may read it.",
     ),
     "no_model": (
@@ -118,10 +120,10 @@ SENTENCES: Final[Mapping[str, tuple[str, str]]] = {
     "file": ("A file could not be written.", "Check the disk and the folder’s permissions."),
     "link": ("", "Replace the link with a folder, then try again."),
     "answer": (
-        "The answer of Hugging Face cannot be used.",
+        "The answer of {hub} cannot be used.",
         "Try again later. If a mirror is set in Settings, under Models, check its address.",
     ),
-    "long": ("The answer of Hugging Face is longer than Rejoinder accepts.", _CHOOSE_ANOTHER),
+    "long": ("The answer of {hub} is longer than Rejoinder accepts.", _CHOOSE_ANOTHER),
     "name": ("", "Choose another model."),
     "memory": ("The request took too much memory, so it was ended.", _CHOOSE_ANOTHER),
     "other": ("The request failed.", "Try again. Details has more."),
@@ -265,10 +267,6 @@ def answered_chats(number: int, titles: tuple[str, ...]) -> str:
     )
 
 
-def last_used(days: str) -> str:
-    return f"used {days}"
-
-
 def updated(days: str) -> str:
     """Return the text for the last change of a model, such as "updated 3 weeks ago"."""
     return f"updated {days}"
@@ -309,6 +307,10 @@ def downloads(number: int) -> str:
 def progress(done_bytes: int, total_bytes: int) -> str:
     share = done_bytes / max(1, total_bytes)
     return f"{share:4.0%}  {done_bytes / 1e9:.2f} of {total_bytes / 1e9:.2f} GB"
+
+
+def is_path(text: str) -> str:
+    return f"“{text}” is not the id of a repository."
 
 
 def downloaded(name: str, num_bytes: int) -> str:

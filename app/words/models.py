@@ -10,6 +10,9 @@ from app.words import computer, units
 MODELS: Final = "Models"
 ON_THIS_COMPUTER: Final = f"Models on {computer.IN_TITLES}".upper()
 
+# Legend of the list that `rejoinder models` prints.
+BEST_MARK: Final = "* is used by rejoinder chat and rejoinder bench, unless --model names another."
+
 # States of a model.
 LOOKING: Final = "Looking for models"
 READY: Final = "Ready"
@@ -32,6 +35,13 @@ STARTING: Final = "Starting"
 CONNECTING: Final = "Connecting the Macs"
 CHECKING: Final = "Checking the model"
 GONE_ADVICE: Final = "Connect its disk, choose another model, or download it again."
+
+
+def found_in(number: int, folder: str) -> str:
+    """Return the result of the search in a folder that the user added."""
+    if not number:
+        return f"No models found in “{folder}”."
+    return f"{'1 model' if number == 1 else f'{number:,} models'} found in “{folder}”."
 
 
 def is_gone(name: str) -> str:

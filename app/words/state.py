@@ -46,7 +46,6 @@ def restored(tokens: str, *, from_disk: str, is_all: bool) -> str:
     return f"Restored {tokens} from disk" if is_all else f"Restored {tokens}, {from_disk} from disk"
 
 
-RESTORED: Final = "Restored"  # in place of the clause, in a line without room for numbers
 NOTHING_READ: Final = "nothing read"
 
 

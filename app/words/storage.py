@@ -14,7 +14,7 @@ KEEP_NOTE: Final = (
 )
 LIMIT: Final = "Disk space"
 AUTOMATIC: Final = "Auto"
-USED: Final = "On disk"
+USED: Final = "On disk, all models"
 WRITTEN: Final = "Written today, all models"
 NOTHING: Final = "Nothing yet"
 CLEAR: Final = "Clear Cache"
@@ -69,9 +69,12 @@ def used(*, size: str, budget: str, num_chats: int) -> str:
     return f"{size} of {budget}, {_chats(num_chats)}"
 
 
-def used_on_disk(*, size: str, budget: str, num_chats: int) -> str:
-    """Return the disk space of all models, and the number of chats of the loaded one."""
-    return f"{size} of {budget}, {_chats(num_chats)} with this model"
+def used_on_disk(*, size: str, budget: str, own: str, num_chats: int) -> str:
+    """Return the disk space of all models, and the space and the chats of the loaded one.
+
+    own: the space of the loaded model.
+    """
+    return f"{size} of {budget}, this model {own} ({_chats(num_chats)})"
 
 
 def _chats(count: int) -> str:

@@ -125,7 +125,7 @@ def has_finished(title: str) -> str:
 
 
 def saved_as(file_name: str) -> str:
-    return f"Saved as “{file_name}”"
+    return f"Saved as “{file_name}”."
 
 
 def replaced_preset(name: str) -> str:

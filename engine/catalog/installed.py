@@ -1,7 +1,7 @@
 """List the models on this machine's disk with their sizes, for a list that can also remove them.
 
 A model is a model folder, a GGUF file, a GGUF file in parts, or a model in Ollama's store. Only
-names, sizes and times are read, Ollama's manifests, and the first bytes of its blobs.
+names and sizes are read, Ollama's manifests, and the first bytes of its blobs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,6 @@ class InstalledModel:
     is_gguf: bool = False  # True: the model must be imported before it can be loaded
     is_complete: bool = True  # False if parts are missing
     card: ModelCard | None = None  # None for GGUF files
-    last_used: float | None = None  # seconds since 1970; None if the file system does not tell
 
     @property
     def size_bytes(self) -> int:
@@ -87,7 +86,6 @@ def of_card(card: ModelCard, roots: Sequence[Root]) -> InstalledModel:
         owned=(owned,),
         files=files,
         card=card,
-        last_used=_last_used(files),
     )
 
 
@@ -125,7 +123,6 @@ def find_ollama(store: Path) -> Iterator[InstalledModel]:
             owned=(manifest,),
             files=(*(file for file in files if _lies_in(file, store)), manifest),
             is_gguf=True,
-            last_used=_last_used((blob,)),
         )
 
 
@@ -192,7 +189,6 @@ def _gguf_in(folder: Path, root: Root, reader: FolderReader) -> Iterator[Install
             files=targets,
             is_gguf=True,
             is_complete=part is None or len(found) == int(part["count"]),
-            last_used=_last_used(targets),
         )
 
 
@@ -237,12 +233,6 @@ def _is_gguf(path: Path) -> bool:
 def _lies_in(path: Path, root: Path) -> bool:
     """Return True if a path lies in a folder after all links are followed."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root))
-
-
-def _last_used(files: Iterable[Path]) -> float | None:
-    """Return the time of the last access to files that are not small."""
-    times = [status.st_atime for file in files if (status := _status(file)) is not None]
-    return max(times, default=None)
 
 
 def _status(file: Path) -> os.stat_result | None:

@@ -244,12 +244,14 @@ class Runner:
         if self.disk is not None:
             on_disk = self.disk.restorable(name, (*token_ids, ANOTHER_TOKEN))
             num_cached = max(num_cached, on_disk)
+        error = self._too_long(task, prompt)
         num_parts = len(task.messages[-1].part_ends)
         starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
         return TokensCounted(
             num_tokens=len(token_ids),
             num_cached=num_cached,
-            num_too_long=self._num_too_long(task, prompt),
+            num_too_long=0 if error is None else error.problem.num_tokens,
+            is_text_too_long=isinstance(error, TextTooLongError),
             part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
         )
 
@@ -303,14 +305,14 @@ class Runner:
             needed,
         )
 
-    def _num_too_long(self, task: NextPrompt, known: Prompt) -> int:
-        """Return the length that the error has if a draft is sent now; 0 if its prompt fits.
+    def _too_long(self, task: NextPrompt, known: Prompt) -> ContextFullError | None:
+        """Return the error that a draft would have if it was sent now; None if its prompt fits.
 
         known: the prompt without the end of the draft.
         """
         prompt = known
         if len(known.token_ids) + _DRAFT_END < self._model.facts.context_len:
-            return 0
+            return None
         if task.is_draft:
             prompt = self._model.prompts.build(
                 task.messages, thinking=task.thinking, keep_thinking=task.keep_thinking
@@ -318,8 +320,8 @@ class Runner:
         try:
             self._check_context(prompt, task)
         except ContextFullError as error:
-            return error.problem.num_tokens
-        return 0
+            return error
+        return None
 
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""

@@ -183,6 +183,7 @@ def test_prompt_beyond_context_length_is_refused_with_numbers(open_tiny: OpenTin
     prompt = draft(Message(role=Role.USER, content="word " * 40_000))
     counted = client.answer(client.count_tokens(prompt))
     assert counted.num_too_long == failed.problem.num_tokens > counted.num_tokens
+    assert counted.is_text_too_long
 
 
 def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
@@ -203,6 +204,7 @@ def test_conversation_that_fills_the_context_is_refused_for_a_short_message(
     assert "new chat" in failed.problem.advice
     counted = client.answer(client.count_tokens(draft(*long)))
     assert counted.num_too_long == failed.problem.num_tokens
+    assert not counted.is_text_too_long
 
 
 def test_template_that_raises_fails_one_request(tiny_model: TinyModel, tmp_path: Path) -> None:

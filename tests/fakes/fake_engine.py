@@ -113,6 +113,7 @@ class FakeEngine(EngineCommands):
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
     # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
     plan: PromptPlan | None = None
+    chars_per_token: int = 4  # of attached files
     num_cached: int = 0  # number of tokens that a CountTokens question finds in the cache
     restore_ms: float = 6.0
     started: bool = False
@@ -324,7 +325,9 @@ class FakeEngine(EngineCommands):
             num_tokens=num_tokens,
             num_cached=min(self.num_cached, num_tokens),
             num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
-            part_ends=_part_ends(prompt.messages),
+            is_text_too_long=_costs(prompt.messages)[-1] >= self.facts.context_len
+            and prompt.messages[-1].role is Role.USER,
+            part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )
         self.on_event(Answered(question_id, counted))
 
@@ -355,11 +358,11 @@ class FakeEngine(EngineCommands):
                 return
 
 
-def _part_ends(messages: tuple[Message, ...]) -> tuple[int, ...]:
+def _part_ends(messages: tuple[Message, ...], chars_per_token: int) -> tuple[int, ...]:
     """Return TokensCounted.part_ends for messages."""
     ends = messages[-1].part_ends
     start = sum(_costs(messages[:-1])) + 4
-    return tuple(start + end // 4 for end in (0, *ends)) if ends else ()
+    return tuple(start + end // chars_per_token for end in (0, *ends)) if ends else ()
 
 
 def _costs(messages: tuple[Message, ...]) -> list[int]:

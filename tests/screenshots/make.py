@@ -110,6 +110,7 @@ CACHED = replace(
     disk_bytes=6_210_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=412_000_000,
+    disk_model_bytes=5_080_000_000,
     disk_conversations=42,
 )
 NO_MEMORY = OutOfMemoryError(

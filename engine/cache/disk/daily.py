@@ -11,14 +11,15 @@ from engine.plain_file import read_plain
 from engine.whole_file import write_whole
 
 _MAX_FILE_BYTES = 1000
-# Bytes after which the count is saved again. A crash forgets at most these.
-_SAVE_EVERY = 16 << 20
 # Largest count that is believed. No disk writes an exabyte on one day.
 _MAX_BYTES = 10**18
 
 
 class DailyBytes:
-    """The count of the present day, in local time. The folder's lock keeps other processes out."""
+    """The count of the present day, in local time. The folder's lock keeps other processes out.
+
+    One thread adds to the count, and any thread may read it.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         """Read the saved count. A file that cannot be read counts as none.
@@ -27,38 +28,23 @@ class DailyBytes:
         """
         self._path = path
         self._clock = clock
-        self._day, self._nbytes = self._saved()
-        self._unsaved = 0
+        self._count = self._saved()  # the day and the bytes, replaced together
 
     @property
     def nbytes(self) -> int:
         """The bytes written today."""
-        today = self._today()
-        if today != self._day:
-            self._day, self._nbytes = today, 0
-        return self._nbytes
-
-    @property
-    def is_old(self) -> bool:
-        """True if the saved count is so old that it should be saved again."""
-        return self._unsaved >= _SAVE_EVERY
+        day, nbytes = self._count
+        return nbytes if day == self._today() else 0
 
     def add(self, nbytes: int) -> None:
-        self._nbytes = self.nbytes + nbytes
-        self._unsaved += nbytes
-
-    def packed(self) -> bytes:
-        """Return the content of the file, for save()."""
-        self._unsaved = 0
-        return json.dumps({"day": self._day, "bytes": self._nbytes}).encode()
-
-    def save(self, content: bytes) -> None:
-        """Write the file. This method may be called on another thread.
+        """Add to the count and save it, so a kill of the process forgets none.
 
         Raises:
-            OSError: the file cannot be written.
+            OSError: the file cannot be written. The count is right until the process ends.
         """
-        write_whole(self._path, content)
+        self._count = self._today(), self.nbytes + nbytes
+        day, total = self._count
+        write_whole(self._path, json.dumps({"day": day, "bytes": total}).encode())
 
     def _saved(self) -> tuple[int, int]:
         today = self._today()

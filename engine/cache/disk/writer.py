@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from engine.cache.disk.codec import TREE_NOTE, UnsupportedStateError, encode
 from engine.cache.disk.daily import DailyBytes
@@ -123,7 +122,8 @@ class RecordWriter:
         notes = {TREE_NOTE: structure, POINT_NOTE: point.value, USER_NOTE: next(iter(users))}
         write = _Write(entry, tensors, nbytes)
         self._writes.append(write)
-        write.future = self._thread.submit(_write_record, self._folder.path, key, notes, tensors)
+        work = partial(write_record, self._folder.path, key, notes, tensors)
+        write.future = self._thread.submit(_write_counted, work, self.daily)
         return True
 
     def _may_write(self, nbytes: int) -> bool:
@@ -181,10 +181,7 @@ class RecordWriter:
             self._errors = 0
             self._index.resize(write.entry, result)
             self.written += result
-            self.daily.add(result)
             self._unsaved += 1
-        if self.daily.is_old:
-            self._thread.submit(_quietly, self._saving_daily())
 
     def wait(self, seconds: float) -> None:
         """Wait at most this long for the oldest write, and collect."""
@@ -207,7 +204,6 @@ class RecordWriter:
         self._thread.shutdown(wait=True)
         if self.problem is None:
             _quietly(partial(self._folder.save_index, self._packed()))
-            _quietly(self._saving_daily())
 
     # Removal
 
@@ -232,10 +228,6 @@ class RecordWriter:
         entries = [one for one in self._index.entries.values() if id(one) not in busy]
         return packed(entries, self._folder.extra)
 
-    def _saving_daily(self) -> Callable[[], None]:
-        """Return the call that saves the present count of the day."""
-        return partial(self.daily.save, self.daily.packed())
-
     def _note_error(self, error: OSError) -> None:
         log.warning("cached state could not be written: %s", error)
         self._errors += 1
@@ -251,13 +243,14 @@ class RecordWriter:
 # Calls on the writing thread. They return errors without tracebacks: a traceback keeps arrays alive.
 
 
-def _write_record(
-    folder: Path, key: RecordKey, notes: dict[str, str], tensors: dict[str, StoredArray]
-) -> int | OSError:
+def _write_counted(work: Callable[[], int], daily: DailyBytes) -> int | OSError:
+    """Write a record and count its bytes. Return them, or the error. Runs on the writing thread."""
     try:
-        return write_record(folder, key, notes, tensors)
+        nbytes = work()
     except OSError as error:
         return error.with_traceback(None)
+    _quietly(partial(daily.add, nbytes))
+    return nbytes
 
 
 def _quietly(work: Callable[[], None]) -> None:

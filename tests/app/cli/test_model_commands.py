@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,12 @@ def test_fit_of_a_folder_gives_the_verdict_and_the_numbers_of_its_repository(
 ):
     folder = lm_studio(home) / "Tiny"
     build_tiny("qwen3_5", folder, Template.KEEPING, CONFIGS)
+    unlisted = shutil.copytree(folder, home / "Documents" / "Tiny")
 
-    assert models(home, "fit", str(folder)) == 0
+    assert models(home, "fit", str(unlisted)) == 0
     assert capsys.readouterr().out.startswith("Fits, with room for about ")
+    assert models(home, "remove", str(unlisted), "--yes") == 1
+    assert "is not a model in the folders that Rejoinder searches" in capsys.readouterr().err
     assert models(home, "fit", "Tiny", "--json") == 0
     local = json.loads(capsys.readouterr().out)["memory"]
     assert local["kv_bytes_per_token"] == 256
@@ -65,6 +69,34 @@ def test_fit_of_a_gguf_file_says_that_it_must_be_imported(
 
     assert models(home, "fit", "Big") == 1
     assert "GGUF" in capsys.readouterr().err
+
+
+def test_refusal_of_a_mirror_names_its_host(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        assert models(home, "fit", "owner/Nothing") == 1
+        host = hub.address.removeprefix("http://")
+    error = capsys.readouterr().err
+    assert f"The request to {host} failed. {host} has no such model" in error
+    assert "Hugging Face" not in error
+
+
+@pytest.mark.parametrize("action", ["fit", "quantize", "remove", "download"])
+def test_command_with_a_path_sends_nothing_and_tells_of_the_path(
+    home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, action: str
+):
+    (home / "a" / "b").mkdir(parents=True)
+    monkeypatch.chdir(home)
+    with running_hub() as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        for path in ("a/b/missing", "./b", "~/b", *(() if action == "download" else ("a/b",))):
+            assert models(home, action, path) == 1
+            error = capsys.readouterr().err
+            assert path in error
+            assert "Hugging Face" not in error
+        assert hub.requests == []
 
 
 def test_remove_in_a_pipe_needs_yes(home: Path, capsys: pytest.CaptureFixture[str]):

@@ -86,6 +86,26 @@ def test_template_error_shows_notice_and_keeps_the_text(stage: Stage) -> None:
 
 
 @pytest.mark.slow
+def test_caption_of_a_chat_that_is_too_long_stays_while_the_user_types(
+    make_stage: MakeStage,
+) -> None:
+    short = card("Short-1B", context_len=1_000)
+    stage = make_stage(catalog=FakeCatalog(cards=(card(), short)))
+    stage.engine.facts = replace(stage.engine.facts, context_len=1_000)
+    stage.core.models.choose(short.path)
+    stage.settle()
+    stage.chat("Why?", "Because of it. " * 400)
+    stage.wait_until(lambda: "too long" in stage.composer.caption)
+    before = stage.composer.caption
+    assert before.startswith("This chat is too long for Short-1B: 1,5")
+    stage.edit.setPlainText("Go on, please.")
+    stage.pane.flush()
+    assert stage.composer.caption == before
+    stage.wait_until(lambda: stage.composer.caption != before)
+    assert stage.composer.caption.startswith("This chat is too long for Short-1B: 1,5")
+
+
+@pytest.mark.slow
 def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: MakeStage) -> None:
     longer = card("Longer-4B", context_len=262_144)
     stage = make_stage(catalog=FakeCatalog(cards=(card(), longer)))

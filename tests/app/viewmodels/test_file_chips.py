@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.conversation.attachments import make_attachment
-from app.viewmodels.attachments import FileSize, chip_of, reading_note, short_name
+from app.viewmodels.attachments import FileSize, chip_of, estimate, reading_note, short_name
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,8 @@ def test_chip_without_a_count_has_pages_and_waits_for_tokens() -> None:
 
 def test_chip_of_a_file_too_long_to_be_counted_has_an_estimate() -> None:
     file = make_attachment("log.md", "md", "Sail on. " * 14_600)
-    assert chip_of(file, None, counts=False, is_far=True).details == "about 33,000 tokens"
+    chip = chip_of(file, None, counts=False, estimated=estimate(file, 4.0))
+    assert chip.details == "about 33,000 tokens"
 
 
 def test_short_name_keeps_short_names_and_the_ends_of_long_ones() -> None:

@@ -229,6 +229,18 @@ def test_continued_answer_shows_its_earlier_text() -> None:
     assert (reply.status, reply.text) == (ItemStatus.STREAMING, "answer more")
 
 
+def test_time_of_thinking_goes_on_when_an_answer_is_continued() -> None:
+    turn = send(EMPTY, 1, replace(generation(), reasoning_s=30.0))
+    stopped = finished(turn, reason=FinishReason.CANCELLED)
+    again = plan_continue(stopped, turn.reply_id, now=2)
+    live = LiveReply(Waiting(0), again.conversation.nodes[turn.reply_id])
+    _user, waiting = TranscriptItems().of(again.conversation, {turn.reply_id: live})
+    live.append_delta(Channel.REASONING, " more", num_tokens=1, now=0.0)
+    live.append_delta(Channel.REASONING, " still", num_tokens=2, now=4.0)
+    _user, thinking = TranscriptItems().of(again.conversation, {turn.reply_id: live})
+    assert (waiting.reasoning_s, thinking.reasoning_s) == (30.0, 34.0)
+
+
 def test_items_are_reused_until_the_tree_changes() -> None:
     items = TranscriptItems()
     turn = send(EMPTY, 1)

@@ -219,7 +219,7 @@ def test_finished_gguf_file_offers_use_and_then_shows_its_import() -> None:
     assert imported.actions == (OfferAction.CANCEL,)
 
 
-def test_last_use_is_told_in_words() -> None:
-    model = replace(installed(), last_used=1.0)
-    (offer,) = local_offers((model,), {}, NOTHING)
-    assert offer.description.endswith("Hugging Face · used 56 years ago")
+def test_row_of_a_model_has_no_time_of_use_because_any_reader_sets_it() -> None:
+    (offer,) = local_offers((installed(),), {}, NOTHING)
+    assert "used" not in offer.description
+    assert offer.description.endswith("Hugging Face")

@@ -19,11 +19,12 @@ from tests.fakes.rig import DEMO, card
 PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.").problem
 
 
-def counted(num_tokens: int, num_cached: int = 0) -> TokensCounted:
+def counted(num_tokens: int, num_cached: int = 0, *, is_text: bool = False) -> TokensCounted:
     return TokensCounted(
         num_tokens=num_tokens,
         num_cached=num_cached,
         num_too_long=num_tokens if num_tokens >= FACTS.context_len else 0,
+        is_text_too_long=is_text,
     )
 
 
@@ -121,9 +122,9 @@ def test_too_long_note_has_the_tokens_of_a_draft_and_the_limit() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
     assert too_long_note(ready, None) == ""
     assert too_long_note(ready, counted(FACTS.context_len - 1)) == ""
-    assert too_long_note(ready, counted(42_451)) == (
+    assert too_long_note(ready, counted(42_451, is_text=True)) == (
         "This text is too long for A: 42,451 of 32,768 tokens."
     )
-    assert too_long_note(ready, counted(42_451), has_text=False) == (
+    assert too_long_note(ready, counted(42_451)) == (
         "This chat is too long for A: 42,451 of 32,768 tokens."
     )

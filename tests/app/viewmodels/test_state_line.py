@@ -296,7 +296,13 @@ def test_line_gives_up_the_wait_first_and_then_all_but_the_main_clause() -> None
     assert spared.shorter == (
         "Restored 12,431 tokens · read 24 new tokens",
         "Restored 12,431 tokens",
-        "Restored",
+        "Restored 12,431",
+    )
+    partly = state_line(planned(new(24), restored=12_431, disk=9_000, read=24))
+    assert partly.shorter[-3:] == (
+        "Restored 12,431 tokens, 9,000 from disk",
+        "Restored 12,431 tokens",
+        "Restored 12,431",
     )
     read = state_line(planned(new(2400), restored=31, read=2400, wait_ms=4000))
     assert read.shorter == ("Restored 31 tokens · read 2,400 new tokens", "Read 2,400 new tokens")

@@ -280,6 +280,20 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
 
 
+def test_estimates_of_a_file_that_is_far_too_long_are_marked_and_follow_a_sample(
+    stage: Stage,
+) -> None:
+    stage.engine.chars_per_token = 5
+    file = make_attachment("log.txt", "text", "Sail on and on.\n" * 30_000)
+    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.settle()
+    (chip,) = stage.core.attachments.chips
+    assert chip.details == "about 96,000 tokens"
+    assert "about 96,000 tokens, about " in stage.pane.long_files.sentence.text()
+    counted = sum(len(message.content) for message in stage.engine.counts[-1].messages)
+    assert counted < 21_000
+
+
 def test_buttons_stay_while_the_sentence_about_long_files_grows(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.window.resize(1100, 800)

@@ -5,6 +5,7 @@ a restart.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt
@@ -12,6 +13,8 @@ from PySide6.QtTest import QTest
 
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
+from app.store.backups import make_backup
+from app.store.place import DATABASE
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from engine.questions import Forget
@@ -117,6 +120,34 @@ def test_delete_now_asks_and_removes_the_chats_for_good(make_stage: MakeStage) -
     stage = make_stage()
     stage.settle()
     assert titles(opened(stage)) == ["One"]
+
+
+def test_question_tells_of_a_backup_only_if_it_contains_the_chats(stage: Stage) -> None:
+    stage.chat("Old", "Yes")
+    stage.settle()
+    database = stage.core.data_folder.folder / DATABASE
+    assert make_backup(database, now=stage.rig.origin.time_s, stop=Event())
+    delete_chats(stage, "New")
+    stage.rig.origin.time_s += 1
+    stage.click_row("Old")
+    stage.run(CommandId.DELETE)
+    sheet = opened(stage)
+    stage.settle()
+
+    def sentence(*rows: int) -> str:
+        sheet.list.clearSelection()
+        for row in rows:
+            sheet.list.item(row).setSelected(True)
+        QTest.mouseClick(sheet.delete_button, LEFT)
+        text = sheet_in(sheet).text
+        confirm(sheet, "Cancel")
+        return text
+
+    assert titles(sheet) == ["Old", "New"]
+    assert sentence(1) == "You can’t undo this."
+    end = "stays in the daily backups until newer ones replace them."
+    assert sentence(0) == f"You can’t undo this. A copy {end}"
+    assert sentence(0, 1) == f"You can’t undo this. A copy of some of them {end}"
 
 
 def restore_selected(sheet: DeletedSheet) -> None:

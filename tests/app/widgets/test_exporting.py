@@ -26,7 +26,7 @@ def test_chat_is_exported_as_markdown(stage: Stage, tmp_path: Path) -> None:
     (suggested,) = dialog.selectedFiles()
     assert Path(suggested).name == "Why a b.md"
     dialog.fileSelected.emit(str(tmp_path / "chat.md"))
-    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”")
+    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”.")
     text = (tmp_path / "chat.md").read_text(encoding="utf-8")
     assert "## You\n\nWhy: a/b?" in text
     assert "Because **b**." in text
@@ -39,7 +39,7 @@ def test_all_chats_are_exported_as_json(stage: Stage, tmp_path: Path) -> None:
     dialog = dialog_of(stage, CommandId.EXPORT_ALL)
     assert dialog.defaultSuffix() == "json"
     dialog.fileSelected.emit(str(tmp_path / "all.json"))
-    stage.wait_until(lambda: stage.window.toast.text == "Exported 2 chats to “all.json”")
+    stage.wait_until(lambda: stage.window.toast.text == "Exported 2 chats to “all.json”.")
 
 
 def test_kind_in_the_dialog_gives_the_ending(stage: Stage) -> None:
@@ -74,7 +74,7 @@ def test_chat_is_copied_and_exported_with_the_text_of_a_running_answer(
     stage.run(CommandId.COPY_CHAT)
     assert "It is *1*" in QGuiApplication.clipboard().text()
     dialog_of(stage, CommandId.EXPORT).fileSelected.emit(str(tmp_path / "chat.md"))
-    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”")
+    stage.wait_until(lambda: stage.window.toast.text == "Exported to “chat.md”.")
     assert "It is *1*" in (tmp_path / "chat.md").read_text(encoding="utf-8")
     assert stage.engine.running is not None
 
@@ -85,7 +85,7 @@ def test_chat_is_saved_as_pdf(stage: Stage, tmp_path: Path) -> None:
     (suggested,) = dialog.selectedFiles()
     assert Path(suggested).name == "Why a b.pdf"
     dialog.fileSelected.emit(str(tmp_path / "chat.pdf"))
-    stage.wait_until(lambda: stage.window.toast.text == "Saved as “chat.pdf”")
+    stage.wait_until(lambda: stage.window.toast.text == "Saved as “chat.pdf”.")
     assert (tmp_path / "chat.pdf").read_bytes().startswith(b"%PDF")
 
 

@@ -233,8 +233,13 @@ def test_model_of_the_command_line_is_searched_with_the_folders(
     assert rig.core.preferences.value.model_folders == ("/added",)
 
 
-def test_added_model_folder_is_remembered_and_searched(stage: Stage) -> None:
-    stage.rig.models.add_folder(card().path.parent)
+def test_added_model_folder_is_remembered_and_searched(stage: Stage, tmp_path: Path) -> None:
+    search, toast = stage.core.folder_search, stage.window.toast
+    search.add(tmp_path / "empty")
+    stage.wait_until(lambda: toast.text == "No models found in “empty”.")
+    stage.rig.models.remove_folder(str(tmp_path / "empty"))
+    search.add(card().path.parent)
+    stage.wait_until(lambda: toast.text == "1 model found in “models”.")
     stage.wait_until(lambda: stage.rig.catalog.folders == ("/models",))
     assert stage.rig.core.preferences.value.model_folders == ("/models",)
     assert loads(stage) == ["/models/Tiny-9B-4bit"]

@@ -30,6 +30,7 @@ CACHED = replace(
     disk_bytes=450_000_000,
     disk_budget_bytes=20_000_000_000,
     disk_written_today_bytes=12_000_000,
+    disk_model_bytes=320_000_000,
     disk_conversations=34,
 )
 
@@ -84,7 +85,7 @@ def test_figures_are_requested_only_while_they_are_shown(stage: Stage) -> None:
     stage.engine.answer(ReportCache, CacheReport(CACHED))
     stage.settle()
     assert page.memory.text() == "1.2 GB of 3 GB, 1 chat"
-    assert page.used.text() == "450 MB of 20 GB, 34 chats with this model"
+    assert page.used.text() == "450 MB of 20 GB, this model 320 MB (34 chats)"
     assert page.written.text() == "12 MB"
     stage.rig.core.storage.watch(shown=True)
     full = replace(CACHED, disk_problem="Cached state is not kept on disk any more: full.")
@@ -106,6 +107,13 @@ def test_memory_line_shows_chats_in_memory_and_opens_storage(stage: Stage) -> No
     stage.settle()
     assert line.text() == "14 chats in memory · 1.2 GB"
     assert line.toolTip().endswith("1.2 of 3 GB of memory used")
+    stage.engine.hold_load = True
+    stage.core.models.load_again()
+    stage.settle()
+    assert not line.isVisible(), "the chats of the model before are no longer in memory"
+    stage.engine.finish_load()
+    stage.engine.answer(ReportCache, CacheReport(replace(CACHED, num_conversations=14)))
+    stage.settle()
     QTest.mouseClick(line, LEFT)
     window = stage.window.findChild(SettingsWindow)
     assert isinstance(window, SettingsWindow)

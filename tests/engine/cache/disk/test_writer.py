@@ -22,6 +22,15 @@ from engine.types import ConversationId
 RUN = TokenRun((5, 6, 7), (Feed(0, 3, one_by_one=False),))
 
 
+def writer_with_a_record(folder: RecordFolder) -> RecordWriter:
+    """Return a writer that a record was handed to."""
+    limits = DiskLimits(budget_bytes=1 << 30, daily_bytes=1 << 30)
+    made = RecordWriter(folder, limits, time.time)
+    key = RecordKey("one", RecordKind.KV, "", RUN)
+    assert made.write(key, [mx.zeros((3, 2))], PointKind.TAIL, {ConversationId("chat")})
+    return made
+
+
 def close_during_a_write(
     root: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[..., int]
 ) -> RecordFolder:
@@ -33,21 +42,16 @@ def close_during_a_write(
         return write(*arguments)
 
     monkeypatch.setattr(writer, "write_record", begin)
-    limits = DiskLimits(budget_bytes=1 << 30, daily_bytes=1 << 30)
-    closed = RecordWriter(RecordFolder(root, "one"), limits, time.time)
-    key = RecordKey("one", RecordKind.KV, "", RUN)
-    assert closed.write(key, [mx.zeros((3, 2))], PointKind.TAIL, {ConversationId("chat")})
+    closed = writer_with_a_record(RecordFolder(root, "one"))
     assert has_begun.wait(60)
     closed.close()
     assert (root / "one" / "index").exists()
-    assert (root / "written").exists()
     return RecordFolder(root, "one")
 
 
-def test_close_saves_the_index_after_a_record_that_makes_the_count_old(
+def test_close_saves_the_index_and_the_count_after_a_record(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(daily, "_SAVE_EVERY", 1)
     found = close_during_a_write(tmp_path, monkeypatch, write_record)
     assert len(found.index.entries) == 1
     assert daily.DailyBytes(found.daily_file, time.time).nbytes == found.index.nbytes
@@ -61,3 +65,12 @@ def test_close_saves_the_index_after_a_record_that_cannot_be_written(
 
     found = close_during_a_write(tmp_path, monkeypatch, fail)
     assert not found.index.entries
+
+
+def test_count_of_the_day_is_right_after_a_kill(tmp_path: Path) -> None:
+    folder = RecordFolder(tmp_path, "one")
+    killed = writer_with_a_record(folder)
+    killed.wait(60)
+    found = daily.DailyBytes(folder.daily_file, time.time)
+    assert found.nbytes == killed.written > 0
+    killed.close()
