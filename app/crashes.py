@@ -16,7 +16,7 @@ from types import TracebackType
 from app.paths import free_name
 from app.words import problems as words
 from engine.errors import DiskError, EngineError
-from engine.types import Problem
+from engine.problem import Problem
 
 FILE_NAME = "crash.log"
 

@@ -55,7 +55,7 @@ from engine.config import EngineConfig
 from engine.early_reading import EarlyReading
 from engine.hosts.switched_engine import SwitchedEngine
 from engine.local_models import LocalModels
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

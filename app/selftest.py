@@ -25,7 +25,8 @@ from app.conversation.tree import Conversation, Setup, shown_path
 from app.options import SelfTestOptions
 from app.viewmodels.models import ModelPhase
 from app.widgets.main_window import MainWindow
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 # Time limit of the self-test: enough for a machine without a GPU on which all libraries are
 # imported for the first time.

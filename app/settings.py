@@ -19,7 +19,8 @@ from typing import Any, cast
 from app.paths import free_name
 from app.words import problems as words
 from engine.errors import DiskError
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 from engine.whole_file import part_of, write_whole
 
 ZOOM_MIN = 80

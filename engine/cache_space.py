@@ -22,6 +22,7 @@ from engine.idle import Idler
 from engine.memory import MemoryWatch, cache_budget, freed_bytes, process_bytes, release_freed
 from engine.models.loader import LoadedModel
 from engine.questions import (
+    NOTHING_CACHED,
     CacheQuestion,
     CacheReport,
     ClearDisk,
@@ -32,7 +33,7 @@ from engine.questions import (
     ReportCache,
 )
 from engine.runner.history import History
-from engine.types import NOTHING_CACHED, ConversationId
+from engine.types import ConversationId
 from engine.wanted import Wanted
 
 # Highest number of conversations that one ForgetUnknown question forgets: each takes a few

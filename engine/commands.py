@@ -25,6 +25,7 @@ from engine.questions import (
     Ask,
     AwaitIdle,
     CacheReport,
+    CheckResult,
     ClearDisk,
     CountTokens,
     Evict,
@@ -39,7 +40,7 @@ from engine.questions import (
     TokensCounted,
     Verify,
 )
-from engine.types import CheckResult, ConversationId, Message, Request, RequestId
+from engine.types import ConversationId, Message, Request, RequestId
 from engine.wanted import DiskSettings, Wanted
 
 A = TypeVar("A")

@@ -26,7 +26,8 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.config import EngineConfig
 from engine.disk_deletion import Work, forget, with_lock
 from engine.errors import Failure, attempt
-from engine.types import CacheStatistics, ConversationId
+from engine.questions import CacheStatistics
+from engine.types import ConversationId
 from engine.wanted import DiskSettings
 
 log = logging.getLogger(__name__)

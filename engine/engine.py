@@ -52,9 +52,9 @@ from engine.events import (
     Withdraw,
 )
 from engine.models.blas import load_openblas
+from engine.problem import Problem
 from engine.pulse import Pulse
 from engine.questions import Ask
-from engine.types import Problem
 from engine.unanswered import Unanswered
 from engine.wanted import Wanted
 

@@ -39,7 +39,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, TypeVar
 
-from engine.types import Problem, ProblemKind
+from engine.problem import Problem, ProblemKind
 
 log = logging.getLogger(__name__)
 

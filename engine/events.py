@@ -13,22 +13,20 @@ command causes ModelLoading events, then one ModelLoaded, ModelFailed or ModelUn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 
+from engine.problem import Problem
 from engine.questions import Answer, Ask, NextPrompt, QuestionId
 from engine.types import (
     Channel,
     ConversationId,
     FinishReason,
-    ModelFacts,
-    Problem,
-    PromptPlan,
     ReplyTokens,
     Request,
     RequestId,
-    StageState,
-    Usage,
+    SamplingParams,
 )
+from engine.usage import PromptPlan, Usage
 from engine.wanted import Wanted
 
 
@@ -102,6 +100,51 @@ class Shutdown:
 
 
 Command = Want | LoadModel | UnloadModel | Submit | Cancel | ReadAhead | Ask | Withdraw | Shutdown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelFacts:
+    """Properties of a loaded model."""
+
+    path: str  # path of the model folder
+    name: str
+    model_type: str  # name of the architecture in mlx-lm
+    context_len: int  # highest number of tokens in prompt and reply together
+    weight_bytes: int
+    has_thinking: bool  # True if the model writes reasoning between markers
+    # True if the chat template has an option that keeps earlier reasoning in the prompt.
+    can_keep_thinking: bool
+    tokenizer_hash: str
+    template_hash: str
+    kv_bytes_per_token: int  # bytes that one token's attention K/V take in all layers
+    snapshot_bytes: int  # bytes of one snapshot of all layers, 0 if the model needs none
+    default_sampling: SamplingParams  # sampling parameters that the model folder recommends
+    # True if a multi-token prediction head can draft the model's next tokens.
+    has_head: bool = False
+    # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.
+    head_fault: str = ""
+
+
+class StagePhase(IntEnum):
+    """The progress of one stage of a model that is divided over several processes or Macs."""
+
+    STARTING = 0  # no sign of life yet
+    HERE = 1  # its process runs
+    LOADING = 2  # it connects with the others, and reads its weights
+    READY = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageState:
+    """One stage of a model that is divided over several processes or Macs."""
+
+    name: str  # name of the host
+    phase: StagePhase
+    num_layers: int = 0  # layers that the stage holds, 0 until they are known
+    loaded_bytes: int = 0
+    total_bytes: int = 0  # bytes of its own weights, 0 until they are known
+    memory_bytes: int = 0  # memory of its machine, 0 until it is known
+    process_bytes: int = 0  # resident memory of its process
 
 
 class LoadStage(StrEnum):

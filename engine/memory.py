@@ -24,7 +24,7 @@ import mlx.core as mx
 import psutil
 
 from engine.config import EngineConfig
-from engine.types import CacheStatistics
+from engine.questions import CacheStatistics
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,8 @@ from enum import StrEnum
 from itertools import count
 from typing import Generic, NewType, TypeVar
 
-from engine.types import CacheStatistics, CheckResult, ConversationId, Message, Problem, RequestId
+from engine.problem import Problem
+from engine.types import ConversationId, Message, RequestId
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -58,6 +59,81 @@ class TokensCounted:
     # Number of tokens up to the start of the last message's text, then up to the end of each of its
     # parts (Message.part_ends). Empty if the last message has no parts.
     part_ends: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheStatistics:
+    """Memory use of the prefix cache, and counters of events since the cache was created."""
+
+    kv_bytes: int  # bytes of K/V arrays that belong to tree nodes, outside of live caches
+    snapshot_bytes: int
+    hot_bytes: int  # bytes of live caches, including K/V that tree nodes reference
+    total_bytes: int  # kv_bytes + snapshot_bytes + hot_bytes
+    budget_bytes: int
+    num_conversations: int  # number of conversations with state in memory
+    num_nodes: int
+    num_snapshots: int
+    num_hot: int  # number of live caches that no request is using
+    matches: int  # number of prompts with at least one restored token
+    evictions: int  # number of nodes, snapshots, logits and live caches evicted to make room
+    # Number of cached states that were removed because a restore found them wrong.
+    restore_faults: int
+    copied_bytes: int  # number of K/V bytes that had to be copied
+    audits: int  # number of stored states that were recomputed and compared
+    audit_faults: int  # number of audits that found a wrong state, which was removed
+    disk_bytes: int = 0  # size of the cached state of all models on disk
+    disk_model_bytes: int = 0  # the part of disk_bytes that belongs to the loaded model
+    disk_records: int = 0  # number of files of the loaded model
+    disk_conversations: int = 0  # number of conversations with state on disk, for the loaded model
+    disk_written_bytes: int = 0  # bytes written to disk since the model was loaded
+    disk_written_today_bytes: int = 0
+    disk_budget_bytes: int = 0  # highest size of all cached state on disk
+    disk_damaged: int = 0  # number of files that could not be used and were removed
+    disk_problem: str | None = None  # why nothing is kept on disk any more, as one sentence
+
+
+NOTHING_CACHED = CacheStatistics(
+    kv_bytes=0,
+    snapshot_bytes=0,
+    hot_bytes=0,
+    total_bytes=0,
+    budget_bytes=0,
+    num_conversations=0,
+    num_nodes=0,
+    num_snapshots=0,
+    num_hot=0,
+    matches=0,
+    evictions=0,
+    restore_faults=0,
+    copied_bytes=0,
+    audits=0,
+    audit_faults=0,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckResult:
+    """The comparison of a finished request with two runs of the model on empty caches.
+
+    The naive run reads the whole prompt in one pass. The replay repeats the engine's own passes.
+    Each run's logits are compared with the engine's logits. A difference is the largest absolute
+    difference, divided by the standard deviation of the run's logits.
+    """
+
+    # True if the check of the prompt's token ids found no fault. If the chat template shows only a
+    # part of a reply, the prompt cannot have all ids of the reply, and this is no fault.
+    prompt_equal: bool
+    equal: bool  # True if the naive run's logits are within the tolerance and give the same tokens
+    max_difference: float  # Difference from the naive run. It is above 0 because of rounding.
+    replay_difference: float  # difference from the replay, 0 if every bit is equal
+    first_difference: int | None  # index of the first output token that differs, or None
+    # Hash of the engine's logits, 32 hexadecimal digits. Runs with equal bits have equal hashes. "" if
+    # the check could not be carried out.
+    logits_hash: str = ""
+    # The replies of which the chat template shows only a part, as a sentence; "" if there are none.
+    # The tokens after the missing part are fed again.
+    template_cut: str = ""
+    detail: str = ""  # the fault in the prompt, or the reason why the check failed
 
 
 @dataclass(frozen=True, slots=True)

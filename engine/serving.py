@@ -39,11 +39,12 @@ from engine.events import (
     Submit,
 )
 from engine.idle import Idler
+from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
-from engine.types import FinishReason, Problem, RequestId
+from engine.types import FinishReason, RequestId
 from engine.waiting import WaitingRequests
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,9 @@ from engine.events import (
     Submit,
     UnloadModel,
 )
+from engine.problem import Problem
 from engine.questions import Ask, ClearDisk, Forget, QuestionId
-from engine.types import Problem, RequestId
+from engine.types import RequestId
 
 
 @dataclass(slots=True)

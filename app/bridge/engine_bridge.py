@@ -41,7 +41,7 @@ from engine.events import (
     TextDelta,
 )
 from engine.hosts.hostfile import Hosts
-from engine.types import Problem
+from engine.problem import Problem
 
 A = TypeVar("A")
 

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from app.words import problems as words
 from engine.errors import DiskError, problem_of
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

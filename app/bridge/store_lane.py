@@ -20,7 +20,8 @@ from app.conversation.tree import Conversation
 from app.store.conversations import ConversationStore, OpenedStore
 from app.store.errors import StoreError
 from app.words import problems as words
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from engine.errors import EngineError, problem_of
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -34,8 +34,8 @@ from app.conversation.tree import (
     set_system_prompt,
 )
 from engine.config import EngineConfig
-from engine.events import RequestFailed, RequestFinished, TextDelta
-from engine.types import Channel, ModelFacts, Request, RequestId
+from engine.events import ModelFacts, RequestFailed, RequestFinished, TextDelta
+from engine.types import Channel, Request, RequestId
 
 
 def add_arguments(parser: ArgumentParser) -> None:

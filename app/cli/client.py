@@ -21,10 +21,11 @@ from app.paths import make_paths
 from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Answered, Event, ModelFailed, ModelLoaded, ModelLoading
+from engine.events import Answered, Event, ModelFacts, ModelFailed, ModelLoaded, ModelLoading
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
-from engine.types import MAX_DRAFTS, ModelFacts, Problem
+from engine.problem import Problem
+from engine.types import MAX_DRAFTS
 
 A = TypeVar("A")
 

@@ -27,7 +27,7 @@ from app.store.merging import Merged, merge
 from app.store.place import DataPlace
 from app.store.search import ConversationHits
 from app.words import exchange as words
-from engine.types import Problem
+from engine.problem import Problem
 
 _PROGRESS_S = 0.5  # seconds between two lines of progress
 

@@ -11,7 +11,7 @@ from app.words import remove as words
 from engine.catalog.card import ModelCard
 from engine.catalog.installed import InstalledModel
 from engine.local_models import LocalModels
-from engine.types import Problem
+from engine.problem import Problem
 
 _PATH_STARTS = ("/", ".", "~")
 

@@ -17,7 +17,7 @@ from app.hub.failures import HubError
 from app.hub.process import HubCall, fetch, found_models, search
 from app.hub.values import FoundModel
 from app.words import hub as words
-from engine.types import Problem
+from engine.problem import Problem
 
 _LINE_S = 10.0  # seconds between two lines of progress in a pipe
 

@@ -20,7 +20,7 @@ from engine.catalog.fit import Fit, FitVerdict
 from engine.config import EngineConfig
 from engine.fitting import FitMeter
 from engine.local_models import LocalModels
-from engine.types import Problem
+from engine.problem import Problem
 
 
 def add_arguments(parser: ArgumentParser) -> None:

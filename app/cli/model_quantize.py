@@ -13,7 +13,7 @@ from app.cli.terminal import for_terminal
 from app.words import hub as words
 from engine.catalog.card import ModelCard
 from engine.local_models import LocalModels
-from engine.types import Problem
+from engine.problem import Problem
 
 _LINE_S = 10.0  # seconds between two lines of progress in a pipe
 

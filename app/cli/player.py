@@ -61,17 +61,9 @@ from app.conversation.tree import (
     versions,
 )
 from engine.events import Event, RequestFailed, RequestFinished
-from engine.questions import NextPrompt
-from engine.types import (
-    CheckResult,
-    ConversationId,
-    Message,
-    Reason,
-    Request,
-    RequestId,
-    Role,
-    SamplingParams,
-)
+from engine.questions import CheckResult, NextPrompt
+from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from engine.usage import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

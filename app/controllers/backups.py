@@ -23,7 +23,7 @@ from app.controllers.turns import Turns
 from app.store.backups import StoppedError, check_database, make_backup
 from app.store.errors import DatabaseDamagedError
 from app.store.place import DataPlace
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

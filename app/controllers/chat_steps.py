@@ -21,7 +21,8 @@ from app.conversation.tree import (
 )
 from app.words import problems as words, undo as undo_words
 from engine.errors import UserFixableError
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 Files = tuple[Attachment, ...]
 Revert = Callable[[Files], Files]

@@ -15,7 +15,7 @@ from app.viewmodels.model_offers import ModelCopy
 from engine.catalog.card import ModelCard
 from engine.errors import EngineError
 from engine.local_models import OpenedModel
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class CopyEndedError(EngineError):

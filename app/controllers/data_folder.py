@@ -19,7 +19,7 @@ from app.store.backups import backups_of
 from app.store.conversations import ConversationStore
 from app.store.place import DataPlace
 from app.words import storage as words
-from engine.types import Problem, ProblemKind
+from engine.problem import Problem, ProblemKind
 
 
 @dataclass(frozen=True, slots=True)

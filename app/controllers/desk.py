@@ -18,7 +18,8 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.bridge.store_lane import StoreLane
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, set_draft, set_draft_attachments
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 # number of recently used conversations kept in memory, besides those that `_trim` must keep
 KEPT = 5

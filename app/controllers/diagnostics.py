@@ -20,7 +20,7 @@ from app.controllers.storage import Storage
 from app.store.conversations import ConversationStore, StoreFigures
 from app.viewmodels.diagnostics import diagnostics_text, plain_fields
 from app.words import diagnostics as words
-from engine.types import Problem
+from engine.problem import Problem
 
 _PACKAGES = ("rejoinder", "mlx", "mlx-lm", "tokenizers", "numpy", "huggingface-hub")
 _LOG_BYTES = 64_000  # bytes from the end of the log

@@ -22,7 +22,8 @@ from app.exchange.exporting import export
 from app.store.conversations import ConversationStore
 from app.words import exchange, problems as words
 from engine.errors import DiskError, EngineError
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 _BATCH = 20  # conversations that the store loads in one call
 

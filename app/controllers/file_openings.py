@@ -22,7 +22,8 @@ from app.conversation.text import file_label
 from app.extraction.extractor import Extracted, Extractor
 from app.extraction.refusal import RefusedFileError
 from app.words import attachments as words, undo as undo_words
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 
 @dataclass(slots=True, eq=False)

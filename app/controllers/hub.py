@@ -42,7 +42,7 @@ from engine.catalog.card import ModelCard
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
 from engine.errors import DiskError
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from app.hub.process import CancelledError, HubCall, details, header, repo_detai
 from app.hub.values import RepoDetails, RepoFile, typical_choice
 from engine.catalog.fit import Fit
 from engine.errors import EngineError
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

@@ -28,7 +28,8 @@ from app.store.conversations import ConversationStore
 from app.store.errors import MessagesTakenError, StoreError
 from app.store.merging import Merged, Merging
 from app.words import exchange as words, problems
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 _BATCH_CHATS = 20
 _BATCH_MESSAGES = 1000

@@ -39,7 +39,8 @@ from app.settings import ChatOrder
 from app.store.conversations import ConversationStore
 from app.viewmodels.sections import sort_chats
 from app.words import undo as undo_words, units as words
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 # Undo restores a conversation that was deleted in an earlier run of the app, for this many seconds.
 UNDO_KEPT_S = 3600

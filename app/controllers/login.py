@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.tasks import TaskLane
 from app.login_item import LoginItem
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class OpenAtLogin(QObject):

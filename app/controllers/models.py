@@ -38,7 +38,7 @@ from engine.events import (
     ModelUnloaded,
 )
 from engine.local_models import OpenedModel
-from engine.types import Problem
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

@@ -22,7 +22,7 @@ from app.viewmodels.models import ModelPhase
 from app.words import models as words
 from engine.errors import EngineError
 from engine.local_models import OpenedModel
-from engine.types import Problem
+from engine.problem import Problem
 
 _GGUF = ".gguf"
 

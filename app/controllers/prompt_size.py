@@ -26,9 +26,9 @@ from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.notes import is_from_other_model
 from app.viewmodels.prompt_cost import has_new_prompt
 from app.viewmodels.reading import ToRead
-from engine.events import IdleWorking
+from engine.events import IdleWorking, ModelFacts
 from engine.questions import NextPrompt, TokensCounted
-from engine.types import ConversationId, ModelFacts
+from engine.types import ConversationId
 
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
 # conversation has begun by then, and its size is counted after it.

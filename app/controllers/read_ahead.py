@@ -48,8 +48,9 @@ from app.controllers.requests import (
 )
 from app.controllers.turns import Turns
 from app.conversation.tree import ConversationSummary
+from engine.events import ModelFacts
 from engine.questions import NextPrompt
-from engine.types import ConversationId, ModelFacts
+from engine.types import ConversationId
 
 # delay before reading ahead, so that a conversation shown only briefly is not read ahead
 STAY_MS = 400

@@ -13,8 +13,10 @@ from app.viewmodels.model_question import Cards, is_same_model
 from app.viewmodels.models import ModelStatus
 from app.words import models, problems as words
 from engine.errors import UserFixableError
+from engine.events import ModelFacts
+from engine.problem import Problem
 from engine.questions import NextPrompt
-from engine.types import Message, ModelFacts, Problem, Request, RequestId, Role
+from engine.types import Message, Request, RequestId, Role
 
 MAX_TOKENS = 4096  # limit of a reply if the conversation sets none
 LONG_DRAFT = 400  # characters; feeding a shorter draft is so fast that reading ahead saves no time

@@ -12,7 +12,10 @@ from app.conversation.actions import Turn
 from app.conversation.tree import Conversation, NodeId, fail_reply, stop_reply
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Planned
-from engine.types import ConversationId, ModelFacts, Problem, RequestId, Usage
+from engine.events import ModelFacts
+from engine.problem import Problem
+from engine.types import ConversationId, RequestId
+from engine.usage import Usage
 
 # Interval between saves of streamed text. A crash loses less than a second of text, including the
 # time that a write takes.

@@ -12,10 +12,10 @@ from app.bridge.tasks import TaskLane
 from app.controllers.models import Catalog, ModelsController
 from app.controllers.preferences import Preferences
 from engine.errors import EngineError
-from engine.events import StagesReported
+from engine.events import StagesReported, StageState
 from engine.hosts.checking import HostCheck
 from engine.hosts.hostfile import Hosts, read_hosts
-from engine.types import Problem, StageState
+from engine.problem import Problem
 
 CheckHosts = Callable[[Hosts, Path | None], tuple[HostCheck, ...]]
 

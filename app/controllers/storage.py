@@ -17,8 +17,8 @@ from engine.events import (
     RequestFinished,
     RequestStarted,
 )
-from engine.questions import CacheReport
-from engine.types import CacheStatistics, ConversationId
+from engine.questions import CacheReport, CacheStatistics
+from engine.types import ConversationId
 
 LOOK_MS = 1000  # time between two reports while a page shows the figures
 _GB = 10**9

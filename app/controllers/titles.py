@@ -25,7 +25,8 @@ from app.conversation.title import needs_title, usable_title
 from app.conversation.tree import Conversation, ConversationSummary, NodeId, shown_path
 from app.words import titles as words
 from engine.commands import Asked
-from engine.types import ConversationId, Message, Problem, Role
+from engine.problem import Problem
+from engine.types import ConversationId, Message, Role
 
 
 class TitlesController(QObject):

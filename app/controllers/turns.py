@@ -55,6 +55,7 @@ from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Planned, Reading, Waiting
 from engine.events import (
+    ModelFacts,
     PrefillProgress,
     RequestFailed,
     RequestFinished,
@@ -62,14 +63,9 @@ from engine.events import (
     RequestStarted,
     TextDelta,
 )
-from engine.types import (
-    ConversationId,
-    FinishReason,
-    ModelFacts,
-    Problem,
-    PromptPlan,
-    RequestId,
-)
+from engine.problem import Problem
+from engine.types import ConversationId, FinishReason, RequestId
+from engine.usage import PromptPlan
 
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable
 
 from app.bridge.store_lane import StoreLane
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 
 class UnseenAnswers:

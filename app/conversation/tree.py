@@ -19,15 +19,9 @@ from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
 from engine.events import RequestFinished
-from engine.types import (
-    ConversationId,
-    FinishReason,
-    Problem,
-    ReplyTokens,
-    Role,
-    SamplingParams,
-    Usage,
-)
+from engine.problem import Problem
+from engine.types import ConversationId, FinishReason, ReplyTokens, Role, SamplingParams
+from engine.usage import Usage
 
 NodeId = NewType("NodeId", str)
 

@@ -32,7 +32,8 @@ from app.exchange.foreign import MAX_MESSAGES, MAX_VERSIONS, as_seconds
 from app.exchange.reading import UnreadableError
 from app.store.codec import from_parsed
 from app.words import exchange as words
-from engine.types import ConversationId, Problem, ReplyTokens, Role
+from engine.problem import Problem
+from engine.types import ConversationId, ReplyTokens, Role
 
 FORMAT = "rejoinder-conversation"
 VERSION = 1

@@ -9,7 +9,7 @@ from typing import Any
 
 from app.hub.access import HOST, host_of
 from app.words import hub as words
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class FailureKind(StrEnum):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine.types import Problem
+from engine.problem import Problem
 
 _USUAL = ("Q4_K_M", "Q4_K", "Q4_0", "Q8_0")  # quantisations, the most usual one first
 _PART = "-00001-of-"

@@ -56,7 +56,8 @@ from app.store.search import SLICE_MESSAGES, MessageSearch
 from app.store.tables import ConversationTables
 from app.store.unseen import UnseenStore
 from app.words import problems as words
-from engine.types import ConversationId, FinishReason, Problem, Role
+from engine.problem import Problem
+from engine.types import ConversationId, FinishReason, Role
 
 # deleted_at of a conversation whose import has not ended, or whose rows are being removed. Nothing
 # shows it, and the next start removes it.

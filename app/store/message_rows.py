@@ -16,17 +16,9 @@ from typing import Any, NamedTuple
 from app.conversation.tree import Generation, MessageNode, MessageStatus, NodeId
 from app.store.codec import from_json_or_none, to_json
 from app.store.schema import Value
-from engine.types import (
-    ConversationId,
-    FinishReason,
-    Problem,
-    PromptPlan,
-    Reason,
-    ReplyTokens,
-    Role,
-    SamplingParams,
-    Usage,
-)
+from engine.problem import Problem
+from engine.types import ConversationId, FinishReason, ReplyTokens, Role, SamplingParams
+from engine.usage import PromptPlan, Reason, Usage
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
 from app.store.lock import LOCK, InstanceLock
 from app.store.updates import copies_of
 from app.words import problems as words
-from engine.types import ProblemKind
+from engine.problem import ProblemKind
 from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)

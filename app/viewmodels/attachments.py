@@ -9,8 +9,8 @@ from itertools import pairwise
 from app.conversation.attachments import Attachment
 from app.viewmodels import figures
 from app.words import attachments as words, units
+from engine.events import ModelFacts
 from engine.questions import TokensCounted
-from engine.types import ModelFacts
 
 # Tokens of the context that must stay free for the question and its answer. Of a short context, a
 # sixteenth.

@@ -10,7 +10,7 @@ from app.viewmodels import figures
 from app.viewmodels.reading import note_usage, reading_time
 from app.words import promise as words
 from engine.reading_pace import ReadingPace, ReadingTime
-from engine.types import Usage
+from engine.usage import Usage
 
 MIN_SPARED_S = 2.0
 # Largest share of the restored tokens that may have been read ahead since the last answer.

@@ -25,7 +25,7 @@ from app.words import hub as words
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict
 from engine.catalog.installed import InstalledModel
-from engine.types import Problem
+from engine.problem import Problem
 
 _FULL_BITS = 16  # bits per weight of a model in full precision
 

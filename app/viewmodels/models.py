@@ -24,7 +24,8 @@ from app.viewmodels.state_line import (
 )
 from app.words import hub as hub_words, models as words, several, state as state_words
 from engine.catalog.card import ModelCard
-from engine.types import ModelFacts, Problem
+from engine.events import ModelFacts
+from engine.problem import Problem
 
 NO_PARENT = QModelIndex()
 

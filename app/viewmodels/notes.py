@@ -15,8 +15,8 @@ from app.viewmodels.models import ModelPhase, ModelStatus
 from app.viewmodels.reading import ToRead
 from app.words import composer, models as words, units
 from engine.catalog.card import ModelCard
+from engine.problem import Problem, ProblemKind
 from engine.questions import TokensCounted
-from engine.types import Problem, ProblemKind
 
 # The note that a model must read a chat is shown from this number of tokens on.
 MANY_TOKENS = 100

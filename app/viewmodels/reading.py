@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from app.viewmodels import figures
 from app.words import units
 from engine.reading_pace import ReadingPace, ReadingTime
-from engine.types import Usage
+from engine.usage import Usage
 
 LONG_S = 10.0  # reading that lasts longer than this is announced before a message is sent
 # Announced if no rate is known yet: 10 s at 400 tokens per second.

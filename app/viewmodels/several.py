@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from app.viewmodels import figures
 from app.words import several as words, units
+from engine.events import StagePhase, StageState
 from engine.hosts.checking import HostCheck
 from engine.hosts.hostfile import Hosts
-from engine.types import StagePhase, StageState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

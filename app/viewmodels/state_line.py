@@ -34,7 +34,7 @@ from enum import StrEnum
 
 from app.viewmodels import figures
 from app.words import models, state as words, units
-from engine.types import PromptPlan, ReasonKind
+from engine.usage import PromptPlan, ReasonKind
 
 # A line is minor if fewer tokens were restored and to be fed, and the wait was shorter than LONG_MS.
 MANY_TOKENS = 1000

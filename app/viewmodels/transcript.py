@@ -13,7 +13,8 @@ from enum import StrEnum
 
 from app.viewmodels.attachments import Chip
 from app.viewmodels.state_line import Phase, StateLine, state_line
-from engine.types import Problem, Role
+from engine.problem import Problem
+from engine.types import Role
 
 
 class ItemStatus(StrEnum):

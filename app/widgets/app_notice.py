@@ -14,7 +14,7 @@ from app.theme.palette import Theme
 from app.widgets.folders import show_folder
 from app.widgets.notice import Notice
 from app.words import window as words
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class AppNotice(Notice):

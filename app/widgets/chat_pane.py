@@ -51,7 +51,8 @@ from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.widgets.unsent_note import UnsentNote
 from app.words import commands, composer as words, several
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 # vertical centre of the composer in an empty chat, as a fraction of the window's height
 EMPTY_PLACE = 0.4

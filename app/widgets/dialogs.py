@@ -13,7 +13,7 @@ from app.exchange.importing import Unreadable
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.paper.sheets import page_layout
 from app.words import attachments, dialogs as words, exchange, several, window
-from engine.types import Problem
+from engine.problem import Problem
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter

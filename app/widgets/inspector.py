@@ -30,7 +30,8 @@ from app.widgets.sampling_fields import SamplingFields
 from app.widgets.scroller import VerticalScroller
 from app.widgets.thinking_chip import ThinkingChip
 from app.words import inspector as words
-from engine.types import ConversationId, ModelFacts, SamplingParams
+from engine.events import ModelFacts
+from engine.types import ConversationId, SamplingParams
 
 MAX_TEMPERATURE = 2.0
 STEPS = 40  # number of steps of the temperature slider; a step is 0.05

@@ -13,7 +13,7 @@ from app.widgets.composer import Composer
 from app.widgets.notice import Notice
 from app.words import composer as words, models, units
 from engine.catalog.card import ModelCard
-from engine.types import Problem, ProblemKind
+from engine.problem import Problem, ProblemKind
 
 
 def is_too_long(problem: Problem) -> bool:

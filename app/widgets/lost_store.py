@@ -8,7 +8,7 @@ from app.controllers.core import Core
 from app.widgets.composer import Composer
 from app.widgets.notice import Notice
 from app.words import hub as words
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class LostStore(QObject):

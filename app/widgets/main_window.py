@@ -78,7 +78,8 @@ from app.widgets.toolbar import Toolbar
 from app.widgets.undo_names import UndoNames
 from app.widgets.window_frame import FrameSaver, frame_text, restore_frame
 from app.words import commands, diagnostics, window as words
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 # Commands that work in every window of the app.
 EVERYWHERE = (CommandId.CLOSE, CommandId.SETTINGS, CommandId.QUIT)

@@ -15,7 +15,7 @@ from app.widgets.message_sheet import ask_before
 from app.words import hub as words
 from engine.catalog.installed import InstalledModel
 from engine.catalog.removal import RemovalPlan
-from engine.types import Problem
+from engine.problem import Problem
 
 _SHOWN_CHATS = 3  # titles in the question
 

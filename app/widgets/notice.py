@@ -24,7 +24,7 @@ from app.widgets.details import Details
 from app.widgets.icon_button import IconButton
 from app.widgets.line_height import Sentences
 from app.words import problems, window as words
-from engine.types import Problem
+from engine.problem import Problem
 
 _ICON = 16  # size of the warning sign at the usual size of text, in px
 

@@ -14,7 +14,7 @@ from app.theme.tokens import Space
 from app.widgets.button import Button
 from app.widgets.menu import Menu
 from app.words import composer as words
-from engine.types import ModelFacts
+from engine.events import ModelFacts
 
 # Columns: value of Setup.thinking (None: the model's default), text in the menu, text on the chip.
 CHOICES: tuple[tuple[bool | None, str, str], ...] = (

@@ -15,7 +15,8 @@ from engine.cache.hot import HotCache, KvNode, KvTree, lender
 from engine.cache.layout import Layout
 from engine.cache.radix import RadixTree
 from engine.cache.snapshot import Snapshot
-from engine.types import CacheStatistics, ConversationId
+from engine.questions import CacheStatistics
+from engine.types import ConversationId
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,8 @@ from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.cleanup import undo_on_error
 from engine.errors import attempt
-from engine.types import CacheStatistics, ConversationId
+from engine.questions import CacheStatistics
+from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
 

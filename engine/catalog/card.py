@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from engine.types import Problem
+from engine.problem import Problem
 
 STARTER_NAME: Final = "SmolLM2 135M"
 STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"

@@ -26,7 +26,7 @@ from engine.catalog.model_config import (
 from engine.catalog.weights import Weights, inspect_weights
 from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError, printable
 from engine.model_kinds import why_not_run
-from engine.types import Problem
+from engine.problem import Problem
 
 # Numbers of layers and experts up to this one are never refused.
 _MAX_COUNT: Final = 1024

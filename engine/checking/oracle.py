@@ -30,8 +30,9 @@ from engine.checking.replay import replay
 from engine.models.compare import relative_difference
 from engine.models.filters import PENALTY_WINDOW, make_filter
 from engine.models.loader import LoadedModel
+from engine.questions import CheckResult
 from engine.sampling.draw import draw
-from engine.types import CheckResult, Message, SamplingParams
+from engine.types import Message, SamplingParams
 
 # Largest difference between two rows of logits that counts as equal, relative to the logits'
 # standard deviation. Measured: rounding alone stays below 5e-6, a wrong state is above 2e-2.

@@ -15,10 +15,10 @@ from engine.chat.reply import ReplyStream
 from engine.checking.oracle import LogitsRecord, check, failed_check
 from engine.errors import Failure, attempt
 from engine.models.loader import LoadedModel
-from engine.questions import Verify
+from engine.questions import CheckResult, Verify
 from engine.runner.drawing import TokenSource, token_source
 from engine.runner.sequence import Sequence
-from engine.types import CheckResult, FinishReason, Request, RequestId
+from engine.types import FinishReason, Request, RequestId
 
 # Highest number of records kept. No client has more unverified requests at a time.
 _MAX_RECORDS = 64

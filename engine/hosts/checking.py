@@ -23,7 +23,7 @@ from engine.hosts.folder import describe, difference
 from engine.hosts.hostfile import Host, Hosts
 from engine.hosts.lines import LineKind
 from engine.hosts.process import StageProcess, stage_command
-from engine.types import Problem
+from engine.problem import Problem
 
 _LIMIT_S = 12.0  # seconds for each answer of a host
 # A hop is made twice for each token. Below this round trip it is not noticed beside a pass.

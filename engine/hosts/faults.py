@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.errors import TryAgainError, tells_of_full_memory
 from engine.hosts.hostfile import Host, this_machine
-from engine.types import Problem
+from engine.problem import Problem
 
 _AGAIN = "Then choose Start Again."
 

@@ -27,13 +27,14 @@ from importlib.metadata import version
 from typing import Any
 
 from engine.config import GIVEN_SHARE, EngineConfig
+from engine.events import StagePhase, StageState
 from engine.hosts import faults
 from engine.hosts.folder import difference
 from engine.hosts.hostfile import Hosts
 from engine.hosts.lines import LineKind
 from engine.hosts.process import StageProcess, stage_command
 from engine.hosts.wire import decode, encode
-from engine.types import Problem, StagePhase, StageState
+from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 

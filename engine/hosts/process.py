@@ -11,9 +11,9 @@ from typing import Any
 
 import psutil
 
+from engine.events import StagePhase, StageState
 from engine.hosts.hostfile import Host
 from engine.hosts.lines import LineBuffer, LineKind, Tail, packed, parse
-from engine.types import StagePhase, StageState
 from engine.worker.interpreter import own_program
 
 # ssh must not ask for a password, because no person can see the question.

@@ -39,7 +39,9 @@ from engine.events import (
     RequestFailed,
     RequestFinished,
     Shutdown,
+    StagePhase,
     StagesReported,
+    StageState,
     Submit,
     UnloadModel,
     Want,
@@ -47,17 +49,19 @@ from engine.events import (
 from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.wire import StageSocket, WireError
+from engine.problem import Problem
 from engine.questions import (
+    NOTHING_CACHED,
     Answer,
     AnyQuestion,
     Ask,
     AwaitIdle,
     CacheReport,
+    CheckResult,
     CountTokens,
     MakeTitle,
     Verify,
 )
-from engine.types import NOTHING_CACHED, CheckResult, Problem, StagePhase, StageState
 from engine.unanswered import Unanswered
 from engine.wanted import Wanted
 

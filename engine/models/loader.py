@@ -36,6 +36,7 @@ from engine.errors import (
     OutOfMemoryError,
     is_out_of_memory,
 )
+from engine.events import ModelFacts
 from engine.models.abilities import (
     NO_RECORDS,
     SAFE,
@@ -50,7 +51,7 @@ from engine.models.mtp_files import head_files
 from engine.models.opening import WHOLE, ModelOpener, StageMemory, UntestedModel
 from engine.models.probe import StateError, find_quantisation, probe
 from engine.models.rows import can_undo
-from engine.types import ModelFacts, SamplingParams
+from engine.types import SamplingParams
 
 log = logging.getLogger(__name__)
 

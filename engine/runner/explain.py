@@ -28,7 +28,8 @@ from itertools import pairwise
 
 from engine.chat.prompt import Prompt
 from engine.runner.history import FedPath, Known, marks_of
-from engine.types import Reason, ReasonKind, Request, Role
+from engine.types import Request, Role
+from engine.usage import Reason, ReasonKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from engine.chat.prompt import Prompt
 from engine.runner.explain import PrefixHit, explain
 from engine.runner.history import Known
-from engine.types import PromptPlan, Reason, Request
+from engine.types import Request
+from engine.usage import PromptPlan, Reason
 
 
 def plan_prompt(

@@ -52,7 +52,8 @@ from engine.runner.read_ahead import ReadAheadJob
 from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import Clock, Sequence, room_for
 from engine.sequences import common_prefix_len
-from engine.types import FinishReason, PromptPlan, Request, Role, Usage
+from engine.types import FinishReason, Request, Role
+from engine.usage import PromptPlan, Usage
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,8 @@ from engine.events import ReadAhead
 from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
 from engine.speculation.pace import MAX_PASS_LEN
-from engine.types import FinishReason, Message, PromptPlan, Request, Role
+from engine.types import FinishReason, Message, Request, Role
+from engine.usage import PromptPlan
 
 # Number of reply tokens to reserve K/V for before the reply starts. For a longer reply, the buffers
 # grow by an eighth at a time.

@@ -41,7 +41,8 @@ from app.conversation.tree import (
     new_conversation,
 )
 from app.main import switch_threads_often
-from engine.types import ConversationId, FinishReason, PromptPlan, Role, SamplingParams, Usage
+from engine.types import ConversationId, FinishReason, Role, SamplingParams
+from engine.usage import PromptPlan, Usage
 from tests.benchmarks.bench_transcript import conversation, ms, quantile, report, wait_ms
 from tests.fakes.rig import NOON
 from tests.fakes.stage import Stage

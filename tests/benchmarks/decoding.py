@@ -47,14 +47,8 @@ from mlx_lm.tokenizer_utils import (
 from app.cli.client import load_model
 from engine.config import EngineConfig
 from engine.events import Cancel, Event, RequestFinished, Submit, TextDelta
-from engine.types import (
-    ConversationId,
-    ForcedReply,
-    Request,
-    RequestId,
-    SamplingParams,
-    Usage,
-)
+from engine.types import ConversationId, ForcedReply, Request, RequestId, SamplingParams
+from engine.usage import Usage
 from tests.fakes.asking import user
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import Template, build_tiny

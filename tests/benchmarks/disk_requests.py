@@ -37,14 +37,8 @@ from engine.cache.disk.tier import DiskTier
 from engine.config import EngineConfig
 from engine.events import RequestFinished, Shutdown, Submit
 from engine.questions import Evict, EvictWhat
-from engine.types import (
-    ConversationId,
-    Message,
-    Request,
-    RequestId,
-    SamplingParams,
-    Usage,
-)
+from engine.types import ConversationId, Message, Request, RequestId, SamplingParams
+from engine.usage import Usage
 from tests.fakes.asking import cache_of, reply_of, user
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tiny_model import CONFIGS, Template, build_tiny

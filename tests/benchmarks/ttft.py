@@ -27,15 +27,8 @@ from engine.config import EngineConfig
 from engine.events import RequestFailed, RequestFinished, Submit
 from engine.models.loader import LoadedModel, load_model as load_bare
 from engine.questions import EvictWhat
-from engine.types import (
-    ConversationId,
-    Message,
-    Request,
-    RequestId,
-    Role,
-    SamplingParams,
-    Usage,
-)
+from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
+from engine.usage import Usage
 from tests.fakes.tiny_model import Template, build_tiny
 
 QUESTION = "Please write a short story about a small boat, and say it in other words. {}"

@@ -25,6 +25,7 @@ from engine.events import (
     ModelLoaded,
     RequestFinished,
     RequestStarted,
+    StagePhase,
     StagesReported,
     TextDelta,
 )
@@ -32,7 +33,7 @@ from engine.hosts import group
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Host, local_stages
 from engine.hosts.process import stage_command
-from engine.types import Problem, StagePhase
+from engine.problem import Problem
 from engine.worker.interpreter import own_program
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.short_stage import raised_at

@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 from app.conversation.tree import Setup, shown_path
 from app.widgets.message_edit import MessageEdit
 from app.widgets.transcript.rows.row import RowAction
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tables import rest_in_soak

@@ -15,7 +15,7 @@ from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Setup, shown_path
 from app.widgets.commands import CommandId
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tables import rest_in_soak

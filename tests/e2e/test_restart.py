@@ -20,7 +20,7 @@ from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_window import SettingsWindow
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.sheets import press, sheet_in

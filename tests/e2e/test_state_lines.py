@@ -22,7 +22,7 @@ from app.exchange.own_json import to_json
 from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line
 from app.widgets.commands import CommandId
 from engine.events import Cancel, PrefillProgress, RequestFinished
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.fakes.chats import THOUGHT, Chats
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
@@ -331,6 +331,7 @@ def test_lines_after_restarts_and_another_model_name_the_cause(
 
         other = tiny_model("qwen3_5", Template.KEEPING)
         launch(real, other)
+        QTest.mouseClick(real.pane.model_question.second, Qt.MouseButton.LeftButton)  # Stay
         line = ask(real, "And you?")
         plan = plan_of(real)
         assert line.kind is READ

@@ -15,7 +15,8 @@ from pytestqt.qtbot import QtBot
 from app.conversation.tree import shown_path
 from engine.questions import NextPrompt
 from engine.runner.title import TitleMaker
-from engine.types import ForcedReply, PromptPlan, Request
+from engine.types import ForcedReply, Request
+from engine.usage import PromptPlan
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.real_window import RealWindow
 from tests.fakes.tiny_model import Template

@@ -18,12 +18,12 @@ from engine.types import (
     ConversationId,
     FinishReason,
     Message,
-    ReasonKind,
     Request,
     RequestId,
     Role,
     SamplingParams,
 )
+from engine.usage import ReasonKind
 from tests.fakes.asking import reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient

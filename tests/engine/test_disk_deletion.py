@@ -10,8 +10,9 @@ import pytest
 from engine.cache.disk.folder import FolderInUseError, FolderLock, delete_all
 from engine.disk_deletion import delete, with_lock
 from engine.events import Answered
-from engine.questions import Ask, CacheReport, ClearDisk, Forget, ReportCache
-from engine.types import NOTHING_CACHED, ConversationId, Problem
+from engine.problem import Problem
+from engine.questions import NOTHING_CACHED, Ask, CacheReport, ClearDisk, Forget, ReportCache
+from engine.types import ConversationId
 from engine.unanswered import Unanswered
 from engine.wanted import DiskSettings
 

@@ -11,7 +11,7 @@ from app.cli import table
 from app.cli.client import load_model
 from engine.cache.layout import Layout
 from engine.events import Cancel, PrefillProgress, RequestFinished
-from engine.types import ReasonKind
+from engine.usage import ReasonKind
 from tests.fakes.chats import ANSWER, THOUGHT, Chats, check_plan, kinds
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.tables import rest_in_soak

@@ -15,8 +15,9 @@ from engine.idle import Idler
 from engine.idle_job import IdleWorker
 from engine.idle_queue import IdleQueue
 from engine.power import ASK_EVERY_S, Battery
+from engine.problem import Problem
 from engine.questions import Ask, AwaitIdle, MakeTitle, NextPrompt, QuestionId
-from engine.types import ConversationId, Message, Problem, Role
+from engine.types import ConversationId, Message, Role
 
 A, B, C = ConversationId("A"), ConversationId("B"), ConversationId("C")
 

@@ -22,15 +22,8 @@ from engine.memory import (
     spare_bytes,
     working_set_bytes,
 )
-from engine.types import (
-    NOTHING_CACHED,
-    CacheStatistics,
-    ConversationId,
-    FinishReason,
-    ForcedReply,
-    Request,
-    RequestId,
-)
+from engine.questions import NOTHING_CACHED, CacheStatistics
+from engine.types import ConversationId, FinishReason, ForcedReply, Request, RequestId
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient

@@ -21,18 +21,10 @@ from engine.events import (
     Submit,
     UnloadModel,
 )
-from engine.questions import NextPrompt
+from engine.problem import Problem
+from engine.questions import CacheStatistics, NextPrompt
 from engine.runner.title import MAX_TITLE_TOKENS, TitleMaker
-from engine.types import (
-    CacheStatistics,
-    ConversationId,
-    ForcedReply,
-    Message,
-    Problem,
-    Request,
-    RequestId,
-    SamplingParams,
-)
+from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, SamplingParams
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny, TinyModel
 from tests.fakes.inline_engine import InlineClient

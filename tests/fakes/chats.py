@@ -10,7 +10,7 @@ from app.cli.player import ScriptPlayer, StepReport
 from app.cli.script import parse_step
 from engine.cache.prefix_cache import PrefixCache
 from engine.events import Cancel, PrefillProgress
-from engine.types import ReasonKind
+from engine.usage import ReasonKind
 from tests.fakes.asking import cache_of
 from tests.fakes.inline_engine import InlineClient
 

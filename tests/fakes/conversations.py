@@ -12,17 +12,8 @@ from app.conversation.tree import (
     new_conversation,
 )
 from engine.events import RequestFinished
-from engine.types import (
-    ConversationId,
-    FinishReason,
-    PromptPlan,
-    Reason,
-    ReasonKind,
-    ReplyTokens,
-    RequestId,
-    SamplingParams,
-    Usage,
-)
+from engine.types import ConversationId, FinishReason, ReplyTokens, RequestId, SamplingParams
+from engine.usage import PromptPlan, Reason, ReasonKind, Usage
 
 GENERATION = Generation(
     model_path="/models/tiny",

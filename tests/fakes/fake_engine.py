@@ -30,6 +30,7 @@ from engine.events import (
     IdleWorking,
     LoadModel,
     LoadStage,
+    ModelFacts,
     ModelFailed,
     ModelLoaded,
     ModelLoading,
@@ -47,6 +48,7 @@ from engine.events import (
     Withdraw,
 )
 from engine.hosts.hostfile import Hosts
+from engine.problem import Problem
 from engine.questions import (
     Answer,
     AnyQuestion,
@@ -62,16 +64,13 @@ from engine.types import (
     ConversationId,
     FinishReason,
     Message,
-    ModelFacts,
-    Problem,
-    PromptPlan,
     ReplyTokens,
     Request,
     RequestId,
     Role,
     SamplingParams,
-    Usage,
 )
+from engine.usage import PromptPlan, Usage
 from engine.wanted import Wanted
 
 T = TypeVar("T")

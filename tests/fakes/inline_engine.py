@@ -15,8 +15,8 @@ from engine.config import EngineConfig
 from engine.core import EngineCore
 from engine.events import Answered, Command, Event, Want
 from engine.models.opening import WHOLE, ModelOpener
+from engine.problem import Problem
 from engine.pulse import Pulse
-from engine.types import Problem
 from engine.wanted import Wanted
 
 A = TypeVar("A")

@@ -35,7 +35,8 @@ from engine.errors import ModelFolderError
 from engine.events import Event
 from engine.hosts.hostfile import Hosts
 from engine.local_models import OpenedModel
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 from tests.fakes.ask_store import ask_store
 from tests.fakes.fake_engine import FakeEngine
 

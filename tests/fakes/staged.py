@@ -16,11 +16,11 @@ from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, Submit, Un
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Hosts
 from engine.hosts.staged_engine import StagedEngine
+from engine.problem import Problem
 from engine.types import (
     ConversationId,
     ForcedReply,
     Message,
-    Problem,
     Request,
     RequestId,
     Role,

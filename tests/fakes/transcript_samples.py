@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from app.viewmodels.state_line import Planned, Reading
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
-from engine.types import PromptPlan, Reason, ReasonKind, Role
+from engine.types import Role
+from engine.usage import PromptPlan, Reason, ReasonKind
 
 CODE = """```python
 def restore(chat, node):

@@ -23,7 +23,8 @@ from app.conversation.tree import (
     show_version,
     shown_path,
 )
-from engine.types import Problem, Role
+from engine.problem import Problem
+from engine.types import Role
 from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter
 
 TEXTS = st.text(min_size=1, max_size=30).filter(lambda text: bool(text.strip()))

@@ -20,15 +20,8 @@ from app.cli.client import ProblemError, load_model
 from engine.config import EngineConfig
 from engine.errors import BugError
 from engine.events import RequestFailed, RequestFinished, Submit
-from engine.types import (
-    ConversationId,
-    Message,
-    Problem,
-    Request,
-    RequestId,
-    Role,
-    SamplingParams,
-)
+from engine.problem import Problem
+from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
 from tests.fakes.inline_engine import InlineClient
 
 Damage = Callable[[Path], object]

@@ -9,7 +9,7 @@ from pathlib import Path
 from engine.errors import EngineError
 from engine.gguf.importer import import_into
 from engine.gguf.reader import TensorKind
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.gguf_writer import tiny_llama
 from tests.hostile.folders import trial
 

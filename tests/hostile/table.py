@@ -24,7 +24,7 @@ from pathlib import Path
 
 from typing_extensions import override
 
-from engine.types import Problem
+from engine.problem import Problem
 from engine.worker.process import shared_worker
 from tests.fakes.tiny_model import Template, build_tiny
 from tests.hostile.folders import FOLDERS, damaged, is_honest, trial

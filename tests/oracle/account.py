@@ -14,7 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.cli.processed import ProcessedTokens
-from engine.types import Message, PromptPlan, Request
+from engine.types import Message, Request
+from engine.usage import PromptPlan
 
 
 @dataclass(slots=True)

@@ -43,18 +43,20 @@ from engine.events import (
     TextDelta,
     UnloadModel,
 )
-from engine.questions import Ask, AwaitIdle, Evict, EvictWhat, Forget, QuestionId, Verify
-from engine.types import (
+from engine.problem import Problem
+from engine.questions import (
     NOTHING_CACHED,
+    Ask,
+    AwaitIdle,
     CheckResult,
-    ConversationId,
-    FinishReason,
-    Message,
-    Problem,
-    PromptPlan,
-    RequestId,
-    Role,
+    Evict,
+    EvictWhat,
+    Forget,
+    QuestionId,
+    Verify,
 )
+from engine.types import ConversationId, FinishReason, Message, RequestId, Role
+from engine.usage import PromptPlan
 from tests.fakes.asking import reply_of
 from tests.fakes.inline_engine import InlineClient
 from tests.oracle.account import Account, ahead_of

@@ -11,7 +11,8 @@ import pytest
 from engine.events import Submit
 from engine.models import rewinding
 from engine.models.rewinding import Recording, Rewinding
-from engine.types import CheckResult, ConversationId, Request, RequestId, SamplingParams
+from engine.questions import CheckResult
+from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.fakes.asking import user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient

@@ -18,15 +18,8 @@ from app.cli.player import ScriptPlayer
 from app.cli.script import parse_step
 from engine.config import EngineConfig
 from engine.events import RequestFinished, Submit
-from engine.types import (
-    ConversationId,
-    ForcedReply,
-    Message,
-    PromptPlan,
-    Request,
-    RequestId,
-    Role,
-)
+from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
+from engine.usage import PromptPlan
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.qwen import Qwen, build_qwen
 from tests.oracle.real_chats import Lengths, Manner, RealChats, RealChatsTally, RealTurn, tally

@@ -45,14 +45,21 @@ from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
-from engine.events import IdleKind, ModelFailed, ModelUnloaded, StagesReported
+from engine.events import (
+    IdleKind,
+    ModelFailed,
+    ModelUnloaded,
+    StagePhase,
+    StagesReported,
+    StageState,
+)
 from engine.hosts.checking import HostCheck
 from engine.hosts.faults import before_start, not_started, silent
 from engine.hosts.hostfile import parse_hosts
 from engine.local_models import OpenedModel
 from engine.model_kinds import why_not_run
-from engine.questions import CacheReport, ReportCache
-from engine.types import NOTHING_CACHED, PromptPlan, StagePhase, StageState
+from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
+from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.screenshots import organising, trouble

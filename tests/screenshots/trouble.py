@@ -12,7 +12,7 @@ from app.store.errors import BackupError, DatabaseDamagedError
 from app.widgets.commands import CommandId
 from app.widgets.deleted_sheet import DeletedSheet
 from app.words import problems
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.stage import Key, Stage
 from tests.screenshots.organising import SHORT_MS, Fill
 

@@ -30,12 +30,11 @@ from app.conversation.tree import (
     set_system_prompt,
     show_version,
 )
-from engine.events import RequestFailed, RequestFinished
+from engine.events import ModelFacts, RequestFailed, RequestFinished
 from engine.types import (
     ConversationId,
     ForcedReply,
     Message,
-    ModelFacts,
     Request,
     RequestId,
     Role,

@@ -10,7 +10,7 @@ import pytest
 
 from app.bridge.reports import LOG_BYTES, catch_unexpected, start_log
 from engine.errors import DiskError
-from engine.types import Problem
+from engine.problem import Problem
 
 
 @pytest.fixture(autouse=True)

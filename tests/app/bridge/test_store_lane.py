@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from app.bridge.store_lane import StoreLane
 from app.store.conversations import ConversationStore, open_store
 from app.store.opening import open_database
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.conversations import ConversationWriter
 from tests.fakes.full_disk import full_disk
 

@@ -8,7 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.bridge.tasks import TaskLane
 from engine.errors import DiskError
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.ask_store import PATIENCE_S
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.cli import table
 from app.cli.player import StepReport
-from engine.types import CheckResult
+from engine.questions import CheckResult
 
 EQUAL = CheckResult(
     prompt_equal=True,

@@ -15,7 +15,8 @@ from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import Loading, Planned, Reading, Waiting
 from engine.errors import ContextFullError, ModelFolderError, OutOfMemoryError
 from engine.events import Cancel, LoadModel, LoadStage, ModelLoaded, ModelLoading
-from engine.types import Channel, ConversationId, FinishReason, PromptPlan, Role
+from engine.types import Channel, ConversationId, FinishReason, Role
+from engine.usage import PromptPlan
 from tests.fakes.rig import Rig, card
 
 FULL = ContextFullError("33,012 tokens; the model takes 32,768.").problem

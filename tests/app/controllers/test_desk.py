@@ -11,7 +11,8 @@ from app.controllers.desk import KEPT, Desk, join_texts
 from app.conversation.tree import Conversation, new_conversation, set_title
 from app.store.conversations import ConversationStore, OpenedStore, open_store
 from app.store.errors import DatabaseFullError, DatabaseNewerError
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 
 
 class FullDisk:

@@ -13,7 +13,8 @@ from app.conversation.filed import FiledConversation
 from app.conversation.tree import Conversation
 from app.exchange.importing import Import
 from app.store.conversations import open_store
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 from tests.fakes.conversations import ConversationWriter
 
 

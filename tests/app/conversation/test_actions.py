@@ -24,7 +24,8 @@ from app.conversation.tree import (
     shown_path,
     stop_reply,
 )
-from engine.types import FinishReason, Message, Problem, Role
+from engine.problem import Problem
+from engine.types import FinishReason, Message, Role
 from tests.fakes.conversations import GENERATION, ConversationWriter, finished
 
 FAILURE = Problem(title="No memory.", cause="", advice="")

@@ -22,7 +22,8 @@ from app.conversation.tree import (
     summary_of,
     versions,
 )
-from engine.types import FinishReason, Problem, SamplingParams
+from engine.problem import Problem
+from engine.types import FinishReason, SamplingParams
 from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 
 

@@ -17,7 +17,7 @@ from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, OutOfMemoryError
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 

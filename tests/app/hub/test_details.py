@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 
 from app.controllers.hub_details import HubDetails
 from app.hub.values import RepoDetails
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.hub_server import FakeHub, Repository, running_hub
 from tests.fakes.rig import FakeCatalog
 

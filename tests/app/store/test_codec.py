@@ -9,7 +9,7 @@ from hypothesis import given, settings, strategies as st
 
 from app.conversation.tree import Generation, Setup
 from app.store.codec import from_json, from_json_or_none, to_json
-from engine.types import Problem
+from engine.problem import Problem
 
 
 class _CodecKind(StrEnum):

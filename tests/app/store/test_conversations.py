@@ -29,7 +29,8 @@ from app.store.database import Database
 from app.store.errors import ConversationMissingError, DatabaseFullError, DatabaseLockedError
 from app.store.opening import open_database
 from app.viewmodels.items import TranscriptItems
-from engine.types import ConversationId, Problem
+from engine.problem import Problem
+from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, USAGE, ConversationWriter, finished
 
 PROBLEM = Problem(title="No memory.", cause="9 of 8 GB.", advice="Close something.", details="x")

@@ -44,7 +44,8 @@ from app.conversation.tree import (
     versions,
 )
 from app.store.conversations import ConversationStore, open_store
-from engine.types import ConversationId, FinishReason, Problem
+from engine.problem import Problem
+from engine.types import ConversationId, FinishReason
 from tests.fakes.conversations import GENERATION, finished
 
 T = TypeVar("T")

@@ -33,12 +33,11 @@ from engine.types import (
     Channel,
     ConversationId,
     FinishReason,
-    PromptPlan,
     ReplyTokens,
     RequestId,
     SamplingParams,
-    Usage,
 )
+from engine.usage import PromptPlan, Usage
 
 USAGE = Usage(
     plan=PromptPlan(prompt_tokens=30, restored=24, replayed=0, read=6),

@@ -16,7 +16,7 @@ from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict, ModelMemory
 from engine.catalog.installed import InstalledModel
 from engine.errors import ModelFolderError
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.rig import card
 
 REPO = "mlx-community/Qwen3.5-9B-MLX-4bit"

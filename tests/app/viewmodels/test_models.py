@@ -32,7 +32,7 @@ from app.words.models import DEMO_NOTE
 from engine.catalog.card import ModelSource
 from engine.errors import ModelFolderError
 from engine.events import LoadStage
-from engine.types import PromptPlan
+from engine.usage import PromptPlan
 from tests.fakes.rig import DEMO, card
 
 BROKEN = card("Broken-7B", problem=ModelFolderError("model.safetensors is missing.").problem)

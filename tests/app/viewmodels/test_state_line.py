@@ -18,7 +18,7 @@ from app.viewmodels.state_line import (
     Waiting,
     state_line,
 )
-from engine.types import PromptPlan, Reason, ReasonKind
+from engine.usage import PromptPlan, Reason, ReasonKind
 
 SENTENCE = "A sentence."
 

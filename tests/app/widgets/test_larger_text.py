@@ -29,8 +29,8 @@ from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.jump import JumpButton
 from engine.errors import OutOfMemoryError
-from engine.questions import CacheReport, ReportCache
-from engine.types import NOTHING_CACHED, Problem
+from engine.problem import Problem
+from engine.questions import NOTHING_CACHED, CacheReport, ReportCache
 from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import Stage
 

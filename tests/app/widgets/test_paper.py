@@ -31,7 +31,8 @@ from app.widgets.transcript.rows.code import CodeRow
 from app.widgets.transcript.rows.row import TextRow
 from app.widgets.transcript.rows.table import TableRow
 from app.widgets.transcript.view import TranscriptView
-from engine.types import ConversationId, Problem, Role
+from engine.problem import Problem
+from engine.types import ConversationId, Role
 
 WIDTH, PAGE = 720, 1000
 PROSE = (

@@ -13,7 +13,8 @@ from app.widgets.commands import CommandId
 from app.widgets.remembering import MemoryPicture
 from app.widgets.scroller import VerticalScroller
 from app.words import promise as words
-from engine.types import ConversationId, PromptPlan
+from engine.types import ConversationId
+from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Key, Stage
 

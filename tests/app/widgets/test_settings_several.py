@@ -17,11 +17,10 @@ from app.widgets.commands import CommandId
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_window import SettingsWindow
 from app.words import several as words
-from engine.events import LoadModel, StagesReported
+from engine.events import LoadModel, StagePhase, StagesReported, StageState
 from engine.hosts.checking import HostCheck, check_hosts
 from engine.hosts.faults import silent
 from engine.hosts.hostfile import Hosts, parse_hosts
-from engine.types import StagePhase, StageState
 from tests.fakes.ssh import install_ssh
 from tests.fakes.stage import Stage
 

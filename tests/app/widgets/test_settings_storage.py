@@ -15,8 +15,7 @@ from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_storage import StoragePage
 from app.widgets.settings_window import SettingsWindow
 from engine.events import ModelUnloaded
-from engine.questions import CacheReport, ClearDisk, ReportCache
-from engine.types import NOTHING_CACHED
+from engine.questions import NOTHING_CACHED, CacheReport, ClearDisk, ReportCache
 from engine.wanted import DiskSettings
 from tests.fakes.stage import Stage
 

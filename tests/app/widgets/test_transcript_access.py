@@ -8,7 +8,7 @@ from PySide6.QtGui import QAccessible, QAccessibleInterface
 
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.transcript.accessibility.canvas import install_accessibility
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.transcript_samples import answer, conversation, question, restored
 from tests.fakes.transcript_stage import HEIGHT, TranscriptStage
 

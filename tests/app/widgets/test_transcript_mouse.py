@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 from app.viewmodels.state_line import Waiting
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.transcript.rows.row import RowAction
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.transcript_samples import CODE, answer, question, restored
 from tests.fakes.transcript_stage import LEFT, TranscriptStage
 

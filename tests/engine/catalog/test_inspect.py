@@ -13,7 +13,7 @@ from safetensors.numpy import save
 from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.inspect import find_card, read_card
 from engine.errors import ModelFolderError, UntrustedCodeError
-from engine.types import Problem
+from engine.problem import Problem
 from tests.fakes.model_folder import make_model, make_repository, write_json, write_weights
 
 Spoil = Callable[[Path], object]

@@ -15,7 +15,8 @@ from engine.checking.audit import AuditJob
 from engine.events import IdleKind, IdleStopped, IdleWorking
 from engine.models.adapter import ModelAdapter
 from engine.models.loader import LoadedModel
-from engine.types import ConversationId, ReasonKind
+from engine.types import ConversationId
+from engine.usage import ReasonKind
 from tests.fakes.asking import ask, cache_of, reply_of, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient

@@ -15,13 +15,14 @@ from engine.events import (
     ModelFailed,
     ModelLoading,
     RequestFinished,
+    StagePhase,
     StagesReported,
+    StageState,
     TextDelta,
 )
 from engine.hosts import group
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
-from engine.types import StagePhase, StageState
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh

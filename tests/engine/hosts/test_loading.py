@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from engine.events import LoadStage, ModelLoading
+from engine.events import LoadStage, ModelLoading, StagePhase, StageState
 from engine.hosts.staged_engine import loading_of
-from engine.types import StagePhase, StageState
 
 
 def stage(phase: StagePhase, loaded: int = 0, total: int = 0) -> StageState:

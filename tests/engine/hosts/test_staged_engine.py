@@ -27,8 +27,9 @@ from engine.events import (
 )
 from engine.hosts.group import Limits
 from engine.hosts.hostfile import local_stages
-from engine.questions import CacheReport, NextPrompt
-from engine.types import NOTHING_CACHED, ConversationId, FinishReason, Problem, RequestId
+from engine.problem import Problem
+from engine.questions import NOTHING_CACHED, CacheReport, NextPrompt
+from engine.types import ConversationId, FinishReason, RequestId
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.staged import LONG, StagedRig, harm, sentence_of
 from tests.fakes.tables import rest_in_soak

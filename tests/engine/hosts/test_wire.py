@@ -25,24 +25,29 @@ from engine.events import (
     Want,
 )
 from engine.hosts.wire import StageSocket, WireError, decode, encode
-from engine.questions import Ask, CacheReport, CountTokens, Evict, EvictWhat, NextPrompt, QuestionId
-from engine.types import (
+from engine.problem import Problem
+from engine.questions import (
     NOTHING_CACHED,
+    Ask,
+    CacheReport,
+    CountTokens,
+    Evict,
+    EvictWhat,
+    NextPrompt,
+    QuestionId,
+)
+from engine.types import (
     Channel,
     ConversationId,
     FinishReason,
     Message,
-    Problem,
-    PromptPlan,
-    Reason,
-    ReasonKind,
     ReplyTokens,
     Request,
     RequestId,
     Role,
     SamplingParams,
-    Usage,
 )
+from engine.usage import PromptPlan, Reason, ReasonKind, Usage
 from engine.wanted import DiskSettings, Wanted
 
 REPLY = ReplyTokens.of([1, 70_000, 3], answer_start=1, tokenizer_hash="abc")

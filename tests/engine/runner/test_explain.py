@@ -13,16 +13,8 @@ from engine.events import ReadAhead
 from engine.runner.explain import PrefixHit, Why, explain, sentence
 from engine.runner.history import History
 from engine.runner.plan import log_line, plan_prompt
-from engine.types import (
-    ConversationId,
-    Message,
-    Reason,
-    ReasonKind,
-    ReplyTokens,
-    Request,
-    RequestId,
-    Role,
-)
+from engine.types import ConversationId, Message, ReplyTokens, Request, RequestId, Role
+from engine.usage import Reason, ReasonKind
 
 CHAT = ConversationId("A")
 MODEL = "/models/a"

@@ -16,7 +16,7 @@ from app.widgets.transcript.rows.flow import TextFlow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
 from app.words import commands, problems, transcript as words
-from engine.types import Problem
+from engine.problem import Problem
 
 _ICON = 16
 _RETRY = Target(RowAction.RETRY)

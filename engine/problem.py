@@ -1,0 +1,34 @@
+"""An error as a value, in words for the user. errors.py has the exceptions that carry one. No mlx."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from typing_extensions import override
+
+
+class ProblemKind(StrEnum):
+    """Kinds of problems that the app treats differently. Its words are not compared for that."""
+
+    OTHER = "other"
+    NO_MODEL = "no model"  # a model folder cannot be used
+    CONTEXT_FULL = "context full"  # a chat is too long for the model
+    TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
+    STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """The description of an error in words for the user."""
+
+    title: str  # what happened
+    cause: str  # why it happened
+    advice: str  # what the user can do
+    details: str = ""  # technical details for the log and bug reports
+    kind: ProblemKind = ProblemKind.OTHER
+    num_tokens: int = 0  # length of a prompt that exceeds the context; 0: another problem
+
+    @override
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.title, self.cause, self.advice) if part)
