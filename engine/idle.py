@@ -5,8 +5,7 @@ of a conversation's next prompt that is already known, so that the next answer s
 is written by the model and changes no cached state. An audit recomputes the state at a resume point
 and compares it with the stored state. Before the first audit, passes of several tokens are timed once
 for a loaded model. A job works in steps of one forward pass. It may stop between two steps. So a
-request waits for at most one step. The
-engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
+request waits for at most one step. The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
 request arrives. idle_job.py has the interface of the jobs.
 
 Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
@@ -35,6 +34,9 @@ from engine.types import ConversationId
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+# Seconds after a load in which nothing is tested or timed: a message that waited for the model comes.
+_SETTLE_S = 1.0
 
 
 class Idler:
@@ -78,6 +80,7 @@ class Idler:
         self._awaiting: list[QuestionId] = []  # open questions of the class AwaitIdle
         self._titles: list[QuestionId] = []  # open questions for titles
         self._worker: IdleWorker | None = None
+        self._settled_at = 0.0  # time from which the faster ways are tested and passes timed
         self._is_measured = False  # True if the passes of the loaded model are timed
 
     @property
@@ -89,6 +92,7 @@ class Idler:
     def worker(self, worker: IdleWorker | None) -> None:
         self._worker = worker
         self._is_measured = False
+        self._settled_at = self._clock() + _SETTLE_S
 
     @property
     def has_work(self) -> bool:
@@ -107,6 +111,8 @@ class Idler:
         """Seconds until there may be work without a command; infinite if a command must come."""
         if self.worker is None:
             return math.inf
+        if self._has_ways_left() or self._has_passes_left():
+            return max(0.0, self._settled_at - self._clock())
         if self._on_battery():
             # The end of battery power is no event. Audits and the timing of passes wait for the next
             # command, tasks do not.
@@ -264,22 +270,34 @@ class Idler:
         displaces = task.conversation_id == self._shown
         return self.worker.read_ahead(task, displaces=displaces)
 
-    def _has_ways_to_test(self) -> bool:
+    @property
+    def _is_settled(self) -> bool:
+        return bool(self._awaiting) or self._clock() >= self._settled_at
+
+    def _has_ways_left(self) -> bool:
         return self.worker is not None and self.worker.test_ways is not None
+
+    def _has_ways_to_test(self) -> bool:
+        return self._has_ways_left() and self._is_settled
 
     def _test_ways(self) -> bool:
         """Test a step of the model's faster ways. Return False if there is nothing to test."""
-        if self.worker is None or self.worker.test_ways is None:
+        if not self._has_ways_to_test():
             return False
+        assert self.worker is not None
+        assert self.worker.test_ways is not None
         if _attempt_idle(self.worker.test_ways) is None:
             # The test failed, for example because memory is short. The next load tests again.
             self.worker = replace(self.worker, test_ways=None)
         return True
 
-    def _has_passes_to_time(self) -> bool:
+    def _has_passes_left(self) -> bool:
         if self.worker is None or self.worker.measure_passes is None or self._is_measured:
             return False
         return self._enabled and not self._on_battery()
+
+    def _has_passes_to_time(self) -> bool:
+        return self._has_passes_left() and self._is_settled
 
     def _time_passes(self) -> bool:
         """Time passes of the loaded model. Return False if there is nothing to time."""

@@ -148,14 +148,34 @@ class IdlerRig:
 
 def test_passes_are_timed_once_per_model_without_events() -> None:
     rig = IdlerRig(num_passes=5)
+    rig.now += 1.0
     rig.run()
     rig.run()
 
     assert rig.num_measured == 5
     assert rig.events == []
     rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, measure_passes=rig.measure_pass)
+    rig.now += 1.0
     rig.run()
     assert rig.num_measured == 6
+
+
+def test_first_second_after_a_load_is_free_for_a_message_unless_idleness_is_awaited() -> None:
+    rig = IdlerRig(num_passes=2)
+    rig.idler.worker = IdleWorker(
+        rig.read_ahead, rig.audit, test_ways=rig.measure_pass, measure_passes=rig.measure_pass
+    )
+    rig.run()
+    assert rig.num_measured == 0
+    assert rig.idler.work_in_s == 1.0
+    rig.now += 0.75
+    rig.run()
+    assert rig.num_measured == 0
+    assert rig.idler.work_in_s == 0.25
+
+    rig.await_idle()
+    assert rig.idler.step()
+    assert rig.num_measured == 1
 
 
 def test_passes_are_not_timed_on_battery_or_while_idle_work_is_off() -> None:
@@ -185,6 +205,7 @@ def test_timed_pass_that_fails_is_the_last_one() -> None:
         raise RuntimeError
 
     rig.idler.worker = IdleWorker(rig.read_ahead, rig.audit, measure_passes=fail)
+    rig.now += 1.0
     rig.run()
 
     assert rig.num_measured == 1

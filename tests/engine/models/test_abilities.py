@@ -174,6 +174,7 @@ def test_request_ends_the_test_of_faster_ways_and_it_goes_on_later(
 ) -> None:
     load(client, tiny_model("qwen3_5", Template.KEEPING))
     passes.clear()
+    client.await_idle()
     client.step()
     client.step()
     tested = len(passes)
