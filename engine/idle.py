@@ -5,8 +5,8 @@ of a conversation's next prompt that is already known, so that the next answer s
 is written by the model and changes no cached state. An audit recomputes the state at a resume point
 and compares it with the stored state. Before the first audit, passes of several tokens are timed once
 for a loaded model. A job works in steps of one forward pass. It may stop between two steps. So a
-request waits for at most one step. The engine loop (core.py) calls `Idler.step` while there are no requests, and `Idler.pause` when a
-request arrives. idle_job.py has the interface of the jobs.
+request waits for at most one step. The engine loop (core.py) calls `Idler.step` while there are no
+requests, and `Idler.pause` when a request arrives. idle_job.py has the interface of the jobs.
 
 Priority: first the read-ahead of the shown conversation, then the newest read-ahead of any other
 conversation, then a title, then an audit. On battery power the only idle work is the read-ahead
@@ -380,11 +380,8 @@ class Idler:
 
     def _refuse_lost(self) -> None:
         """Answer the questions whose titles are neither queued nor in progress any more."""
-        kept = {
-            task.question_id
-            for task in (*self._queue.titles, self._task)
-            if isinstance(task, TitleTask)
-        }
+        tasks = (*self._queue.titles, self._task)
+        kept = {task.question_id for task in tasks if isinstance(task, TitleTask)}
         lost = [question_id for question_id in self._titles if question_id not in kept]
         for question_id in lost:
             self._titles.remove(question_id)

@@ -48,10 +48,10 @@ _ARCHIVES = (b"\x1f\x8b", b"BZh", b"7z\xbc\xaf", b"Rar!", b"\xfd7zXZ", b"(\xb5/\
 def main() -> None:
     """Carry out calls until the input ends."""
     only_compute()
-    answer_calls(Reading().answer, counts_cpu_time=True)
+    answer_calls(FileReading().answer, counts_cpu_time=True)
 
 
-class Reading:
+class FileReading:
     """The file that is being read."""
 
     def __init__(self) -> None:

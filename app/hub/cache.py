@@ -30,7 +30,7 @@ class LinkedFolderError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CacheTarget:
     """A repository at one commit and its place in the cache.
 
     Raises:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from huggingface_hub import constants
 
-from app.hub.cache import Target
+from app.hub.cache import CacheTarget
 from app.hub.connection import AnswerError, HubClient, StatusError, TooLongError, file_address
 from app.hub.fetching import fetch_all
 from app.hub.repository import (
@@ -129,8 +129,8 @@ def cancel(_client: HubClient, request: Request, _: Reporter) -> None:
     _target(request, request["revision"]).discard()
 
 
-def _target(request: Request, commit: str) -> Target:
-    return Target(request["repo_id"], commit, Path(constants.HF_HUB_CACHE))
+def _target(request: Request, commit: str) -> CacheTarget:
+    return CacheTarget(request["repo_id"], commit, Path(constants.HF_HUB_CACHE))
 
 
 def _repo_id(text: str) -> str:

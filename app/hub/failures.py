@@ -50,7 +50,7 @@ PASSING = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class HubFailure:
     """A failed call to the Hub."""
 
     kind: FailureKind
@@ -60,9 +60,9 @@ class Failure:
     wait_s: int = 0  # seconds that the Hub wants to be left alone
 
 
-def failure_from(values: Mapping[str, Any]) -> Failure:
-    """Convert the JSON that the child process wrote to a Failure."""
-    return Failure(
+def failure_from(values: Mapping[str, Any]) -> HubFailure:
+    """Convert the JSON that the child process wrote to a HubFailure."""
+    return HubFailure(
         FailureKind(values["kind"]),
         str(values["detail"]),
         int(values["needed_bytes"]),
@@ -82,7 +82,7 @@ class HubError(Exception):
     """
 
     def __init__(
-        self, failure: Failure, repo_id: str, *, is_download: bool, mirror: str = ""
+        self, failure: HubFailure, repo_id: str, *, is_download: bool, mirror: str = ""
     ) -> None:
         super().__init__(failure.kind.value)
         self.failure = failure
@@ -90,8 +90,8 @@ class HubError(Exception):
         self.problem = _problem_of(failure, repo_id, host_of(mirror), is_download=is_download)
 
 
-def _problem_of(failure: Failure, repo_id: str, host: str, *, is_download: bool) -> Problem:
-    """Return a Failure as a Problem, with sentences for the user. A mirror is named by its host."""
+def _problem_of(failure: HubFailure, repo_id: str, host: str, *, is_download: bool) -> Problem:
+    """Return a HubFailure as a Problem, with sentences for the user. A mirror is named by its host."""
     hub = words.HUGGING_FACE if host == HOST else host
     cause, advice = (text.format(hub=hub) for text in words.SENTENCES[failure.kind.value])
     match failure.kind:

@@ -10,7 +10,7 @@ import httpx2
 from app.hub.cache import LinkedFolderError
 from app.hub.calls import NoRepositoryError, NoWeightsError
 from app.hub.connection import AnswerError, StatusError, TooLongError
-from app.hub.failures import Failure, FailureKind
+from app.hub.failures import FailureKind, HubFailure
 from app.hub.fetching import CutError, DamagedFileError, DiskRoomError
 from app.hub.repository import FileNameError, ManyFilesError
 from app.hub.values import printable
@@ -50,22 +50,22 @@ _CODES: Mapping[str, FailureKind] = {
 }
 
 
-def failure_of(error: Exception) -> Failure:
+def failure_of(error: Exception) -> HubFailure:
     """Convert an exception of a call to a failure."""
     if isinstance(error, DiskRoomError):
-        return Failure(
+        return HubFailure(
             FailureKind.DISK_FULL, needed_bytes=error.needed_bytes, free_bytes=error.free_bytes
         )
     if isinstance(error, StatusError):
-        return Failure(_of_status(error), detail=str(error.status), wait_s=error.wait_s)
+        return HubFailure(_of_status(error), detail=str(error.status), wait_s=error.wait_s)
     for kind_of_error, kind in _KINDS:
         if isinstance(error, kind_of_error):
-            return Failure(kind, detail=printable(str(error), _MAX_DETAIL))
+            return HubFailure(kind, detail=printable(str(error), _MAX_DETAIL))
     if isinstance(error, OSError):
         full = error.errno in (errno.ENOSPC, errno.EDQUOT)
         kind = FailureKind.DISK_FULL if full else FailureKind.FILE
-        return Failure(kind, detail=error.strerror or "")
-    return Failure(
+        return HubFailure(kind, detail=error.strerror or "")
+    return HubFailure(
         FailureKind.OTHER, detail=printable(f"{type(error).__name__}: {error}", _MAX_DETAIL)
     )
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from http import HTTPStatus
 from pathlib import Path
 
-from app.hub.cache import Target, is_partial, open_partial
+from app.hub.cache import CacheTarget, is_partial, open_partial
 from app.hub.connection import AnswerError, HubClient, TooLongError, file_address
 from app.hub.repository import ListedFile
 
@@ -46,7 +46,7 @@ class DiskRoomError(Exception):
 
 def fetch_all(
     client: HubClient,
-    target: Target,
+    target: CacheTarget,
     files: Sequence[ListedFile],
     progress: Callable[[int], None],
 ) -> None:
@@ -80,7 +80,7 @@ def fetch_all(
     target.name_main()
 
 
-def _started(target: Target, file: ListedFile) -> int:
+def _started(target: CacheTarget, file: ListedFile) -> int:
     """Return the bytes of a file that an earlier download has left."""
     path = target.partial(file)
     return min(path.lstat().st_size, file.size) if is_partial(path) else 0
@@ -94,7 +94,7 @@ def check_room(folder: Path, num_bytes: int) -> None:
 
 
 def _fetch_intact(
-    client: HubClient, target: Target, file: ListedFile, progress: Callable[[int], None]
+    client: HubClient, target: CacheTarget, file: ListedFile, progress: Callable[[int], None]
 ) -> None:
     """Fetch a file, compare it with its hash and link it into the snapshot."""
     blob, partial = target.blob(file), target.partial(file)
@@ -117,7 +117,7 @@ def _fetch_intact(
 
 
 def _append(
-    client: HubClient, target: Target, file: ListedFile, progress: Callable[[int], None]
+    client: HubClient, target: CacheTarget, file: ListedFile, progress: Callable[[int], None]
 ) -> None:
     """Download the missing bytes of a file, and append them to its partial file.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from app.hub.failures import Failure, FailureKind, HubError, failure_from
+from app.hub.failures import FailureKind, HubError, HubFailure, failure_from
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.words import hub as words
 from engine.worker.child import MemoryLimitError, SilenceLimitError, read_part
@@ -77,16 +77,16 @@ class HubCall:
                 else:
                     return answer["result"]
         except MemoryLimitError as error:
-            raise self._error(Failure(FailureKind.MEMORY)) from error
+            raise self._error(HubFailure(FailureKind.MEMORY)) from error
         except SilenceLimitError as error:
-            raise self._error(Failure(FailureKind.SLOW)) from error
+            raise self._error(HubFailure(FailureKind.SLOW)) from error
         except (BrokenPipeError, ValueError) as error:
             log.warning("the Hub's process gave no answer: %s", error)
         finally:
             self._end(process)
         if self._is_cancelled:
             raise CancelledError
-        raise self._error(Failure(FailureKind.OTHER, detail=words.PROCESS_ENDED))
+        raise self._error(HubFailure(FailureKind.OTHER, detail=words.PROCESS_ENDED))
 
     def cancel(self) -> None:
         """End the call, from any thread. `run` raises CancelledError."""
@@ -125,7 +125,7 @@ class HubCall:
         process.kill()
         process.communicate()
 
-    def _error(self, failure: Failure) -> HubError:
+    def _error(self, failure: HubFailure) -> HubError:
         log.info("call %s failed: %s", self._request["call"], failure)
         repo_id, is_download = self._request.get("repo_id", ""), self._request["call"] == "download"
         mirror = str(self._request.get("endpoint", ""))

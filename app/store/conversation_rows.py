@@ -48,7 +48,7 @@ class SummaryRow(NamedTuple):
     folder_id: str | None
 
 
-class DeletedRow(NamedTuple):
+class DeletedColumns(NamedTuple):
     """The columns of the table conversations that the list of deleted conversations needs."""
 
     conversation_id: str
@@ -120,7 +120,7 @@ def summary_from(row: SummaryRow) -> ConversationSummary:
     )
 
 
-def deleted_from(row: DeletedRow) -> DeletedConversation:
+def deleted_from(row: DeletedColumns) -> DeletedConversation:
     summary = summary_from(SummaryRow._make(row[:-1]))
     return DeletedConversation(summary=summary, deleted_at=row.deleted_at)
 

@@ -36,7 +36,7 @@ from app.store import statements
 from app.store.checks import text_checksum
 from app.store.conversation_rows import (
     ConversationRecord,
-    DeletedRow,
+    DeletedColumns,
     ShownRow,
     SummaryRow,
     conversation_from,
@@ -319,7 +319,7 @@ class ConversationStore:
     def deleted(self) -> tuple[DeletedConversation, ...]:
         """Return the conversations that are marked as deleted, the newest deletion first."""
         rows = self._database.rows(statements.SELECT_DELETED)
-        return tuple(deleted_from(DeletedRow._make(row)) for row in rows)
+        return tuple(deleted_from(DeletedColumns._make(row)) for row in rows)
 
     def figures(self) -> StoreFigures:
         """Return the numbers for the diagnostics file."""

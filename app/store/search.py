@@ -59,7 +59,7 @@ class Excerpt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MessageHit:
+class FoundMessage:
     """A found message."""
 
     node_id: NodeId
@@ -75,7 +75,7 @@ class ConversationHits:
     conversation_id: ConversationId
     title: str
     updated_at: float
-    hits: tuple[MessageHit, ...]
+    hits: tuple[FoundMessage, ...]
 
 
 class _Title(NamedTuple):
@@ -142,12 +142,12 @@ class MessageSearch:
         newest = sorted(by_message.values(), key=_number_and_own, reverse=True)[:limit]
         gone = self._below_deleted({str(row[0]) for row in newest})
         pattern = match_pattern(terms)
-        groups: dict[str, list[MessageHit]] = {}
+        groups: dict[str, list[FoundMessage]] = {}
         heads: dict[str, tuple[str, float]] = {}
         for conversation_id, title, updated_at, node_id, role, created_at, name, text, _ in newest:
             if node_id in gone:
                 continue
-            hit = MessageHit(
+            hit = FoundMessage(
                 node_id=NodeId(str(node_id)),
                 role=Role(str(role)),
                 created_at=_number(created_at),

@@ -6,7 +6,7 @@ or as message_rows.COLUMNS.
 
 from __future__ import annotations
 
-from app.store.conversation_rows import ConversationRecord, DeletedRow, ShownRow, SummaryRow
+from app.store.conversation_rows import ConversationRecord, DeletedColumns, ShownRow, SummaryRow
 from app.store.message_rows import COLUMNS as MESSAGE_COLUMNS
 
 
@@ -38,7 +38,7 @@ _CHANGES = _assign("{0} = coalesce(?, {0})", ConversationRecord._fields[1:])
 UPDATE_CONVERSATION = f"UPDATE conversations SET {_CHANGES} WHERE conversation_id = ?"  # noqa: S608 - only constants
 SELECT_DELETED = _select(
     "conversations",
-    DeletedRow._fields,
+    DeletedColumns._fields,
     "WHERE deleted_at > 0 ORDER BY deleted_at DESC",  # 0: an import has not ended
 )
 SET_DELETED_AT = "UPDATE conversations SET deleted_at = ? WHERE conversation_id = ?"

@@ -46,7 +46,7 @@ class FrameKind(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class Container:
     """One container around a block: a quote or a list item.
 
     Its marker is a bullet, a number or a check box, painted beside the container's first block
@@ -72,7 +72,7 @@ class Block:
     """The base class of all blocks. A block contains no other block."""
 
     source: SourceRange
-    frames: tuple[Frame, ...] = ()  # containers around the block, outermost first
+    frames: tuple[Container, ...] = ()  # containers around the block, outermost first
     # number of containers that also contain the previous block, counted from the outermost
     joined: int = 0
 

@@ -31,13 +31,13 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class FuzzyQuery:
     """The words that the user typed."""
 
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str) -> Query:
+    def of(cls, text: str) -> FuzzyQuery:
         return cls(tuple(fold(text)[0].split()[:_MAX_WORDS]))
 
     def score(self, name: Name) -> float:

@@ -25,8 +25,8 @@ from app.viewmodels.blocks import (
     Block,
     Cell,
     CodeBlock,
+    Container,
     FormulaBlock,
-    Frame,
     FrameKind,
     RuleBlock,
     SourceRange,
@@ -104,7 +104,7 @@ def read_blocks(
 class _Container:
     """A quote, list or list item that is open at the current token."""
 
-    frame: Frame | None  # None for a list, because only quotes and list items are frames
+    frame: Container | None  # None for a list, because only quotes and list items are frames
     source: SourceRange
     number: int | None = None  # for an ordered list: number of its next item
     empty: bool = True  # True until the first block is placed in the container
@@ -136,7 +136,7 @@ class _Reader:
         match token.type:
             case "blockquote_open":
                 source = self._lines.source(token.map)
-                self._open.append(_Container(Frame(FrameKind.QUOTE, opens=True), source))
+                self._open.append(_Container(Container(FrameKind.QUOTE, opens=True), source))
             case "bullet_list_open" | "ordered_list_open":
                 self._open.append(self._list(token))
             case "list_item_open":
@@ -186,8 +186,8 @@ class _Reader:
     def _item(self, token: Token) -> _Container:
         parent, source = self._open[-1], self._lines.source(token.map)
         if parent.number is None:
-            return _Container(Frame(FrameKind.BULLET, opens=True), source)
-        frame = Frame(FrameKind.NUMBER, opens=True, number=parent.number)
+            return _Container(Container(FrameKind.BULLET, opens=True), source)
+        frame = Container(FrameKind.NUMBER, opens=True, number=parent.number)
         parent.number += 1
         return _Container(frame, source)
 
@@ -203,7 +203,7 @@ class _Reader:
         box = _TASK.match(spans[0].text)
         if box is None or item.frame.kind is FrameKind.QUOTE or spans[0].marks or spans[0].link:
             return spans
-        item.frame = Frame(FrameKind.TASK, opens=True, checked=box[1] != " ")
+        item.frame = Container(FrameKind.TASK, opens=True, checked=box[1] != " ")
         rest = spans[0].text[box.end() :]
         return (TextSpan(rest), *spans[1:]) if rest else spans[1:]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.conversation.tree import NodeId
-from app.store.search import ConversationHits, Excerpt, MessageHit
+from app.store.search import ConversationHits, Excerpt, FoundMessage
 from app.words import window as words
 from engine.types import ConversationId, Role
 
@@ -40,7 +40,7 @@ def found_rows(found: Sequence[ConversationHits]) -> list[FoundRow]:
     return rows
 
 
-def _row_of(conversation_id: ConversationId, hit: MessageHit) -> FoundRow:
+def _row_of(conversation_id: ConversationId, hit: FoundMessage) -> FoundRow:
     shown = _without_far_words(_without_marks(hit.excerpt))
     author = words.YOU if hit.role is Role.USER else words.ANSWER
     spoken = words.hit_spoken(author=author, text=shown.text)

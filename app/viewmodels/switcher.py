@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from heapq import nlargest
 
-from app.viewmodels.fuzzy import Name, Query
+from app.viewmodels.fuzzy import FuzzyQuery, Name
 from app.words import switcher as words
 
 SHOWN = 50  # largest number of entries that are shown
@@ -57,7 +57,7 @@ class Entries:
 
     def find(self, text: str) -> list[Found]:
         """Return the entries that match, the best first. Without letters: the newest chats."""
-        query = Query.of(text)
+        query = FuzzyQuery.of(text)
         if not query.words:
             self._words, self._left = "", ()
             newest = (one for one in self.all if one.kind is EntryKind.CHAT and not one.is_archived)

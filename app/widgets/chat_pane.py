@@ -31,9 +31,9 @@ from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.empty_state import (
+    EmptyHeading,
     ModelNote,
     Promise,
-    Question,
     RecentChats,
     give_room,
     taken_height,
@@ -87,7 +87,7 @@ class ChatPane(QWidget):
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
         self.find_bar = FindBar(theme, self.view, self)
-        self.question = Question(theme, self)
+        self.question = EmptyHeading(theme, self)
         self.model_note = ModelNote(self)
         self.promise = Promise(self)
         self.recent = RecentChats(theme, self)

@@ -41,7 +41,7 @@ def give_room(parts: Sequence[QWidget], room: int) -> int:
     return room
 
 
-class Question(QWidget):
+class EmptyHeading(QWidget):
     """The heading of an empty chat. If it does not fit on one line, its font is smaller and it wraps."""
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:

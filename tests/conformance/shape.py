@@ -13,8 +13,8 @@ from app.viewmodels.blocks import (
     LINE_BREAK,
     Block,
     CodeBlock,
+    Container,
     FormulaBlock,
-    Frame,
     FrameKind,
     RuleBlock,
     TableBlock,
@@ -63,7 +63,7 @@ def shape_of_text(markdown: str) -> ShapeNode:
     return root
 
 
-def _enter(parent: ShapeNode, frame: Frame) -> ShapeNode:
+def _enter(parent: ShapeNode, frame: Container) -> ShapeNode:
     if frame.kind is FrameKind.QUOTE:
         container = ShapeNode("quote")
         parent.children.append(container)

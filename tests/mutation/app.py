@@ -125,7 +125,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "a long answer scrolls away from its reader",
-        "app.widgets.transcript.layout.scroll:Follower.wanted",
+        "app.widgets.transcript.layout.scroll:ScrollFollower.wanted",
         argument("min", 1),
         "10**9",
         ("tests/app/widgets/test_transcript_scroll.py",),

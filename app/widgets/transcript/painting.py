@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QPainter
 
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessagePaint
 from app.widgets.transcript.rows.look import Look
@@ -18,7 +18,7 @@ class TranscriptPainter:
     """Paints the viewport: background, visible messages and focus ring."""
 
     def __init__(
-        self, stack: MessageStack, placement: Placement, pointer: Pointer, focus: TargetFocus
+        self, stack: MessageStack, placement: ScrollAnchor, pointer: Pointer, focus: TargetFocus
     ) -> None:
         self._stack = stack
         self._placement = placement

@@ -46,7 +46,7 @@ from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.jump import JumpPlace
 from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.scroll import NEAR_END
 from app.widgets.transcript.layout.selection import (
     FIRST_PLACE,
@@ -113,7 +113,7 @@ class TranscriptView(QAbstractScrollArea):
         parsers = make_parser(), make_typed_parser()
         self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
         self._stack = MessageStack(self._kit)
-        self._placement = Placement(self, self._stack, self._kit)
+        self._placement = ScrollAnchor(self, self._stack, self._kit)
         self._buffer = DeltaBuffer(self)
         self._pointer = Pointer(self._stack, self._placement, self)
         self.find_controller = FindController(

@@ -12,7 +12,7 @@ import pytest
 
 from app.extraction import packages
 from app.extraction.extractor import Extractor
-from app.extraction.program import Reading
+from app.extraction.program import FileReading
 from app.extraction.refusal import Refused, RefusedFileError
 from app.words import attachments as words
 from engine.worker.frames import Frame
@@ -159,7 +159,7 @@ def test_file_that_takes_too_long_is_ended_and_the_next_one_is_read(tmp_path: Pa
 def test_step_leaves_no_timer_that_ends_the_resting_process(tmp_path: Path, name: str) -> None:
     (tmp_path / "a.txt").write_text("text")
 
-    Reading().answer(Frame({"open": str(tmp_path / name)}))
+    FileReading().answer(Frame({"open": str(tmp_path / name)}))
 
     assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
 

@@ -16,7 +16,7 @@ from huggingface_hub import constants
 from app.bridge.tasks import TaskLane
 from app.controllers.hub import HubController
 from app.hub import fetching
-from app.hub.cache import LinkedFolderError, Target, open_partial
+from app.hub.cache import CacheTarget, LinkedFolderError, open_partial
 from app.hub.calls import CALLS
 from app.hub.connection import AnswerError, HubClient, StatusError, TooLongError
 from app.hub.failures import FailureKind, HubError
@@ -270,7 +270,7 @@ def test_link_at_the_place_of_a_partial_file_is_replaced(
 
 
 def test_folder_of_the_cache_that_is_a_link_is_refused(tmp_path: Path) -> None:
-    target = Target(REPO, COMMIT, tmp_path / "cache")
+    target = CacheTarget(REPO, COMMIT, tmp_path / "cache")
     (tmp_path / "elsewhere").mkdir()
     target.folder.mkdir(parents=True)
     (target.folder / "blobs").symlink_to(tmp_path / "elsewhere")
@@ -295,7 +295,7 @@ def test_snapshot_with_a_link_to_another_place_gets_the_file(
     mine = tmp_path / "mine.json"
     honest = hub.answer = HonestHub()
     mine.write_bytes(bytes(len(honest.repository.files["config.json"])))
-    target = Target(REPO, honest.repository.commit, tmp_path / "home" / "hub")
+    target = CacheTarget(REPO, honest.repository.commit, tmp_path / "home" / "hub")
     target.make_folders()
     (target.snapshot / "config.json").symlink_to(mine)
     call("download", repo_id=REPO)

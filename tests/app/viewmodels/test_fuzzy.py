@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from app.viewmodels.fuzzy import Name, Query
+from app.viewmodels.fuzzy import FuzzyQuery, Name
 from app.viewmodels.switcher import Entries, Entry, EntryKind
 
 
@@ -24,12 +24,12 @@ from app.viewmodels.switcher import Entries, Entry, EntryKind
     ],
 )
 def test_query_matches_words_parts_and_initials(typed: str, text: str, matches: bool) -> None:
-    assert (Query.of(typed).score(Name.of(text)) >= 0.0) is matches
+    assert (FuzzyQuery.of(typed).score(Name.of(text)) >= 0.0) is matches
 
 
 def test_start_of_a_word_is_better_than_inside_and_than_gaps() -> None:
     names = [Name.of(text) for text in ("Concatenate", "Cat food", "Create a test")]
-    scores = [Query.of("cat").score(name) for name in names]
+    scores = [FuzzyQuery.of("cat").score(name) for name in names]
     assert sorted(range(3), key=lambda at: -scores[at]) == [1, 0, 2]
 
 
@@ -41,13 +41,13 @@ def test_places_are_those_of_the_typed_letters_in_the_name() -> None:
         ("strasse", "Straße", "Straße"),
     ):
         name = Name.of(text)
-        found = "".join(text[start:end] for start, end in Query.of(typed).places(name))
+        found = "".join(text[start:end] for start, end in FuzzyQuery.of(typed).places(name))
         assert found == marked or typed == "strasse"
 
 
 @given(st.text(max_size=40), st.text(max_size=12))
 def test_any_text_is_scored_and_its_places_lie_in_the_name(text: str, typed: str) -> None:
-    name, query = Name.of(text), Query.of(typed)
+    name, query = Name.of(text), FuzzyQuery.of(typed)
     if query.score(name) >= 0.0:
         places = query.places(name)
         assert all(0 <= start <= end <= len(text) for start, end in places)

@@ -7,7 +7,7 @@ from app.viewmodels.blocks import (
     Align,
     Block,
     CodeBlock,
-    Frame,
+    Container,
     FrameKind,
     RuleBlock,
     TableBlock,
@@ -126,13 +126,13 @@ def test_fence_is_closed_only_by_its_own_end_line(text: str, closed: bool) -> No
     assert block.closed is closed
 
 
-def bullet(*, opens: bool) -> Frame:
-    return Frame(FrameKind.BULLET, opens)
+def bullet(*, opens: bool) -> Container:
+    return Container(FrameKind.BULLET, opens)
 
 
 def test_blocks_have_the_frames_of_their_containers() -> None:
     first, second, third = parse_markdown("- a\n\n  b\n- > c")
-    quote = Frame(FrameKind.QUOTE, opens=True)
+    quote = Container(FrameKind.QUOTE, opens=True)
     assert (first.frames, first.joined) == ((bullet(opens=True),), 0)
     assert (second.frames, second.joined) == ((bullet(opens=False),), 1)
     assert (third.frames, third.joined) == ((bullet(opens=True), quote), 0)
@@ -145,8 +145,8 @@ def test_ordered_list_counts_from_its_first_number() -> None:
 
 def test_task_items_have_task_frames() -> None:
     done, todo, plain = parse_markdown("- [x] a\n- [ ] b\n- [y] c")
-    assert done.frames == (Frame(FrameKind.TASK, opens=True, checked=True),)
-    assert todo.frames == (Frame(FrameKind.TASK, opens=True, checked=False),)
+    assert done.frames == (Container(FrameKind.TASK, opens=True, checked=True),)
+    assert todo.frames == (Container(FrameKind.TASK, opens=True, checked=False),)
     assert plain.frames == (bullet(opens=True),)
     assert isinstance(done, TextBlock)
     assert done.text == "a"
@@ -159,7 +159,7 @@ def test_empty_list_item_keeps_its_marker() -> None:
 
 @pytest.mark.parametrize("text", [">", "> [a]: /u"])
 def test_empty_quote_becomes_a_block(text: str) -> None:
-    assert only(text).frames == (Frame(FrameKind.QUOTE, opens=True),)
+    assert only(text).frames == (Container(FrameKind.QUOTE, opens=True),)
 
 
 def test_loose_and_tight_lists_give_equal_blocks() -> None:

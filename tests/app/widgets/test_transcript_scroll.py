@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from app.theme.tokens import LIGHT
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem, Version
 from app.widgets.transcript.jump import JumpButton
-from app.widgets.transcript.layout.scroll import Follow, Follower
+from app.widgets.transcript.layout.scroll import Follow, ScrollFollower
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, Role
@@ -295,7 +295,7 @@ def test_navigation_key_scrolls(transcript: TranscriptStage, key: Qt.Key, goes: 
 
 
 def test_follower_follows_nothing_after_scrolling_up() -> None:
-    follower = Follower()
+    follower = ScrollFollower()
     follower.scrolled(100, 90, 500)
     assert follower.mode is Follow.NOTHING
     assert follower.wanted(current=90, end=900, answer_top=None) is None
@@ -305,7 +305,7 @@ def test_follower_follows_nothing_after_scrolling_up() -> None:
 
 
 def test_follower_never_scrolls_back() -> None:
-    assert Follower().wanted(current=400, end=900, answer_top=300) == 400
+    assert ScrollFollower().wanted(current=400, end=900, answer_top=300) == 400
 
 
 def test_home_goes_to_the_first_line_of_an_unmeasured_answer(transcript: TranscriptStage) -> None:

@@ -17,7 +17,7 @@ from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.input.click_actions import ClickActions
 from app.widgets.transcript.input.pointer import Click
 from app.widgets.transcript.input.target_focus import TargetFocus
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.actions import ActionButton, answer_parts, user_parts
@@ -53,7 +53,7 @@ class MessageReader:
     def __init__(
         self,
         stack: MessageStack,
-        placement: Placement,
+        placement: ScrollAnchor,
         viewport: QWidget,
         click_actions: ClickActions,
         focus: TargetFocus,

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, QUrl, Signal
 from PySide6.QtGui import QGuiApplication
 
 from app.widgets.transcript.input.pointer import Click, Pointer
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.rows.row import RowAction
 
@@ -31,7 +31,7 @@ class ClickActions(QObject):
     def __init__(
         self,
         stack: MessageStack,
-        placement: Placement,
+        placement: ScrollAnchor,
         pointer: Pointer,
         open_url: Callable[[QUrl], object],
     ) -> None:

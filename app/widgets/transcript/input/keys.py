@@ -9,7 +9,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from app.widgets.transcript.input.target_focus import TargetFocus
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 
 # Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
@@ -24,7 +24,7 @@ class Keys:
     The scroll area handles the arrow keys, Page Up and Page Down.
     """
 
-    placement: Placement
+    placement: ScrollAnchor
     copy: Callable[[], None]
     select_all: Callable[[], None]
     jump_to_start: Callable[[], None]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, QPoint, QPointF, Qt, QTimer, Signal
 
 from app.theme.tokens import Millis
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.selection import Caret, Selection
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget, Spot
@@ -48,7 +48,7 @@ class Pointer(QObject):
     pointed = Signal()  # the mouse or the content moved, so `shape` may have changed
     selection_changed = Signal(bool)  # argument: True if text is selected
 
-    def __init__(self, stack: MessageStack, placement: Placement, parent: QObject) -> None:
+    def __init__(self, stack: MessageStack, placement: ScrollAnchor, parent: QObject) -> None:
         super().__init__(parent)
         self.hit: MessageHit | None = None  # the button or link below the mouse
         self.message: int | None = None  # index of the message below the mouse

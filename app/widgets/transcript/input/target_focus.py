@@ -19,7 +19,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from app.theme.tokens import Radius, Space
 from app.widgets.transcript.input.pointer import Click, Pointer
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.look import Look
@@ -44,7 +44,7 @@ class TargetFocus(QObject):
     def __init__(
         self,
         stack: MessageStack,
-        placement: Placement,
+        placement: ScrollAnchor,
         pointer: Pointer,
         seen_height: Callable[[], int],
     ) -> None:

@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
-from app.widgets.transcript.layout.scroll import NEAR_END, Follower
+from app.widgets.transcript.layout.scroll import NEAR_END, ScrollFollower
 from app.widgets.transcript.layout.selection import Caret
 from app.widgets.transcript.layout.stack import Anchor, MessageStack
 from app.widgets.transcript.messages.body import RowKit
@@ -27,7 +27,7 @@ from engine.types import Role
 LINE_STEP = 40  # pixels to scroll for an arrow key or for one notch of the mouse wheel
 
 
-class Placement:
+class ScrollAnchor:
     """Moves the scroll bar so that the visible text stays in place when heights change."""
 
     def __init__(self, area: QAbstractScrollArea, stack: MessageStack, kit: RowKit) -> None:
@@ -36,8 +36,8 @@ class Placement:
         self._bar = area.verticalScrollBar()
         self._stack = stack
         self._kit = kit
-        self._follower = Follower()
-        # Point of a message that keeps its position on the screen; None while a Follower scrolls.
+        self._follower = ScrollFollower()
+        # Point of a message that keeps its place on the screen; None while a ScrollFollower scrolls.
         self._anchor: Anchor | None = None
         self._shown: Anchor | None = None  # point at the top of the view after the last layout
         self._bar.setSingleStep(LINE_STEP)
@@ -65,7 +65,7 @@ class Placement:
 
         The view starts at `position`, or at the end if `position` is None.
         """
-        self._follower = Follower()
+        self._follower = ScrollFollower()
         self._anchor = None
         if position is not None and self._stack.index_of(position.key) is not None:
             self._follower.released()

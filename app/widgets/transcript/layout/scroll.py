@@ -20,7 +20,7 @@ class Follow(Enum):
     END = auto()
 
 
-class Follower:
+class ScrollFollower:
     """Decides to which position the view scrolls after heights have changed."""
 
     def __init__(self) -> None:

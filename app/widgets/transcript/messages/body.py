@@ -17,8 +17,8 @@ from app.theme.tokens import TextStyle, Type
 from app.viewmodels.blocks import (
     Block,
     CodeBlock,
+    Container,
     FormulaBlock,
-    Frame,
     FrameKind,
     RuleBlock,
     SourceRange,
@@ -51,8 +51,8 @@ MARKS_AT_ONCE = 1_500
 # The average height of a character is computed from at most this number of parsed characters.
 ESTIMATED_FROM = 20_000
 MAX_ROW_TEXT = 4_000  # maximum number of characters in a row; a longer paragraph gets several rows
-# Frame that paints a vertical bar beside the reasoning text.
-_BAR = Frame(FrameKind.QUOTE, opens=False)
+# Container that paints a vertical bar beside the reasoning text.
+_BAR = Container(FrameKind.QUOTE, opens=False)
 
 
 class Tone(Enum):

@@ -51,7 +51,7 @@ class TextSections:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class LineStart:
     """The start of a line of text, and the y coordinate of the line's top."""
 
     place: Place

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from app.widgets.transcript.messages.pile import RowPile
-from app.widgets.transcript.messages.places import BODY, Line, Place
+from app.widgets.transcript.messages.places import BODY, LineStart, Place
 from app.widgets.transcript.rows.row import TranscriptRow
 
 
@@ -35,7 +35,7 @@ class TextPlaces:
             return Place(text.ordinal(candidate), offset)
         return Place(BODY, 0)
 
-    def line_at(self, y: float) -> Line | None:
+    def line_at(self, y: float) -> LineStart | None:
         """Return the line of text at `y`, or None if `y` is not inside a measured text row."""
         number, text = self._pile.at(y), self._pile.shape.text
         if number is None or not text.has_text(number) or self._pile.rows[number].width < 0:
@@ -44,7 +44,7 @@ class TextPlaces:
         if not top <= y < top + row.height:
             return None
         offset = row.position_at(0, y - top)
-        return Line(Place(text.ordinal(number), offset), top + row.line_top(offset))
+        return LineStart(Place(text.ordinal(number), offset), top + row.line_top(offset))
 
     def line_top(self, place: Place) -> int | None:
         """Return the y of the line at a text position, or None if its row no longer exists."""

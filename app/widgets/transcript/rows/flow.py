@@ -61,7 +61,7 @@ class TextRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class FlowLink:
     """A link in a flow: its address, its visible text and its rectangle."""
 
     address: str
@@ -70,7 +70,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Inset:
+class FormulaInset:
     """The picture of a formula. It is painted instead of the LaTeX source of the formula."""
 
     place: Range  # the LaTeX characters that the picture replaces
@@ -101,7 +101,7 @@ class TextFlow:
         *,
         ink: str,
         runs: Sequence[TextRun] = (),
-        insets: Sequence[Inset] = (),
+        insets: Sequence[FormulaInset] = (),
     ) -> None:
         self.text = text
         self.height: int = 0  # total height of all lines; 0 before wrap()
@@ -237,7 +237,7 @@ class TextFlow:
         return [band.top for band in self._bands]
 
     @property
-    def links(self) -> list[Link]:
+    def links(self) -> list[FlowLink]:
         """All links in reading order. Adjacent runs with the same address are one link."""
         links: list[list[TextRun]] = []
         for run in self._runs:
@@ -248,7 +248,7 @@ class TextFlow:
                 links.append([run])
         return [self._link(runs) for runs in links]
 
-    def link_at(self, x: float, y: float) -> Link | None:
+    def link_at(self, x: float, y: float) -> FlowLink | None:
         """Return the link at a point, or None if the point is not on a link."""
         number = self._band_at(y)
         if number < 0 or y >= self.height:
@@ -278,10 +278,10 @@ class TextFlow:
         x = text.left() if self.is_rtl else text.right()
         return QPointF(x, band.baseline - self._face.baseline)
 
-    def _link(self, runs: Sequence[TextRun]) -> Link:
+    def _link(self, runs: Sequence[TextRun]) -> FlowLink:
         start, end = runs[0].start, runs[-1].end
         rect = next(self._line_rects(start, end), QRectF())
-        return Link(runs[0].link, self.text[start:end], rect)
+        return FlowLink(runs[0].link, self.text[start:end], rect)
 
     def _band_at(self, y: float) -> int:
         """Return the number of the line at a y coordinate.
@@ -405,7 +405,7 @@ class TextFlow:
         return made
 
 
-def _with_blanks(text: str, insets: Sequence[Inset]) -> str:
+def _with_blanks(text: str, insets: Sequence[FormulaInset]) -> str:
     """Replace each character of the LaTeX source of a formula with an invisible character."""
     for inset in insets:
         start, end = inset.place.start, inset.place.end

@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QPainter, QPen
 
 from app.theme.icons import Icon
 from app.theme.tokens import Space, Type
-from app.viewmodels.blocks import Block, Frame, FrameKind, TableBlock, TextBlock
+from app.viewmodels.blocks import Block, Container, FrameKind, TableBlock, TextBlock
 from app.widgets.transcript.rows.look import Look
 
 # The following lengths are in pixels at zoom 1.
@@ -45,7 +45,7 @@ class Inset:
     inset is at the left of the row. For right-to-left text, it is at the right.
     """
 
-    def __init__(self, look: Look, frames: tuple[Frame, ...], joined: int) -> None:
+    def __init__(self, look: Look, frames: tuple[Container, ...], joined: int) -> None:
         self._look = look
         self._frames = frames
         self._joined = joined  # number of outer frames that also contain the previous block
@@ -70,7 +70,7 @@ class Inset:
         return sum(frame.kind is FrameKind.BULLET for frame in self._frames[:depth])
 
     def _paint_marker(
-        self, painter: QPainter, area: InsetArea, frame: Frame, edge: int, depth: int
+        self, painter: QPainter, area: InsetArea, frame: Container, edge: int, depth: int
     ) -> None:
         face = self._look.face(Type.BODY)
         middle = (
@@ -103,7 +103,7 @@ class Inset:
         painter.setBrush(Qt.BrushStyle.NoBrush if hollow else ink)
         painter.drawEllipse(center, radius, radius)
 
-    def _paint_box(self, painter: QPainter, frame: Frame, box: QRectF) -> None:
+    def _paint_box(self, painter: QPainter, frame: Container, box: QRectF) -> None:
         colors = self._look.colors
         radius = self._look.px(Space.XS)
         if frame.checked:
@@ -157,5 +157,5 @@ def _level(block: Block) -> int:
     return block.level if isinstance(block, TextBlock) else 0
 
 
-def _indent(frame: Frame) -> int:
+def _indent(frame: Container) -> int:
     return _QUOTE_INDENT if frame.kind is FrameKind.QUOTE else _ITEM_INDENT

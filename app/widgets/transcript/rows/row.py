@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK, Block, SourceRange, TextSpan
-from app.widgets.transcript.rows.flow import Link, TextFlow
+from app.widgets.transcript.rows.flow import FlowLink, TextFlow
 from app.widgets.transcript.rows.inset import Inset
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range, all_within, within
@@ -354,7 +354,7 @@ def between_lines(tops: Sequence[int]) -> Sequence[int]:
     return tops[2:-1]
 
 
-def link_hit(link: Link) -> Hit:
+def link_hit(link: FlowLink) -> Hit:
     """Return a `Hit` that opens a link."""
     return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
 

@@ -13,7 +13,7 @@ from PySide6.QtGui import QTextCharFormat
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript.rows.flow import Inset, TextFlow, TextRun
+from app.widgets.transcript.rows.flow import FormulaInset, TextFlow, TextRun
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range
@@ -42,7 +42,7 @@ class SpanText:
         self._style = style
         self.formulas: list[FormulaPlace] = []
         self._runs: list[TextRun] = []
-        self._insets: list[Inset] = []
+        self._insets: list[FormulaInset] = []
         self._awaited = Awaited(look.formulas)
         for span in spans:
             self._add(span)
@@ -94,7 +94,7 @@ class SpanText:
             marks = TextMark.CODE if engraving is None else TextMark.NONE
             if engraving is not None:
                 drawing = Drawing(engraving, self._style.size * self._look.zoom)
-                self._insets.append(Inset(place, drawing))
+                self._insets.append(FormulaInset(place, drawing))
         if marks or span.link:
             made = self._look.span_format(self._style, marks, link=bool(span.link))
             if span.link and self._look.on_paper:

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from app.theme.tokens import Millis
 from app.viewmodels.find import FindPosition
 from app.widgets.transcript.input.pointer import Pointer
-from app.widgets.transcript.layout.placement import Placement
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.search.marks import MarkedBar, Marks
 from app.widgets.transcript.search.match_finder import MatchFinder
@@ -31,7 +31,7 @@ class FindController(QObject):
         self,
         stack: MessageStack,
         finder: MatchFinder,
-        placement: Placement,
+        placement: ScrollAnchor,
         pointer: Pointer,
         bar: MarkedBar,
     ) -> None:
