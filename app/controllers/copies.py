@@ -10,7 +10,8 @@ from threading import Event
 from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.catalog import Catalog
+from app.controllers.models import ModelsController
 from app.viewmodels.model_offers import ModelCopy
 from engine.catalog.card import ModelCard
 from engine.errors import EngineError

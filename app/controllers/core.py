@@ -20,6 +20,7 @@ from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
+from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
 from app.controllers.chat_models import ChatModels
 from app.controllers.continuing import UndoContinue
@@ -39,7 +40,7 @@ from app.controllers.leftovers import Leftovers
 from app.controllers.library import LibraryController
 from app.controllers.login import OpenAtLogin
 from app.controllers.longer_models import LongerModels
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.models import ModelsController
 from app.controllers.opening import Opening
 from app.controllers.organising import Organiser
 from app.controllers.origin import Origin

@@ -9,7 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.catalog import Catalog
+from app.controllers.models import ModelsController
 
 
 class FolderSearch(QObject):

@@ -16,8 +16,9 @@ from weakref import WeakSet
 from PySide6.QtCore import QFile, QObject, Qt, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
+from app.controllers.catalog import Catalog
 from app.controllers.hub_details import HubDetails
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.conversation.text import file_label
 from app.hub.access import host_of, remove_token, store_token

@@ -19,7 +19,7 @@ from weakref import WeakSet
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog
+from app.controllers.catalog import Catalog
 from app.hub.failures import PASSING, HubError
 from app.hub.process import CancelledError, HubCall, details, header, repo_details
 from app.hub.values import RepoDetails, RepoFile, typical_choice

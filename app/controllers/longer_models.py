@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.catalog import Catalog
+from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from engine.catalog.card import ModelCard
 

@@ -14,7 +14,8 @@ from threading import Event
 from PySide6.QtCore import QObject, Qt, Signal
 
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.catalog import Catalog
+from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.conversation.text import file_label
 from app.viewmodels import figures

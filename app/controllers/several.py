@@ -9,7 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
-from app.controllers.models import Catalog, ModelsController
+from app.controllers.catalog import Catalog
+from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from engine.errors import EngineError
 from engine.events import StagesReported, StageState

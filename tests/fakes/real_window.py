@@ -17,8 +17,8 @@ from PySide6.QtWidgets import QApplication
 from typing_extensions import override
 
 from app.bridge.garbage import GarbageSearch
+from app.controllers.catalog import Catalog
 from app.controllers.core import Core
-from app.controllers.models import Catalog
 from app.controllers.origin import SystemOrigin
 from app.conversation.preset import Preset
 from app.conversation.tree import Setup

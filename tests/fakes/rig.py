@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from app.bridge.engine_bridge import EngineFactory
+from app.controllers.catalog import Catalog
 from app.controllers.core import Core, Seams
-from app.controllers.models import Catalog
 from app.controllers.origin import Origin
 from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
