@@ -37,13 +37,15 @@ def readers_of(conv: Conversation, path: Iterable[MessageNode]) -> list[frozense
 def writer_of(node: MessageNode) -> str | None:
     """Return the path of the model that wrote a reply, or UNKNOWN_MODEL.
 
-    None if no model of this app wrote the message, or if the reply ended before its first token.
+    None if no model of this data folder wrote the message, or if the reply ended before its first
+    token.
     """
     if node.role is not Role.ASSISTANT or node.status is MessageStatus.STREAMING:
         return None
     generation, tokens = node.generation, node.reply
     # Imported replies may have a generation that names a model. They have no template hash.
     is_own = tokens is not None or (generation is not None and generation.template_hash != "")
+    is_own &= generation is None or not generation.was_imported
     has_tokens = tokens is not None and bool(tokens.token_bytes)
     is_begun = has_tokens or bool(node.content or node.reasoning)
     if not is_own or not (is_begun or node.status is MessageStatus.COMPLETE):

@@ -54,6 +54,8 @@ class Generation:
     # None until the reply has ended; ERROR if the reply failed, or if the app ended before the reply
     finish_reason: FinishReason | None = None
     reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
+    # True if the reply comes from a file: the models of this data folder have not read it
+    was_imported: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

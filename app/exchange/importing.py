@@ -7,7 +7,7 @@ may stop at any time, and reads the progress from `meter`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -88,7 +88,7 @@ class Import:
     ) -> FiledConversation | None:
         """Return the conversation in an object, or None if the object is something else."""
         if own_json.is_own(value):
-            return own_json.from_value(value)
+            return _imported(own_json.from_value(value))
         messages = by_name.get(_messages_of(file.name))
         if messages is not None and is_jan_thread(value):
             with messages.text(self.meter) as text:
@@ -99,6 +99,17 @@ class Import:
             conversation=to_conversation(chat, now=self._now),
             placement=Placement(pinned=chat.pinned, archived=chat.archived),
         )
+
+
+def _imported(filed: FiledConversation) -> FiledConversation:
+    """Mark the replies of an exported conversation as read by no model of this data folder."""
+    nodes = {
+        node_id: node
+        if node.generation is None
+        else replace(node, generation=replace(node.generation, was_imported=True))
+        for node_id, node in filed.conversation.nodes.items()
+    }
+    return replace(filed, conversation=replace(filed.conversation, nodes=nodes))
 
 
 def _messages_of(name: str) -> str:

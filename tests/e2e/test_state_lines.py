@@ -17,11 +17,12 @@ from PySide6.QtTest import QTest
 
 from app.cli.client import load_model
 from app.cli.player import StepReport
-from app.conversation.tree import MessageStatus, Setup, replace_node, shown_path
+from app.conversation.tree import Generation, MessageStatus, Setup, replace_node, shown_path
 from app.exchange.own_json import to_json
 from app.viewmodels.state_line import Planned, StateKind, StateLine, StateLink, state_line
 from app.widgets.commands import CommandId
 from engine.events import Cancel, PrefillProgress, RequestFinished
+from engine.types import Role, SamplingParams
 from engine.usage import PromptPlan
 from tests.fakes.chats import THOUGHT, Chats
 from tests.fakes.conversations import ConversationWriter, filed
@@ -347,9 +348,22 @@ def test_lines_of_an_imported_chat_say_nothing_of_again(model: Path, tmp_path: P
     writer = ConversationWriter("imported")
     for text in (LONG, "two", "three"):
         writer.send(text)
+    # The first answer is as Rejoinder exports it, the others are as those of other apps.
+    generation = Generation(
+        model_path=str(model),
+        model_name="Tiny",
+        template_hash="abc",
+        thinking=None,
+        sampling=SamplingParams(),
+        max_tokens=4,
+    )
+    replies = (node for node in writer.conv.nodes.values() if node.role is Role.ASSISTANT)
+    first, *others = replies
+    assert first.reply is not None
     nodes = {
-        node_id: replace(node, reply=None, generation=None)
-        for node_id, node in writer.conv.nodes.items()
+        **writer.conv.nodes,
+        first.node_id: replace(first, generation=generation),
+        **{node.node_id: replace(node, reply=None, generation=None) for node in others},
     }
     file = tmp_path / "chats.json"
     imported = replace(writer.conv, nodes=nodes, setup=Setup(max_tokens=4))

@@ -16,6 +16,7 @@ from engine.events import RequestFinished
 from engine.types import (
     Channel,
     ConversationId,
+    FinishReason,
     ForcedReply,
     Message,
     Request,
@@ -121,7 +122,9 @@ class Flight:
         assert not begun or finished.reply.token_ids[:num_begun] == begun.token_ids
         plan = finished.usage.plan
         assert plan.prompt_tokens == len(finished.prompt_ids)
-        assert plan.restored + plan.read + plan.replayed == plan.prompt_tokens
+        num_fed = plan.restored + plan.read + plan.replayed
+        was_cut = finished.reason is FinishReason.CANCELLED and not num_tokens
+        assert num_fed == plan.prompt_tokens or (was_cut and num_fed < plan.prompt_tokens)
         assert 0 <= plan.restored <= plan.matched <= plan.prompt_tokens
         assert min(plan.read, plan.replayed) >= 0
 
