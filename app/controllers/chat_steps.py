@@ -91,7 +91,8 @@ class ChatSteps:
     def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
         """Delete a version of a reply that was stopped before its first word, and its undo.
 
-        The version before is on show again, unless the user has chosen another one.
+        The version before is on show again, unless the user has chosen another one. If it is empty
+        too, it is deleted instead: the newer one tells why there is no text.
         """
         new = self._new_versions.get(conversation_id)
         if new is None or self._turns.live_in(conversation_id) is not None:
@@ -102,8 +103,12 @@ class ChatSteps:
             if node is None or node.deleted_at is not None or not is_empty_reply(node):
                 return
             shown = conversation.shown.get(node.parent, new.node_id)
-            left = delete_message(conversation, new.node_id, now=now)
-            self._apply(show_version(left, new.before if shown == new.node_id else shown))
+            gone, kept = new.node_id, new.before
+            is_leaf = new.before not in conversation.children
+            if is_leaf and is_empty_reply(conversation.nodes[new.before]):
+                gone, kept = kept, gone
+            left = delete_message(conversation, gone, now=now)
+            self._apply(show_version(left, kept if shown in (gone, kept) else shown))
             self._undo.drop(new.undo)
 
         self._open(conversation_id, drop)

@@ -162,6 +162,24 @@ def test_version_that_is_stopped_before_its_first_token_goes_away(rig: Rig, qtbo
     assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
 
 
+def test_newer_one_of_two_empty_versions_stays(rig: Rig, qtbot: QtBot) -> None:
+    """The older one may have been cut off by a crash, and the newer one was stopped."""
+    rig.chat.send(rig.library.current, "Hello")
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+    first = rig.path[-1].node_id
+    rig.chat.regenerate(rig.library.current, first)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+
+    newer = rig.path[-1].node_id
+    assert newer != first
+    assert versions(rig.current, newer) == (newer,)
+    assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
+
+
 def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
     answer(rig, qtbot, "Hello", "First")
     first = rig.path[-1].node_id
