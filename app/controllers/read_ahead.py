@@ -19,8 +19,8 @@ it (chat_models.py).
 
 The engine keeps at most one ReadAhead command per conversation, the newest. A ReadAhead command
 without messages withdraws the earlier one. The controller withdraws a command when the conversation
-is deleted, and when the user stopped the message before its answer. It also does so when nothing is left to read ahead, for example when the user deletes a
-long draft in an empty chat.
+is deleted, and when the user stopped the message before its answer. It also does so when nothing is
+left to read ahead, for example when the user deletes a long draft in an empty chat.
 
 `_sent` is the last ReadAhead command. A command that equals `_sent` is not sent. During a turn of
 the conversation on show, no ReadAhead command is sent. When a turn ends, the engine reads that
