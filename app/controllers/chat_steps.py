@@ -110,6 +110,8 @@ class ChatSteps:
             left = delete_message(conversation, gone, now=now)
             self._apply(show_version(left, kept if shown in (gone, kept) else shown))
             self._undo.drop(new.undo)
+            if self._new_versions.get(conversation_id) is new:
+                del self._new_versions[conversation_id]
 
         self._open(conversation_id, drop)
 

@@ -178,6 +178,8 @@ def test_newer_one_of_two_empty_versions_stays(rig: Rig, qtbot: QtBot) -> None:
     assert newer != first
     assert versions(rig.current, newer) == (newer,)
     assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
+    answer(rig, qtbot, "And now?", "Yes")
+    assert [node.content for node in rig.path] == ["Hello", "", "And now?", "Yes"]
 
 
 def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
