@@ -151,8 +151,8 @@ class EngineCommands(Protocol):
         self.send(ask)
         return Asked(ask.question_id)
 
-    def withdraw(self, asked: Asked[A]) -> None:
-        """Withdraw a question that may be unanswered. Its answer is then a Problem."""
+    def withdraw(self, asked: Asked[str]) -> None:
+        """Withdraw the question for a title, which may be unanswered. See Withdraw."""
         self.send(Withdraw(asked.question_id))
 
     def count_tokens(self, prompt: NextPrompt) -> Asked[TokensCounted]:

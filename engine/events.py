@@ -79,7 +79,10 @@ class ReadAhead(NextPrompt):
 
 @dataclass(frozen=True, slots=True)
 class Withdraw:
-    """Withdraw a question, if it is not answered yet. The answer is then a Problem."""
+    """Withdraw the question for a title, if it is not answered yet. The answer is then a Problem.
+
+    Other questions are not withdrawn: they are answered at once, or once the engine is idle.
+    """
 
     question_id: QuestionId
 

@@ -2,8 +2,8 @@
 
 The engine runs on its own thread. A command to the engine returns nothing; its result arrives later
 as an event. Clients queue these events. To get a result, a caller sends a command, then
-calls next_event() until the result arrives. load_model() is an example. answer() waits for the answer of
-a question.
+calls next_event() until the result arrives. load_model() is an example. answer() waits for the
+answer of a question.
 """
 
 from __future__ import annotations

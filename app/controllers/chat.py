@@ -71,8 +71,8 @@ class ChatController(QObject):
 
     send, edit, regenerate and resume return True if a turn was started or queued. If they return
     False, nothing has changed, and the caller keeps the user's text: an answer is running, the user
-    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a turn later, after True was
-    returned. Then `refused` is emitted with the text.
+    must choose a model first, or `refused` was emitted with the reason. The engine can refuse a turn
+    later, after True was returned. Then `refused` is emitted with the text.
     """
 
     # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer. The

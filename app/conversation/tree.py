@@ -51,7 +51,7 @@ class Generation:
     sampling: SamplingParams
     max_tokens: int
     usage: Usage | None = None  # None until the reply has ended
-    # None until the reply has ended; ERROR if the reply failed, or if the app ended before the reply
+    # reason for which the reply ended; None before. ERROR: it failed, or the app ended first
     finish_reason: FinishReason | None = None
     reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
     # True if the reply comes from a file: the models of this data folder have not read it

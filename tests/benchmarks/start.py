@@ -11,9 +11,9 @@ JSON line per kind of run with the medians of the seconds from the start of the 
     mlx_lm   mlx_lm in a process of its own, with the message alone
 
 On a CPU, mlx_lm computes in float32 too. With --app, the window is that of an app bundle: PATH is
-Rejoinder.app/Contents/MacOS/Rejoinder, or that of a twin (packaging/README.md). With --cold, the model's files are not in memory when a
-process starts (Linux). A last line has the ratios: ready / read (weights read) for `first` and `later`, and first word of
-`restored` / first word of `mlx_lm`.
+Rejoinder.app/Contents/MacOS/Rejoinder, or that of a twin (packaging/README.md). With --cold, the
+model's files are not in memory when a process starts (Linux). A last line has the ratios: ready / read
+(weights read) for `first` and `later`, and first word of `restored` / first word of `mlx_lm`.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def end(core):
 SwitchedEngine.__init__, Core.start = noting, send
 app.main.ENGINE_S = 60.0  # write the whole state for the next start, also on a busy machine
 timer = None
-# As the app ends: an engine thread that is in a long pass must not abort the process.
+# End as the app does. An engine thread that is in a long pass would abort a usual exit.
 os._exit(launch(Path(data), Options(model=Path(model))))
 """
 PEER = """

@@ -15,12 +15,12 @@ import pytest
 ROOT = Path(__file__).parents[2]
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
-# NextPrompt is what the engine counts, reads ahead and titles; TokensCounted, CacheReport and Asked are answers. ProblemKind tells problems apart. ReasonKind gives the state
-# line its cause. CacheStatistics has the figures of the settings page about storage.
+# The engine counts, titles and reads ahead a NextPrompt; TokensCounted and CacheReport are answers, and
+# Asked stands for one. ProblemKind tells problems apart. ReasonKind gives the state line its cause.
+# CacheStatistics has the figures of the settings page about storage.
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
-# MAX_DRAFTS limits an option of the command line.
-# write_whole and part_of replace files of
-# both packages. ReadingPace and ReadingTime announce how long reading takes.
+# MAX_DRAFTS limits an option of the command line. write_whole and part_of replace files of both
+# packages. ReadingPace and ReadingTime announce how long reading takes.
 MAX_NAMES = 74
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
