@@ -71,6 +71,9 @@ class Lease:
     # Snapshots captured for this lease and not yet added to the tree.
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
+    # Number of leading tokens that need not be fed again after a crash: `restored`, or more if state was
+    # written to disk since.
+    saved: int = 0
 
 
 @dataclass(slots=True)

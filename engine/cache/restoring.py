@@ -102,6 +102,7 @@ class Restorer:
             side=side,
             locked=match.node,
             faulted=faulted,
+            saved=match.restored,
         )
         self._holdings.add_lease(lease)
         return lease

@@ -19,7 +19,7 @@ must abandon the lease or cut the caches back, because the caches may not hold t
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import mlx.core as mx
 
@@ -44,10 +44,22 @@ class Prefill:
         lease: Lease,
         token_ids: Sequence[int],
         chunks: Sequence[Chunk],
+        save: Callable[[Lease], None],
     ) -> None:
+        """Create a prefill. No token is fed yet.
+
+        Args:
+            model: the loaded model.
+            cache: the prefix cache of the model.
+            lease: the lease of the request or job.
+            token_ids: the token ids of the prompt.
+            chunks: the parts of the prompt after the tokens that the caches hold.
+            save: called after each chunk. It may write the newest resume point to disk.
+        """
         self._model = model
         self._cache = cache
         self._token_ids = token_ids
+        self._save = save
         self.lease = lease
         self.chunks = list(chunks)  # chunks that are still to be fed, in order
         self.start = lease.hot.num_tokens  # number of tokens in the caches before this prefill
@@ -94,6 +106,7 @@ class Prefill:
         # _launch could reserve nothing for the first chunk of a new conversation, because the K/V
         # buffers are created when this chunk is fed. Therefore reserve again.
         self._cache.reserve_tokens(self.lease, room)
+        self._save(self.lease)
         logits, self._logits = self._logits, None
         return None if self.chunks else logits
 

@@ -360,7 +360,13 @@ class Runner:
     def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
         """Return a prefill for the tokens of a prompt that a lease's caches do not hold yet."""
         chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
-        return Prefill(self._model, self._cache, lease, prompt.token_ids, chunks)
+        return Prefill(
+            self._model, self._cache, lease, prompt.token_ids, chunks, self._save_reading
+        )
+
+    def _save_reading(self, lease: Lease) -> None:
+        if self.disk is not None and not lease.side:
+            attempt("writing cached state", partial(self.disk.save_reading, lease))
 
     def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
         points = list(prompt.points)

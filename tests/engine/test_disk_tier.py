@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import shutil
 import time
 from pathlib import Path
 from weakref import ref
@@ -25,7 +26,7 @@ from engine.questions import (
     NextPrompt,
 )
 from engine.types import ConversationId, Message, Role
-from tests.fakes.asking import ask, cache_of, reply_of, user
+from tests.fakes.asking import ask, cache_of, reply_of, submit, user
 from tests.fakes.engine_fixtures import OpenTiny
 from tests.fakes.inline_engine import InlineClient
 from tests.fakes.tables import rest_in_soak
@@ -490,3 +491,39 @@ def test_fetching_ahead_evicts_nothing(open_tiny: OpenTiny, tmp_path: Path) -> N
     assert second.core.disk is not None
     assert second.core.disk.statistics().read_bytes == 0
     _close(second)
+
+
+@pytest.mark.parametrize("kind", rest_in_soak(KINDS, "qwen3_5", "llama"))
+def test_a_prompt_that_a_crash_ends_resumes_near_the_place(
+    open_tiny: OpenTiny, tmp_path: Path, kind: str
+) -> None:
+    options = {"cell_len": 32, "stride_len": 64}
+    turns = [user(LONG), Message(role=Role.ASSISTANT, content="fine"), user(LONG * 3)]
+    expected = ask(open_tiny(kind, **options), *turns)
+    first = open_tiny(kind, disk_folder=tmp_path / "disk", **options)
+    disk = first.core.disk
+    assert disk is not None
+    disk.rates.token_s = 0.5
+    submit(first, *turns)
+
+    saved: list[int] = []
+    while first.step() and not any(isinstance(one, RequestFinished) for one in first.new_events()):
+        while disk.has_work:
+            disk.step()  # waits for the writing thread
+        written = disk.statistics().written_bytes
+        if written > sum(saved):
+            saved.append(written - sum(saved))
+            shutil.copytree(tmp_path / "disk", tmp_path / f"crash {len(saved)}")
+            assert _points(tmp_path / "disk") <= 1, "a later state replaces the one before"
+    assert len(saved) >= 3
+    _close(first)
+
+    restored: list[int] = []
+    for number in (1, len(saved)):
+        second = open_tiny(kind, disk_folder=tmp_path / f"crash {number}", **options)
+        again = ask(second, *turns)
+        assert _answer(again) == _answer(expected)
+        assert again.usage.plan.restored_disk == again.usage.plan.restored
+        restored.append(again.usage.plan.restored)
+        _close(second)
+    assert 0 < restored[0] < restored[1], "a later crash loses less"

@@ -23,9 +23,7 @@ def reply_of(finished: RequestFinished) -> Message:
     )
 
 
-def ask(
-    client: InlineClient, *messages: Message, chat: str = "A", side: bool = False
-) -> RequestFinished:
+def submit(client: InlineClient, *messages: Message, chat: str = "A", side: bool = False) -> None:
     request = Request(
         request_id=RequestId("r"),
         conversation_id=ConversationId(chat),
@@ -36,6 +34,12 @@ def ask(
         side=side,
     )
     client.send(Submit(request, time.perf_counter()))
+
+
+def ask(
+    client: InlineClient, *messages: Message, chat: str = "A", side: bool = False
+) -> RequestFinished:
+    submit(client, *messages, chat=chat, side=side)
     events = client.run_until_idle()
     (finished,) = (event for event in events if isinstance(event, RequestFinished))
     return finished

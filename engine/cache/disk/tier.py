@@ -2,7 +2,7 @@
 
 The tier stands beside one PrefixCache and its radix tree:
 
-    save    idle work, before eviction, and at the end: resume points of the tree become records
+    save    idle work, before eviction, in a long prompt, and at the end: resume points become records
     fetch   before a request: records become nodes of the tree, if that is sooner than feeding tokens
 
 Nothing is written twice: a longer path adds only the K/V of its new tokens. writer.py writes and
@@ -27,24 +27,21 @@ from engine.cache.disk.index import IndexedRecord, PathPosition
 from engine.cache.disk.queue import PointQueue
 from engine.cache.disk.rates import Rates
 from engine.cache.disk.reader import DamagedError, RecordReader
-from engine.cache.disk.record import MAX_TOKENS, RecordKey, RecordKind
+from engine.cache.disk.record import RecordKind
+from engine.cache.disk.saving import PointSaver
 from engine.cache.disk.writer import DiskLimits, RecordWriter
 from engine.cache.grafting import Graft, stored_end
+from engine.cache.holdings import Lease
 from engine.cache.hot import KvNode
 from engine.cache.kv import KvArrays
 from engine.cache.layout import Layout, Leaves
-from engine.cache.points import PointKind
 from engine.cache.prefix_cache import PrefixCache
-from engine.cache.radix import TokenRun, ancestry, path_run
 from engine.cache.snapshot import Snapshot
 from engine.errors import attempt
 from engine.types import ConversationId
 
 log = logging.getLogger(__name__)
 
-# Largest K/V of one record, in bytes. Longer spans become several records, so that one step of
-# idle work stays short.
-_RECORD_BYTES = 32 << 20
 # Seconds that a step waits for the writing thread, if there is nothing else to do.
 _WAIT_S = 0.02
 
@@ -109,6 +106,7 @@ class DiskTier:
         self._reader = RecordReader(folder, layout, attributes)
         self._writer = RecordWriter(folder, limits, time.time)
         self.rates = Rates.saved(folder.extra)
+        self._saver = PointSaver(folder.namespace, self._index, self._writer, layout, self.rates)
         self._queue = PointQueue(cache, layout, self._index, self.rates, rest_s, time.time)
         self._read = self._damaged = 0
         cache.save_evicted(self._save_evicted)
@@ -260,7 +258,7 @@ class DiskTier:
             self._writer.wait(_WAIT_S)
             return
         for node in self._queue.due():
-            if self.problem is None and not node.is_removed and self._save_next(node):
+            if self.problem is None and not node.is_removed and self._saver.save_next(node):
                 return
             self._queue.remove(node)
         if self._writer.is_busy:
@@ -280,9 +278,14 @@ class DiskTier:
         self._writer.collect()
         if node not in self._queue:
             return
-        while self.problem is None and not self._writer.is_behind and self._save_next(node):
+        while self.problem is None and not self._writer.is_behind and self._saver.save_next(node):
             self._writer.collect()
         self._queue.remove(node)
+
+    def save_reading(self, lease: Lease) -> None:
+        """Hand over state of a prompt that is still read, if it took long to read."""
+        if self.problem is None:
+            self._saver.save_reading(lease)
 
     def close(self, seconds: float) -> None:
         """Write what is not written yet, as far as it is done in time, and save the index.
@@ -298,43 +301,6 @@ class DiskTier:
         self._folder.extra |= self.rates.as_json()
         self._writer.close()
         self._reader.close()
-
-    def _save_next(self, node: KvNode) -> bool:
-        """Hand the next missing record of a resume point over. Return False if none is missing."""
-        run = path_run(node)
-        place = self._index.covered(run)
-        end = place.num_tokens if place else 0
-        if end < run.end:
-            return self._save_kv(node, run, place, end)
-        if place is None:
-            return False
-        self._index.add_users(place, set(node.users))
-        return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
-
-    def _save_kv(self, node: KvNode, run: TokenRun, place: PathPosition | None, start: int) -> bool:
-        holder = next(above for above in ancestry(node) if above.start <= start)
-        per_token = max(1, self._layout.kv_bytes_per_token)
-        length = max(1, min(MAX_TOKENS, _RECORD_BYTES // per_token, holder.end - start))
-        part = run.part(start, start + length)
-        key = self._key(RecordKind.KV, place.entry.address if place else "", part)
-        span = holder.span.range(start - holder.start, start - holder.start + length)
-        return self._writer.write(key, span.leaves, PointKind.TAIL, node.users)
-
-    def _save_point(
-        self, snapshot: Snapshot, place: PathPosition, users: set[ConversationId]
-    ) -> bool:
-        parent, run = place.entry.address, TokenRun((), (), snapshot.num_tokens)
-        has_state = self._index.point(place, RecordKind.STATE) is not None
-        if self._layout.needs_snapshot and not has_state:
-            key = self._key(RecordKind.STATE, parent, run)
-            return self._writer.write(key, snapshot.states, snapshot.kind, users)
-        if snapshot.logits is not None and self._index.point(place, RecordKind.LOGITS) is None:
-            key = self._key(RecordKind.LOGITS, parent, run)
-            return self._writer.write(key, (snapshot.logits,), snapshot.kind, users)
-        return False
-
-    def _key(self, kind: RecordKind, parent: str, run: TokenRun) -> RecordKey:
-        return RecordKey(self._folder.namespace, kind, parent, run)
 
     # Removal
 
