@@ -2,11 +2,13 @@
 
 One model is in use at a time. If the conversation on show was answered by another model, the window
 asks which of them continues it. Nothing is read ahead, and no answer begins, before the user has
-chosen. Three actions choose the model in use for a conversation:
+chosen. Three actions choose the model for the conversation on show:
 
-    stay()            until another model is loaded, or the app ends
-    use()             loads the model of the conversation, so that no choice is left
-    choosing a model  in the picker or elsewhere, as long as the conversation stays on show
+    stay()            the model in use
+    choosing a model  in the picker or elsewhere: that model
+    use()             the model of the conversation, which is loaded
+
+A choice holds while its model is in use, until the app ends.
 """
 
 from __future__ import annotations
@@ -40,10 +42,7 @@ class ChatModels(QObject):
         self._library = library
         # path of the model with which the user continues a conversation of another model
         self._kept: dict[ConversationId, str] = {}
-        # The conversation that was on show when the user chose a model. None after it was left.
-        self._chosen_at: ConversationId | None = None
-        models.chosen.connect(self._on_chosen)
-        library.current_changed.connect(self._on_shown)
+        models.chosen.connect(self._keep)
 
     def must_ask(self, conversation_id: ConversationId) -> bool:
         """Return True if the user must choose between the model in use and the conversation's.
@@ -59,7 +58,7 @@ class ChatModels(QObject):
 
     def stay(self) -> None:
         """Continue the conversation on show with the model in use."""
-        self._kept[self._library.current] = self._models.status.path
+        self._keep(Path(self._models.status.path))
         self.stayed.emit()
 
     def use(self) -> None:
@@ -68,11 +67,5 @@ class ChatModels(QObject):
         if generation is not None:
             self._models.choose(Path(where_now(generation.model_path, self._models.cards)))
 
-    def _on_chosen(self, path: Path) -> None:
-        self._chosen_at = self._library.current
-        self._kept[self._chosen_at] = str(path)
-
-    def _on_shown(self) -> None:
-        if self._chosen_at is not None and self._chosen_at != self._library.current:
-            del self._kept[self._chosen_at]
-            self._chosen_at = None
+    def _keep(self, path: Path) -> None:
+        self._kept[self._library.current] = str(path)

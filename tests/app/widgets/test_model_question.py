@@ -124,7 +124,7 @@ def test_model_chosen_while_the_chat_is_on_show_needs_no_question(make_stage: Ma
     assert not stage.pane.model_question.isVisible()
     stage.rig.library.new_chat()
     stage.rig.library.select(chat)
-    assert stage.pane.model_question.isVisible(), "the model was chosen for the chat on show"
+    assert not stage.pane.model_question.isVisible(), "the choice was for this chat"
 
 
 def test_gone_model_of_a_chat_is_named_and_only_staying_is_offered(stage: Stage) -> None:
