@@ -302,7 +302,6 @@ class EngineCore:
         self._scheduler.shown = wanted.shown
         self._idler.want(shown=wanted.shown, enabled=wanted.idle_work)
         self._caching.want(wanted)
-        self._served.use_disk()
 
     def _obey_model(self, command: LoadModel | UnloadModel) -> None:
         match command:
@@ -330,15 +329,13 @@ class EngineCore:
     def _answer_now(self, question: CountTokens | Verify | CacheQuestion) -> Answer:
         match question:
             case CountTokens(prompt):
-                if self._served.serving is None:
+                if self._served.next_prompts is None:
                     raise NoModelError("Tokens can’t be counted without one.")
-                return self._served.serving.count_tokens(prompt)
+                return self._served.next_prompts.count_tokens(prompt)
             case Verify():
                 return self._served.records.verify(self.model, question)
             case _:
-                report = self._caching.answer(question)
-                self._served.use_disk()
-                return report
+                return self._caching.answer(question)
 
     # Loading and unloading of models
 

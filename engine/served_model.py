@@ -24,7 +24,10 @@ from engine.memory import fit_to_weights, limit_memory, release_freed
 from engine.models.abilities import AbilityRecords, FasterWays, WaysTest
 from engine.models.loader import LoadAbandonedError, LoadedModel, load_model, namespace_of
 from engine.models.opening import ModelOpener
+from engine.runner.admission import Admission
+from engine.runner.feeding import Feeder
 from engine.runner.history import History
+from engine.runner.next_prompts import NextPrompts
 from engine.runner.runner import Runner
 from engine.runner.speculation import make_drafter
 from engine.runner.title import TitleMaker
@@ -61,7 +64,9 @@ class ServedModel:
         self._emit = emit
         self._on_progress = on_progress
         self.model: LoadedModel | None = None
-        self.serving: Serving | None = None  # None while no model is loaded
+        # Both are None while no model is loaded.
+        self.serving: Serving | None = None
+        self.next_prompts: NextPrompts | None = None
         self.records = Records()
         # The command that loaded the model in use.
         self._loaded_by: LoadModel | None = None
@@ -115,16 +120,27 @@ class ServedModel:
         """Create the objects that answer requests and do idle work with a loaded model."""
         cache = self._caching.open(model)
         drafter = make_drafter(model, self._history)
-        runner = Runner(model, cache, self._history, self._config, drafter, recorded_source)
+        feeder = Feeder(model, cache, self._history, self._config, lambda: self._caching.disk)
+        admission = Admission(model, self._config)
+        self.next_prompts = NextPrompts(model, cache, feeder, admission)
+        runner = Runner(
+            model,
+            cache,
+            self._history,
+            feeder,
+            admission,
+            drafter,
+            looks_ahead=self._config.looks_ahead,
+            make_source=recorded_source,
+        )
         self.serving = Serving(
             runner, cache, self._waiting, self._idler, self._emit, self.records.keep
         )
-        self.use_disk()
         audit = partial(AuditJob.start, model, cache, self._config.audit_max_tokens)
         title = TitleMaker(runner, model, cache, self._config.audit_max_tokens)
         ways = WaysTest(model.adapter, model.others, partial(self._use_ways, model))
         self._idler.worker = IdleWorker(
-            runner.read_ahead,
+            self.next_prompts.read_ahead,
             audit,
             test_ways=ways.step if model.abilities.ways is None else None,
             measure_passes=drafter.measure_passes,
@@ -139,11 +155,6 @@ class ServedModel:
         abilities = replace(model.abilities, ways=ways)
         self._abilities.keep(model.abilities_key, abilities)
         self._serve(replace(model, abilities=abilities))
-
-    def use_disk(self) -> None:
-        """Let the requests use the tier that is open now."""
-        if self.serving is not None:
-            self.serving.runner.disk = self._caching.disk
 
     def set_aside(self, *, until_needed: bool) -> None:
         """Unload the model and drop the cache. With until_needed, the next request loads it again."""
@@ -162,7 +173,7 @@ class ServedModel:
         if self.serving is not None:
             self.serving.close()
         self._idler.pause()
-        self.model = self.serving = self._idler.worker = None
+        self.model = self.serving = self.next_prompts = self._idler.worker = None
         self._caching.rest()
         self.records.clear()
         release_freed()

@@ -40,7 +40,6 @@ from engine.events import (
 )
 from engine.idle import Idler
 from engine.problem import Problem
-from engine.questions import NextPrompt, TokensCounted
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
@@ -119,14 +118,6 @@ class Serving:
             if sequence.request.request_id == request_id:
                 self._finish(sequence, FinishReason.CANCELLED)
         self._retried.discard(request_id)  # the request may wait for its second start
-
-    def count_tokens(self, prompt: NextPrompt) -> TokensCounted:
-        """Return the length of a conversation's next prompt, and how much of it is cached.
-
-        Raises:
-            EngineError: the messages cannot be turned into a prompt.
-        """
-        return self.runner.count_tokens(prompt)
 
     def close(self) -> None:
         """Cut off all running requests, as `cancel` does. Call before the model is unloaded."""

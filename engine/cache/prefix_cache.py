@@ -42,19 +42,18 @@ from engine.cache.eviction import Eviction
 from engine.cache.faults import OnFault, Quarantine
 from engine.cache.grafting import Graft, graft
 from engine.cache.holdings import Counters, Holdings, Lease, Ledger
-from engine.cache.hot import HotCache, KvNode, LentSpan
+from engine.cache.hot import HotCache, KvNode
+from engine.cache.invariants import check_invariants
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
 from engine.cache.matching import Match
 from engine.cache.points import PointKind
 from engine.cache.policy import Evicted, Policy, Victim
-from engine.cache.radix import common_end
 from engine.cache.ranking import CoverageRanking
 from engine.cache.restoring import Restorer
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.cleanup import undo_on_error
-from engine.errors import attempt
 from engine.questions import CacheStatistics
 from engine.types import ConversationId
 
@@ -252,40 +251,9 @@ class PrefixCache:
         self._holdings.remove_lease(lease)
         if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
             del self._holdings.parked[lease.hot.conversation_id]
-        if lease.side or not self._take_back(lease):
+        if lease.side or not self._restorer.take_back(lease):
             self._lending.withdraw(lease.hot)
         self._eviction.remove_unused(lease.locked)
-
-    def _take_back(self, lease: Lease) -> bool:
-        """Cut the caches of a lease back to the restored tokens, and park the caches.
-
-        Returns:
-            False if no token was restored, or if the K/V of the restored tokens cannot be kept.
-        """
-        hot = lease.hot
-        num_tokens = min(lease.restored, hot.num_tokens)
-        if not num_tokens or not kv.holds(hot.leaves, num_tokens):
-            return False
-        # attempt returns None if _cut_to succeeds, or else a Failure.
-        if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
-            log.warning("the live caches of conversation %s are lost", hot.conversation_id)
-            return False
-        self._holdings.parked[hot.conversation_id] = hot
-        return True
-
-    def _cut_to(self, lease: Lease, num_tokens: int) -> None:
-        """Remove the tokens of a lease after num_tokens, and the tree's nodes for these tokens.
-
-        The nodes of the other tokens then reference the lease's caches. Without this, the K/V of
-        the restored tokens would stay in memory twice.
-        """
-        hot = lease.hot
-        self._lending.drop_beyond(hot, num_tokens)
-        hot.cut(num_tokens)
-        hot.set_state(None)
-        evaluate(hot.leaves.buffers)
-        lease.snapshots.clear()
-        self._lending.add_nodes(lease)
 
     # Commands of the app, and the byte budget
 
@@ -366,21 +334,8 @@ class PrefixCache:
 
     def check_invariants(self) -> None:
         """Assert the invariants that hold between two steps of the engine."""
-        self._holdings.tree.check_invariants()
-        known = {id(hot) for hot in self._holdings.parked.values()}
-        known |= {id(lease.hot) for lease in self._holdings.leases}
-        for node in self._holdings.tree.nodes():
-            if node.snapshot is not None:
-                assert node.snapshot.num_tokens == node.end
-            if isinstance(node.span, LentSpan):
-                assert id(node.span.hot) in known
-                assert (node.start, node.end) == (node.span.start, node.span.end)
-                assert node.span.hot.run.part(node.start, node.end) == node.run
-        for conversation_id, hot in self._holdings.parked.items():
-            assert hot.conversation_id == conversation_id
-            assert hot.is_consistent()
+        check_invariants(self._holdings)
         if not self._holdings.leases:
-            assert all(node.lock_count == 0 and node.users for node in self._holdings.tree.nodes())
             assert self._eviction.is_within() or self._eviction.is_exhausted()
 
     # Audits (checking/audit.py): start_audit first, then end_audit, or abandon if the audit stops
@@ -475,30 +430,8 @@ class PrefixCache:
             displaces: True if other stored state may be evicted. Only the conversation's own live
                 caches then reduce the room. If False, all stored state reduces the room.
         """
+        needed = self._restorer.bytes_ahead(conversation_id, token_ids, num_points)
         hot = self._holdings.parked.get(conversation_id)
-        # capacity: number of tokens that fit into the conversation's present K/V buffers.
-        # abandoned: number of tokens that acquire will copy out of these buffers to the tree,
-        # because the next prompt overwrites them. The copies need memory too.
-        capacity = abandoned = 0
-        if hot is not None:
-            match = self._restorer.match(conversation_id, token_ids)
-            abandoned = max(0, self._usable_end(hot) - common_end(match.run, hot.run))
-            capacity = kv.least_capacity(hot.leaves)
-        grown = kv.roomy(len(token_ids)) - capacity if len(token_ids) > capacity else 0
-        needed = (grown + abandoned) * self._layout.kv_bytes_per_token
-        needed += num_points * self._layout.snapshot_bytes
         own = hot.nbytes if hot is not None else 0
         kept = own if displaces else self._holdings.ledger().total_bytes
         return needed <= self._eviction.total_budget - kept
-
-    def _usable_end(self, hot: HotCache) -> int:
-        """Return the number of a parked cache's tokens that the tree keeps if the cache is emptied.
-
-        The tree removes the nodes after these tokens (Lending.copy_out), because no prompt can
-        resume there.
-        """
-        nodes = [step.node for step in self._holdings.tree.match(hot.run)]
-        # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is
-        # already removed, so num_removed is 1.
-        used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
-        return max((node.end for node in used), default=0)

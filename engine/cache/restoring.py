@@ -19,7 +19,9 @@ no request can resume. PrefixCache also calls match for read-ahead, and make_lea
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from engine.cache import kv
 from engine.cache.holdings import Holdings, Lease
@@ -27,7 +29,11 @@ from engine.cache.hot import HotCache, lender
 from engine.cache.lending import Lending
 from engine.cache.matching import Match, deepest_match
 from engine.cache.radix import TokenRun, ancestry, common_end, path_run
+from engine.cache.trees import evaluate
+from engine.errors import attempt
 from engine.types import ConversationId
+
+log = logging.getLogger(__name__)
 
 
 class Restorer:
@@ -154,3 +160,69 @@ class Restorer:
                 parts.append(node.span.range(first - node.start, last - node.start))
         self._holdings.counters.copied_bytes += kv.append_slices(hot.leaves, parts, end, room)
         hot.adopt(path_run(match.node).part(start, end))
+
+    def bytes_ahead(
+        self, conversation_id: ConversationId, token_ids: Sequence[int], num_points: int
+    ) -> int:
+        """Return the number of bytes that a lease adds until token_ids are fed.
+
+        num_points: number of snapshots that feeding token_ids will capture.
+        """
+        hot = self._holdings.parked.get(conversation_id)
+        # capacity: number of tokens that fit into the conversation's present K/V buffers.
+        # abandoned: number of tokens that acquire will copy out of these buffers to the tree,
+        # because the next prompt overwrites them. The copies need memory too.
+        capacity = abandoned = 0
+        if hot is not None:
+            match = self.match(conversation_id, token_ids)
+            abandoned = max(0, self._usable_end(hot) - common_end(match.run, hot.run))
+            capacity = kv.least_capacity(hot.leaves)
+        grown = kv.roomy(len(token_ids)) - capacity if len(token_ids) > capacity else 0
+        needed = (grown + abandoned) * self._holdings.layout.kv_bytes_per_token
+        needed += num_points * self._holdings.layout.snapshot_bytes
+        return needed
+
+    def _usable_end(self, hot: HotCache) -> int:
+        """Return the number of a parked cache's tokens that the tree keeps if the cache is emptied.
+
+        The tree removes the nodes after these tokens (Lending.copy_out), because no prompt can
+        resume there.
+        """
+        nodes = [step.node for step in self._holdings.tree.match(hot.run)]
+        # Nodes are removed from the leaf upwards. When a node is checked, its child on this path is
+        # already removed, so num_removed is 1.
+        used = [node for node in nodes if not self._holdings.is_dead_end(node, num_removed=1)]
+        return max((node.end for node in used), default=0)
+
+    # End of a lease without publishing
+
+    def take_back(self, lease: Lease) -> bool:
+        """Cut the caches of a lease back to the restored tokens, and park the caches.
+
+        Returns:
+            False if no token was restored, or if the K/V of the restored tokens cannot be kept.
+        """
+        hot = lease.hot
+        num_tokens = min(lease.restored, hot.num_tokens)
+        if not num_tokens or not kv.holds(hot.leaves, num_tokens):
+            return False
+        # attempt returns None if _cut_to succeeds, or else a Failure.
+        if attempt("keeping live caches", partial(self._cut_to, lease, num_tokens)) is not None:
+            log.warning("the live caches of conversation %s are lost", hot.conversation_id)
+            return False
+        self._holdings.parked[hot.conversation_id] = hot
+        return True
+
+    def _cut_to(self, lease: Lease, num_tokens: int) -> None:
+        """Remove the tokens of a lease after num_tokens, and the tree's nodes for these tokens.
+
+        The nodes of the other tokens then reference the lease's caches. Without this, the K/V of
+        the restored tokens would stay in memory twice.
+        """
+        hot = lease.hot
+        self._lending.drop_beyond(hot, num_tokens)
+        hot.cut(num_tokens)
+        hot.set_state(None)
+        evaluate(hot.leaves.buffers)
+        lease.snapshots.clear()
+        self._lending.add_nodes(lease)

@@ -4,7 +4,7 @@ Runner creates a Prefill in three cases, and each case has its own loop around `
 
     the prompt of a request          Runner.read, until `step` returns logits
     a prompt that is read ahead      ReadAheadJob.step, until `chunks` is empty
-    the last token of a reply and    Runner._feed_all, until `chunks` is empty
+    the last token of a reply and    Feeder.feed_all, until `chunks` is empty
     the template's text after it
 
 `step` feeds one chunk (plan_chunks made the list): it launches the lazy forward pass, records the

@@ -18,17 +18,13 @@ import time
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from engine.cache.disk.tier import NOTHING_FETCHED, DiskTier, Fetched
+from engine.cache.disk.tier import NOTHING_FETCHED, Fetched
 from engine.cache.holdings import Lease
-from engine.cache.points import PointKind, ResumePoint
-from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
-from engine.cache.trees import evaluate
+from engine.cache.points import PointKind
+from engine.cache.prefix_cache import PrefixCache
 from engine.chat.prompt import Prompt
-from engine.chat.prompt_builder import may_call_tool
 from engine.chat.reply import ReplyStream, TextPiece
 from engine.cleanup import undo_on_error
-from engine.config import EngineConfig
-from engine.errors import ContextFullError, Failure, TextTooLongError, attempt
 from engine.events import (
     Event,
     PrefillProgress,
@@ -36,58 +32,48 @@ from engine.events import (
     RequestFinished,
     TextDelta,
 )
-from engine.memory import spare_bytes
 from engine.models.loader import LoadedModel
-from engine.questions import NextPrompt, TokensCounted
 from engine.reading_pace import ReadingPace
-from engine.runner.chunks import Chunk, plan_chunks
+from engine.runner.admission import Admission
+from engine.runner.closing import Closing
 from engine.runner.decoder import Decoder, StepResult
 from engine.runner.drafting import Drafter
 from engine.runner.drawing import SourceFactory, token_source
 from engine.runner.explain import PrefixHit
+from engine.runner.feeding import Feeder
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
-from engine.runner.prefill import Prefill
-from engine.runner.read_ahead import ReadAheadJob
-from engine.runner.request_memory import RequestMemory
 from engine.runner.sequence import Clock, Sequence, room_for
-from engine.sequences import common_prefix_len
-from engine.types import FinishReason, Request, Role
+from engine.types import FinishReason, Request
 from engine.usage import PromptPlan, Usage
 
 log = logging.getLogger(__name__)
-
-# More tokens than the last word of a draft has with the template's text after it.
-_DRAFT_END = 512
 
 
 class Runner:
     """The steps of requests on one loaded model and its prefix cache. Engine thread only."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (the parts of a loaded model)
         self,
         model: LoadedModel,
         cache: PrefixCache,
         history: History,
-        config: EngineConfig,
+        feeder: Feeder,
+        admission: Admission,
         drafter: Drafter,
+        *,
+        looks_ahead: bool,
         make_source: SourceFactory = token_source,
     ) -> None:
         self._model = model
         self._cache = cache
         self._history = history
-        self._config = config
-        self.disk: DiskTier | None = None  # cached state on disk; set by the engine loop
+        self._feeder = feeder
+        self._admission = admission
         self._make_source = make_source
         self._pace = ReadingPace()
-        self._decoder = Decoder(model, cache, drafter, looks_ahead=config.looks_ahead)
-        # The memory of each stage. On one machine there is one.
-        self._memories = [
-            RequestMemory(
-                model.abilities.layout, config, spare_bytes(config, model.own_weight_bytes)
-            ),
-            *(RequestMemory(stage.layout, config, stage.spare_bytes) for stage in model.others),
-        ]
+        self._decoder = Decoder(model, cache, drafter, looks_ahead=looks_ahead)
+        self._closing = Closing(model, cache, feeder)
 
     def start(
         self, request: Request, submitted: float, *, beside: Iterable[Sequence] = ()
@@ -109,8 +95,9 @@ class Runner:
         prompt = self._model.prompts.build(
             request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
         )
-        self._check_context(prompt, request)
-        if not self._fits(prompt, request, beside):
+        self._admission.check_context(prompt, request)
+        rooms = (sequence.room for sequence in beside)
+        if not self._admission.fits(prompt, request, rooms):
             return None
         clock.rendered = time.perf_counter()
         sequence = self._restore(request, prompt, clock)
@@ -184,77 +171,15 @@ class Runner:
             # The request was stopped during prefill: keep the tokens fed so far.
             sequence.prefill.cut(PointKind.BRANCH)
         elif sequence.reply.token_ids:
-            is_ahead = self._try_feed_closing(sequence, is_last=is_last)
+            is_ahead = self._closing.try_feed(sequence, is_last=is_last)
         shown = sequence.upcoming if sequence.reply.token_ids else sequence.request
-        self._publish(shown, sequence.prompt, lease, is_turn=True)
+        self._feeder.publish(shown, sequence.prompt, lease, is_turn=True)
         return sequence.upcoming if sequence.has_reply and not is_ahead else None
 
     def abandon(self, sequence: Sequence) -> None:
         """Stop a failed request, and remove what it added to the prefix cache."""
         self._decoder.detach(sequence)
         self._cache.abandon(sequence.lease)
-
-    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
-        """Return a job that feeds the known part of a conversation's next prompt.
-
-        Args:
-            task: the conversation and its messages.
-            displaces: True if less valuable cached state may be evicted to make room.
-
-        Returns:
-            None if the known part is cached completely, if it does not fit into the budget or the
-            context, or if the task is only to fetch state from disk.
-
-        Raises:
-            TemplateError: the template refused the messages.
-        """
-        prompt = self._build_read_ahead(task)
-        if len(prompt.token_ids) >= self._model.facts.context_len:
-            return None
-        name, token_ids = task.conversation_id, prompt.token_ids
-        has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
-        if self.disk is not None and has_room:
-            self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
-        if task.fetch_only:
-            return None
-        match = self._cache.match_ahead(name, token_ids)
-        if match.restored == len(token_ids):
-            return None
-        chunks = self._chunks(prompt, match.restored, match.matched)
-        num_points = sum(chunk.kind is not None for chunk in chunks)
-        if not self._cache.has_room(name, token_ids, num_points, displaces=displaces):
-            log.info("no room to read ahead for conversation %s", name)
-            return None
-        lease = self._cache.acquire(
-            name, token_ids, self._model.adapter.new_caches, room=len(token_ids), side=False
-        )
-        publish = partial(self._publish, task, prompt, is_turn=False)
-        return ReadAheadJob(task, self._cache, self._feed(prompt, lease), publish)
-
-    def count_tokens(self, task: NextPrompt) -> TokensCounted:
-        """Return the number of tokens in the known part of a conversation's next prompt.
-
-        State on disk counts as cached if a request would restore it. Nothing is changed.
-
-        Raises:
-            TemplateError: the template refused the messages.
-        """
-        prompt = self._build_read_ahead(task)
-        name, token_ids = task.conversation_id, prompt.token_ids
-        num_cached = self._cache.match_ahead(name, token_ids).restored
-        if self.disk is not None:
-            on_disk = self.disk.restorable(name, (*token_ids, ANOTHER_TOKEN))
-            num_cached = max(num_cached, on_disk)
-        error = self._too_long(task, prompt)
-        num_parts = len(task.messages[-1].part_ends)
-        starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
-        return TokensCounted(
-            num_tokens=len(token_ids),
-            num_cached=num_cached,
-            num_too_long=0 if error is None else error.problem.num_tokens,
-            is_text_too_long=isinstance(error, TextTooLongError),
-            part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
-        )
 
     # Prefill
 
@@ -273,57 +198,6 @@ class Runner:
         known = self._history.recall(request, prompt, model=self._model.facts.path)
         return partial(plan_prompt, request, prompt, found, known)
 
-    def _fits(self, prompt: Prompt, request: Request, beside: Iterable[Sequence]) -> bool:
-        """Return True if a request fits into memory beside the other requests.
-
-        Raise an error if it would not fit even alone.
-        """
-        prompt_len = len(prompt.token_ids)
-        room = room_for(prompt_len, request)
-        for memory in self._memories:
-            memory.check_fits(prompt_len, room)
-        others = [sequence.room for sequence in beside]
-        return not others or all(
-            memory.fits_beside(prompt_len, room, others) for memory in self._memories
-        )
-
-    def _check_context(self, prompt: Prompt, turn: Request | NextPrompt) -> None:
-        """Raise an error if a prompt leaves no room for a reply in the model's context."""
-        facts, needed = self._model.facts, len(prompt.token_ids)
-        if needed < facts.context_len:
-            return
-        *earlier, newest = turn.messages
-        lasting = [one for one in earlier if one.role is Role.SYSTEM]
-        error = ContextFullError
-        if newest.role is Role.USER:
-            alone = self._model.prompts.build(
-                (*lasting, newest), thinking=turn.thinking, keep_thinking=turn.keep_thinking
-            )
-            if len(alone.token_ids) >= facts.context_len:
-                needed, error = len(alone.token_ids), TextTooLongError
-        raise error(
-            f"It needs {needed:,} tokens and {facts.name} reads at most {facts.context_len:,}.",
-            needed,
-        )
-
-    def _too_long(self, task: NextPrompt, known: Prompt) -> ContextFullError | None:
-        """Return the error that a draft would have if it was sent now; None if its prompt fits.
-
-        known: the prompt without the end of the draft.
-        """
-        prompt = known
-        if len(known.token_ids) + _DRAFT_END < self._model.facts.context_len:
-            return None
-        if task.is_draft:
-            prompt = self._model.prompts.build(
-                task.messages, thinking=task.thinking, keep_thinking=task.keep_thinking
-            )
-        try:
-            self._check_context(prompt, task)
-        except ContextFullError as error:
-            return error
-        return None
-
     def _restore(self, request: Request, prompt: Prompt, clock: Clock) -> Sequence:
         """Acquire caches with the cached part of a prompt, and plan the prefill of the rest."""
         reply = ReplyStream(
@@ -331,8 +205,9 @@ class Runner:
         )
         source = self._make_source(self._model, request, reply)
         fetched = NOTHING_FETCHED
-        if self.disk is not None and not request.side:
-            fetched = self.disk.fetch(request.conversation_id, prompt.token_ids)
+        disk = self._feeder.disk
+        if disk is not None and not request.side:
+            fetched = disk.fetch(request.conversation_id, prompt.token_ids)
         lease = self._cache.acquire(
             request.conversation_id,
             prompt.token_ids,
@@ -349,38 +224,13 @@ class Runner:
                 plan=plan_until(None),
                 plan_until=plan_until,
                 disk_s=fetched.seconds,
-                prefill=self._feed(prompt, lease),
+                prefill=self._feeder.prefill(prompt, lease),
                 reply=reply,
                 source=source,
                 clock=clock,
-                max_output=self._max_output(request, prompt),
+                max_output=self._admission.max_output(prompt, request),
                 logits=lease.logits,
             )
-
-    def _feed(self, prompt: Prompt, lease: Lease) -> Prefill:
-        """Return a prefill for the tokens of a prompt that a lease's caches do not hold yet."""
-        chunks = self._chunks(prompt, lease.hot.num_tokens, lease.matched)
-        return Prefill(
-            self._model, self._cache, lease, prompt.token_ids, chunks, self._save_reading
-        )
-
-    def _save_reading(self, lease: Lease) -> None:
-        if self.disk is not None and not lease.side:
-            attempt("writing cached state", partial(self.disk.save_reading, lease))
-
-    def _chunks(self, prompt: Prompt, start: int, matched: int) -> list[Chunk]:
-        points = list(prompt.points)
-        if self._model.layout.needs_snapshot and start < matched < len(prompt.token_ids):
-            # The K/V matches more tokens than the last snapshot covers. Keep a snapshot at the end
-            # of the match: a second edit at the same place then resumes at this snapshot.
-            points.insert(0, ResumePoint(matched, PointKind.BRANCH))
-        return plan_chunks(
-            start,
-            points,
-            num_tokens=len(prompt.token_ids),
-            cell_len=self._config.cell_len,
-            stride_len=self._config.stride_len,
-        )
 
     def _progress(self, sequence: Sequence) -> PrefillProgress:
         plan, fed, now = sequence.plan, sequence.fed, time.perf_counter()
@@ -413,18 +263,6 @@ class Runner:
         is_stopped = sequence.max_output == sequence.request.stop_after
         return FinishReason.CANCELLED if is_stopped else FinishReason.LENGTH
 
-    def _max_output(self, request: Request, prompt: Prompt) -> int:
-        """Return the highest number of tokens that a request may add to a reply."""
-        prompt_len = len(prompt.token_ids)
-        limits = [
-            request.max_tokens,
-            self._model.facts.context_len - prompt_len,
-            min(memory.max_tokens for memory in self._memories) - prompt_len,
-        ]
-        if request.stop_after is not None:
-            limits.append(request.stop_after)
-        return max(1, min(limits))
-
     def _deltas(self, sequence: Sequence, pieces: Iterable[TextPiece]) -> list[Event]:
         request_id = sequence.request.request_id
         return [
@@ -432,91 +270,17 @@ class Runner:
             for piece in pieces
         ]
 
-    # After the reply
-
-    def _publish(
-        self, shown: Request | ReadAhead, prompt: Prompt, lease: Lease, *, is_turn: bool
-    ) -> None:
-        points = [snapshot.num_tokens for snapshot in lease.snapshots]
-        model = self._model.facts.path
-        self._history.remember(shown, prompt, lease.hot.token_ids, points, model=model)
-        self._cache.publish(lease, is_turn=is_turn)
-
-    def _try_feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
-        """Feed the end of a reply. Return False if the next prompt must be read ahead instead."""
-        fed = sequence.lease.hot.num_tokens
-        is_ahead = attempt(
-            "feeding a reply's end", lambda: self._feed_closing(sequence, is_last=is_last)
-        )
-        if not isinstance(is_ahead, Failure):
-            return is_ahead
-        if is_ahead.is_expected:
-            log.info("the template refuses the next turn: %s", is_ahead.problem)
-        else:
-            self._cache.cut_back(sequence.lease, fed)
-        # A limit of time or memory may have been exceeded. Idle work tries once more.
-        return is_last
-
-    def _feed_closing(self, sequence: Sequence, *, is_last: bool) -> bool:
-        """Feed a reply's last token and the template's text between the reply and the next message.
-
-        The template's text is not fed if it does not fit into the context. A reply that was stopped
-        or cut off may be continued, so its last token gets a resume point.
-
-        Returns:
-            False if the template will render the reply differently in the next turn, for example
-            without its thoughts. The next turn then resumes before the reply, so the template's
-            text is not fed now.
-        """
-        held = sequence.prompt.followed_by(sequence.output_ids)
-        if is_last:
-            # A pass can take seconds beside other programs. A reply that is continued feeds its
-            # newest token then: no pass has fed it before.
-            self._keep_end(sequence.lease)
-            return True
-        if sequence.ended is not FinishReason.STOP:
-            self._feed_all(held, sequence.lease)
-        upcoming = self._build_read_ahead(sequence.upcoming)
-        num_held = len(held.token_ids)
-        if common_prefix_len(held.token_ids, upcoming.token_ids) < num_held:
-            if may_call_tool(sequence.upcoming.messages):
-                # The template keeps the reply if a tool result follows it.
-                self._keep_end(sequence.lease)
-            return False
-        if len(upcoming.token_ids) <= self._model.facts.context_len:
-            self._feed_all(upcoming, sequence.lease)
-        return True
-
-    def _feed_all(self, prompt: Prompt, lease: Lease) -> None:
-        prefill = self._feed(prompt, lease)
-        while prefill.chunks:
-            prefill.step(prefill.end)
-
-    def _keep_end(self, lease: Lease) -> None:
-        """Keep a resume point after the last token in a lease's caches."""
-        points = lease.snapshots
-        is_kept = bool(points) and points[-1].num_tokens == lease.hot.num_tokens
-        if self._model.layout.needs_snapshot and not is_kept:
-            evaluate(self._cache.capture_snapshot(lease, PointKind.TAIL).states)
-
-    def _build_read_ahead(self, task: NextPrompt) -> Prompt:
-        return self._model.prompts.build_read_ahead(
-            task.messages,
-            thinking=task.thinking,
-            keep_thinking=task.keep_thinking,
-            is_draft=task.is_draft,
-        )
-
     def _usage(self, sequence: Sequence) -> Usage:
         clock = sequence.clock
         now = time.perf_counter()
         first = clock.first_token or now
         decode_s = clock.last_token - clock.first_token
-        if self.disk is not None and not sequence.lease.side:
+        disk = self._feeder.disk
+        if disk is not None and not sequence.lease.side:
             # A request may have been stopped while it read.
             num_read = min(sequence.fed, sequence.plan.prompt_tokens)
             num_fed = num_read - sequence.plan.restored
-            self.disk.rates.note_tokens(num_fed, first - clock.restored)
+            disk.rates.note_tokens(num_fed, first - clock.restored)
         is_read = sequence.logits is not None
         return Usage(
             plan=sequence.plan if is_read else sequence.plan_until(sequence.fed),
@@ -533,5 +297,5 @@ class Runner:
             drafted_tokens=sequence.num_drafted,
             accepted_tokens=sequence.num_accepted,
             disk_ms=sequence.disk_s * 1e3,
-            written_bytes=self.disk.statistics().written_bytes if self.disk else 0,
+            written_bytes=disk.statistics().written_bytes if disk else 0,
         )

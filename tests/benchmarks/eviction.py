@@ -56,7 +56,9 @@ from engine.commands import Asked, EngineCommands
 from engine.config import EngineConfig
 from engine.events import Command, Event, RequestFinished, Submit
 from engine.models.loader import LoadedModel
+from engine.runner.admission import Admission
 from engine.runner.drafting import NoDrafts
+from engine.runner.feeding import Feeder
 from engine.runner.history import History
 from engine.runner.runner import Runner
 from engine.wanted import Wanted
@@ -246,7 +248,12 @@ class CacheClient(EngineCommands):
     """A client whose engine is only a runner. `send` computes the answer before it returns."""
 
     def __init__(self, model: LoadedModel, cache: PrefixCache) -> None:
-        self._runner = Runner(model, cache, History(), CONFIG, NoDrafts())
+        history = History()
+        feeder = Feeder(model, cache, history, CONFIG, lambda: None)
+        admission = Admission(model, CONFIG)
+        self._runner = Runner(
+            model, cache, history, feeder, admission, NoDrafts(), looks_ahead=CONFIG.looks_ahead
+        )
         self._events: deque[Event] = deque()
         self.finished: list[RequestFinished] = []
 

@@ -63,7 +63,7 @@ ENGINE_MUTATIONS = (
     ),
     Mutation(
         "the place where a prompt forked is not kept",
-        "engine.runner.runner:Runner._chunks",
+        "engine.runner.feeding:Feeder.chunks",
         argument("ResumePoint", 0),
         "len({parameters[0]}.token_ids)",
         ("tests/engine/cache/test_prefix_cache.py",),
@@ -77,14 +77,14 @@ ENGINE_MUTATIONS = (
     ),
     Mutation(
         "a reply's next turn begins somewhere else",
-        "engine.runner.runner:Runner._feed_closing",
+        "engine.runner.closing:Closing._feed",
         comparison(ast.Lt),
         "False",
         ("tests/engine/test_read_ahead.py", *MACHINE),
     ),
     Mutation(
         "a stopped reply keeps no state of its end",
-        "engine.runner.runner:Runner._feed_closing",
+        "engine.runner.closing:Closing._feed",
         comparison(ast.IsNot),
         "False",
         CONTINUED,

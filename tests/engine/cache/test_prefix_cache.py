@@ -17,7 +17,7 @@ from engine.cache.trees import map_arrays
 from engine.events import LoadModel, ModelLoaded, ModelLoading, RequestFailed, Submit
 from engine.models.adapter import ModelAdapter
 from engine.questions import Evict, EvictWhat, Forget
-from engine.runner.runner import Runner
+from engine.runner.closing import Closing
 from engine.runner.sequence import Sequence
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Request, RequestId, Role
@@ -355,14 +355,14 @@ def test_reply_is_kept_if_its_closing_tokens_cannot_be_fed(
     open_tiny: OpenTiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = open_tiny("lfm2")
-    feed_closing = Runner._feed_closing  # pyright: ignore[reportPrivateUsage]
+    feed = Closing._feed  # pyright: ignore[reportPrivateUsage]
 
-    def fail_after(runner: Runner, sequence: Sequence, *, is_last: bool) -> bool:
-        feed_closing(runner, sequence, is_last=is_last)
+    def fail_after(closing: Closing, sequence: Sequence, *, is_last: bool) -> bool:
+        feed(closing, sequence, is_last=is_last)
         raise RuntimeError("no memory for this")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Runner, "_feed_closing", fail_after)
+        patch.setattr(Closing, "_feed", fail_after)
         first = ask(client, user("one"))
     cache_of(client).check_invariants()
     plan = ask(client, user("one"), reply_of(first), user("more")).usage.plan

@@ -1,0 +1,94 @@
+"""The known beginnings of next prompts: read ahead while the engine is idle, or only counted."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+
+from engine.cache.points import PointKind
+from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
+from engine.errors import TextTooLongError
+from engine.events import ReadAhead
+from engine.models.loader import LoadedModel
+from engine.questions import NextPrompt, TokensCounted
+from engine.runner.admission import Admission
+from engine.runner.feeding import Feeder
+from engine.runner.read_ahead import ReadAheadJob
+
+log = logging.getLogger(__name__)
+
+
+class NextPrompts:
+    """Reads ahead and counts the next prompts of one loaded model. Engine thread only."""
+
+    def __init__(
+        self, model: LoadedModel, cache: PrefixCache, feeder: Feeder, admission: Admission
+    ) -> None:
+        self._model = model
+        self._cache = cache
+        self._feeder = feeder
+        self._admission = admission
+
+    def read_ahead(self, task: ReadAhead, *, displaces: bool) -> ReadAheadJob | None:
+        """Return a job that feeds the known part of a conversation's next prompt.
+
+        Args:
+            task: the conversation and its messages.
+            displaces: True if less valuable cached state may be evicted to make room.
+
+        Returns:
+            None if the known part is cached completely, if it does not fit into the budget or the
+            context, or if the task is only to fetch state from disk.
+
+        Raises:
+            TemplateError: the template refused the messages.
+        """
+        prompt = self._feeder.known_prompt(task)
+        if len(prompt.token_ids) >= self._model.facts.context_len:
+            return None
+        name, token_ids = task.conversation_id, prompt.token_ids
+        has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
+        disk = self._feeder.disk
+        if disk is not None and has_room:
+            disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
+        if task.fetch_only:
+            return None
+        match = self._cache.match_ahead(name, token_ids)
+        if match.restored == len(token_ids):
+            return None
+        chunks = self._feeder.chunks(prompt, match.restored, match.matched)
+        num_points = sum(chunk.kind is not None for chunk in chunks)
+        if not self._cache.has_room(name, token_ids, num_points, displaces=displaces):
+            log.info("no room to read ahead for conversation %s", name)
+            return None
+        lease = self._cache.acquire(
+            name, token_ids, self._model.adapter.new_caches, room=len(token_ids), side=False
+        )
+        publish = partial(self._feeder.publish, task, prompt, is_turn=False)
+        return ReadAheadJob(task, self._cache, self._feeder.prefill(prompt, lease), publish)
+
+    def count_tokens(self, task: NextPrompt) -> TokensCounted:
+        """Return the number of tokens in the known part of a conversation's next prompt.
+
+        State on disk counts as cached if a request would restore it. Nothing is changed.
+
+        Raises:
+            TemplateError: the template refused the messages.
+        """
+        prompt = self._feeder.known_prompt(task)
+        name, token_ids = task.conversation_id, prompt.token_ids
+        num_cached = self._cache.match_ahead(name, token_ids).restored
+        disk = self._feeder.disk
+        if disk is not None:
+            on_disk = disk.restorable(name, (*token_ids, ANOTHER_TOKEN))
+            num_cached = max(num_cached, on_disk)
+        error = self._admission.too_long(task, prompt)
+        num_parts = len(task.messages[-1].part_ends)
+        starts = [p.num_tokens for p in prompt.points if p.kind is not PointKind.STRIDE]
+        return TokensCounted(
+            num_tokens=len(token_ids),
+            num_cached=num_cached,
+            num_too_long=0 if error is None else error.problem.num_tokens,
+            is_text_too_long=isinstance(error, TextTooLongError),
+            part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
+        )
