@@ -24,7 +24,7 @@ ENGINE_MUTATIONS = (
         "engine.runner.decoder:Decoder.detach",
         argument("remove", "undoing"),
         "False",
-        ("tests/engine/test_batches.py",),
+        CONTINUED,
     ),
     Mutation(
         "the point before the reply lies after the tail",
