@@ -161,6 +161,18 @@ def is_empty_reply(node: MessageNode) -> bool:
     return node.status is MessageStatus.STOPPED and not _has_text(node)
 
 
+def can_retry(conv: Conversation, reply_id: NodeId) -> bool:
+    """Return True if a reply has ended without an answer, and has no message below it."""
+    reply = conv.nodes[reply_id]
+    return (is_empty_reply(reply) or is_silent(reply)) and reply_id not in conv.children
+
+
+def is_silent(node: MessageNode) -> bool:
+    """Return True for a reply that the model ended itself, without an answer."""
+    reason = node.generation and node.generation.finish_reason
+    return reason is FinishReason.STOP and not node.content.strip()
+
+
 def is_at_limit(reply: MessageNode) -> bool:
     """Return True if a reply reached its own max_tokens, and False if the context was full."""
     generation = reply.generation

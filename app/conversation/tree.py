@@ -56,6 +56,7 @@ class Generation:
     reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
     # True if the reply comes from a file: the models of this data folder have not read it
     was_imported: bool = False
+    was_quit: bool = False  # True if the reply was cut off because the app was quit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
