@@ -54,7 +54,7 @@ APP_ENDED: Final = "Rejoinder ended during this answer"
 NO_ANSWER: Final = "No answer"
 INTERRUPTED: Final = "Interrupted"
 SILENT: Final = "The model wrote no answer"
-NO_ROOM: Final = "The context is full"
+NO_ROOM: Final = "The context or the memory is full"
 
 # Texts for screen readers.
 MESSAGES: Final = "Messages"

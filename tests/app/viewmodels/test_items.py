@@ -206,7 +206,7 @@ def test_slow_answer_has_a_rate_from_its_second_token() -> None:
     [
         (FinishReason.CANCELLED, 512, "Stopped"),
         (FinishReason.LENGTH, 212, "Reached the limit of 212 tokens"),
-        (FinishReason.LENGTH, 512, "The context is full"),
+        (FinishReason.LENGTH, 512, "The context or the memory is full"),
         (FinishReason.STOP, 212, ""),
     ],
 )
