@@ -75,9 +75,11 @@ class AttachmentsController(QObject):
     """The files of drafts. A file is identified by its place among the files of its draft."""
 
     changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
-    said = Signal(str)  # argument: a sentence for the user
-    # argument: tuple of sentences about files that were not attached, or not as a whole
-    refused = Signal(object)
+    # arguments: ConversationId, a sentence for the user
+    said = Signal(object, str)
+    # arguments: ConversationId, tuple of sentences about files that were not attached, or not as a
+    # whole
+    refused = Signal(object, object)
 
     def __init__(
         self,

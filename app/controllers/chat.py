@@ -43,6 +43,7 @@ from app.conversation.actions import (
 from app.conversation.branching import can_rewrite, rewrite_reply
 from app.conversation.deletion import can_delete, delete_message, num_shown_from
 from app.conversation.preset import Preset, apply_preset
+from app.conversation.title import retitled
 from app.conversation.tree import (
     Conversation,
     MessageNode,
@@ -342,7 +343,7 @@ class ChatController(QObject):
 
     def apply(self, conversation: Conversation) -> None:
         """Save a change that needs no answer, and let read_ahead.py read the new prompt ahead."""
-        self._desk.save(conversation)
+        self._desk.save(retitled(conversation))
         self.next_turn_changed.emit(conversation.conversation_id)
 
     def _begin(

@@ -91,22 +91,24 @@ class ChatSteps:
     def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
         """Delete a version of a reply that was stopped before its first word, and its undo.
 
-        The version before is on show again, unless the user has chosen another one. If it is empty
-        too, it is deleted instead: the newer one tells why there is no text.
+        The version before is on show again, unless the user has chosen another one. If that is empty,
+        it is deleted instead: the newer one has the text, or tells why there is none.
         """
         new = self._new_versions.get(conversation_id)
         if new is None or self._turns.live_in(conversation_id) is not None:
             return
 
         def drop(conversation: Conversation) -> None:
-            node = conversation.nodes.get(new.node_id)
-            if node is None or node.deleted_at is not None or not is_empty_reply(node):
+            node, before = conversation.nodes.get(new.node_id), conversation.nodes[new.before]
+            if node is None or node.deleted_at is not None or before.deleted_at is not None:
+                return
+            if is_empty_reply(before) and new.before not in conversation.children:
+                gone, kept = new.before, new.node_id
+            elif is_empty_reply(node):
+                gone, kept = new.node_id, new.before
+            else:
                 return
             shown = conversation.shown.get(node.parent, new.node_id)
-            gone, kept = new.node_id, new.before
-            is_leaf = new.before not in conversation.children
-            if is_leaf and is_empty_reply(conversation.nodes[new.before]):
-                gone, kept = kept, gone
             left = delete_message(conversation, gone, now=now)
             self._apply(show_version(left, kept if shown in (gone, kept) else shown))
             self._undo.drop(new.undo)

@@ -274,6 +274,7 @@ class Core(QObject):
             written by then is lost; answers keep the text that has arrived.
         """
         until = time.monotonic() + engine_s
+        self.turns.note_quit()
         self.several.close()
         self.opening.close()
         self.copies.close()

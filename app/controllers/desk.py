@@ -178,7 +178,8 @@ class Desk(QObject):
 
         Their texts and files are put in front of the draft, in the order in which they were sent.
         """
-        value, queued = self._with_unaccepted(conversation_id), self.take_queued(conversation_id)
+        value = self._with_unaccepted(self._open[conversation_id])
+        queued = self.take_queued(conversation_id)
         del self._held[conversation_id]
         self.save(set_draft(value, value.draft))  # a new conversation gets its title from the draft
         return queued
@@ -235,9 +236,16 @@ class Desk(QObject):
         """Retry the failed saves once more before the app ends."""
         self.save_again()
 
+    def save_aside(self, conversation: Conversation) -> None:
+        """Write a value of an open conversation, and keep the one in memory.
+
+        The next save replaces it. The value lasts if the process is killed before that.
+        """
+        self._store.save(self._stored(conversation), lambda _none: None, lambda _problem: None)
+
     def _save(self, conversation_id: ConversationId) -> None:
         self._store.save(
-            self._stored(conversation_id),
+            self._stored(self._open[conversation_id]),
             lambda _none: self._unsaved.discard(conversation_id),
             lambda problem: self._on_save_failed(conversation_id, problem),
         )
@@ -248,16 +256,16 @@ class Desk(QObject):
         is_held = held is not None and bool(held.text or held.files)
         return is_held or conversation_id in self._queued
 
-    def _stored(self, conversation_id: ConversationId) -> Conversation:
+    def _stored(self, value: Conversation) -> Conversation:
         """Return the value to store, with a marked draft if a message was not accepted."""
-        value = self._with_unaccepted(conversation_id)
+        conversation_id, value = value.conversation_id, self._with_unaccepted(value)
         if conversation_id not in self._cut_off and not self._has_unsent(conversation_id):
             return value
         return replace(value, draft_was_sent=bool(value.draft or value.draft_attachments))
 
-    def _with_unaccepted(self, conversation_id: ConversationId) -> Conversation:
+    def _with_unaccepted(self, value: Conversation) -> Conversation:
         """Return a conversation with the texts and files that were not accepted in its draft."""
-        value = self._open[conversation_id]
+        conversation_id = value.conversation_id
         if conversation_id in self._queued:
             value = with_unsent(value, self.queued(conversation_id))
         held = self._held.get(conversation_id)

@@ -49,9 +49,11 @@ class FileOpenings(QObject):
     """The openings of all drafts, in the order in which the files were attached."""
 
     changed = Signal(object)  # argument: ConversationId whose openings or progress have changed
-    said = Signal(str)  # argument: a sentence for the user
-    # argument: tuple of sentences about files that were not attached, or not as a whole
-    refused = Signal(object)
+    # arguments: ConversationId, a sentence for the user
+    said = Signal(object, str)
+    # arguments: ConversationId, tuple of sentences about files that were not attached, or not as a
+    # whole
+    refused = Signal(object, object)
     _progressed = Signal(object, int, int)
 
     def __init__(self, desk: Desk, chat: ChatController) -> None:
@@ -61,7 +63,8 @@ class FileOpenings(QObject):
         self._lane = TaskLane("attaching")
         self._extractor = Extractor()
         self._running: list[FileOpening] = []
-        self._refused: list[str] = []  # sentences about the files of the running openings
+        # Sentences about the files of the running openings.
+        self._refused: dict[ConversationId, list[str]] = {}
         self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
 
     def close(self) -> None:
@@ -79,7 +82,8 @@ class FileOpenings(QObject):
         present = len(self._desk.get(conversation_id).draft_attachments)
         waiting = len(self.of_draft(conversation_id))
         if present + waiting + len(paths) > MAX_ATTACHMENTS:
-            self.said.emit(words.too_many(present + waiting + len(paths), MAX_ATTACHMENTS))
+            number = present + waiting + len(paths)
+            self.said.emit(conversation_id, words.too_many(number, MAX_ATTACHMENTS))
             return
         batch = _Batch(len(paths), [])
         for path in paths:
@@ -95,7 +99,7 @@ class FileOpenings(QObject):
     def cancel(self, opening: FileOpening) -> None:
         opening.is_cancelled = True
         self._running.remove(opening)
-        self._report_refused()
+        self._report_refused(opening.conversation_id)
         self.changed.emit(opening.conversation_id)
 
     def _extract(self, opening: FileOpening) -> Extracted | str:
@@ -118,10 +122,10 @@ class FileOpenings(QObject):
             return
         self._running.remove(opening)
         if isinstance(result, str):
-            self._refused.append(result)
+            self._note_refused(opening.conversation_id, result)
         else:
             self._add(opening, result)
-        self._report_refused()
+        self._report_refused(opening.conversation_id)
         self.changed.emit(opening.conversation_id)
 
     def _on_failed(self, opening: FileOpening, problem: Problem) -> None:
@@ -131,13 +135,13 @@ class FileOpenings(QObject):
         """Add a file to its draft, unless the draft has it."""
         file, batch, conversation_id = result.attachment, opening.batch, opening.conversation_id
         if result.is_cut:
-            self._refused.append(words.cut_at(file.name, MAX_CHARS))
+            self._note_refused(conversation_id, words.cut_at(file.name, MAX_CHARS))
 
         def add(_conversation: object) -> None:
             files = self._desk.get(conversation_id).draft_attachments
             if any((one.name, one.digest) == (file.name, file.digest) for one in files):
-                self._refused.append(words.already(file.name))
-                self._report_refused()
+                self._note_refused(conversation_id, words.already(file.name))
+                self._report_refused(conversation_id)
                 return
             is_first = not batch.added
             batch.added.append(file)
@@ -148,7 +152,10 @@ class FileOpenings(QObject):
                 name=undo_words.attach(batch.num_files),
             )
 
-        self._desk.open(conversation_id, add, lambda problem: self.said.emit(str(problem)))
+        def report(problem: Problem) -> None:
+            self.said.emit(conversation_id, str(problem))
+
+        self._desk.open(conversation_id, add, report)
 
     def _detach(self, batch: _Batch, files: Files) -> Files:
         """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
@@ -156,8 +163,10 @@ class FileOpenings(QObject):
             self.cancel(opening)
         return tuple(one for one in files if one not in batch.added)
 
-    def _report_refused(self) -> None:
-        """Report the files that were not attached, or not as a whole, after the last opening."""
-        if self._refused and not self._running:
-            refused, self._refused = self._refused, []
-            self.refused.emit(tuple(refused))
+    def _note_refused(self, conversation_id: ConversationId, sentence: str) -> None:
+        self._refused.setdefault(conversation_id, []).append(sentence)
+
+    def _report_refused(self, conversation_id: ConversationId) -> None:
+        """Report the files that were not attached, or not as a whole, after a draft's last opening."""
+        if conversation_id in self._refused and not self.of_draft(conversation_id):
+            self.refused.emit(conversation_id, tuple(self._refused.pop(conversation_id)))

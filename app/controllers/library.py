@@ -83,6 +83,9 @@ class LibraryController(QObject):
         # All summaries, newest first; None after a change.
         self._sorted: list[ConversationSummary] | None = None
         self._unseen = UnseenAnswers(store, self.failed.emit)
+        self.opened_unseen = (
+            False  # True if the conversation on show was opened for an unseen answer
+        )
         self._is_window_open = True
         self._new_chats = NewChats(desk, folders, origin)
         # The deleted conversations that can be restored.
@@ -434,7 +437,7 @@ class LibraryController(QObject):
     def _show(self, conversation_id: ConversationId) -> None:
         self._wanted = conversation_id
         self.current = self._desk.shown = conversation_id
-        self._unseen.discard(conversation_id)
+        self.opened_unseen = self._unseen.discard(conversation_id)
         self._remember_current()
         self.current_changed.emit()
         self.list_changed.emit()

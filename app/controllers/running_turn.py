@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, QTimer
 
 from app.bridge.store_lane import StoreLane
 from app.conversation.actions import Turn
-from app.conversation.tree import Conversation, NodeId, fail_reply, stop_reply
+from app.conversation.tree import (
+    Conversation,
+    MessageStatus,
+    NodeId,
+    fail_reply,
+    replace_node,
+    stop_reply,
+)
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import Planned
 from engine.events import ModelFacts
@@ -65,6 +72,18 @@ class RunningTurn:
         """Return the conversation with the reply marked as stopped, with the text so far."""
         content, reasoning = self.live.content, self.live.reasoning
         return stop_reply(conversation, self.reply_id, content=content, reasoning=reasoning)
+
+    def quit_in(self, conversation: Conversation) -> Conversation:
+        """Return the conversation with a note that the end of the app has cut the reply off.
+
+        A reply that was complete by then, or that the user has stopped, gets no note.
+        """
+        node = conversation.nodes[self.reply_id]
+        is_cut = node.status is MessageStatus.STOPPED and not self.stopped
+        if not is_cut or node.generation is None:
+            return conversation
+        generation = replace(node.generation, was_quit=True)
+        return replace_node(conversation, replace(node, generation=generation))
 
     def failed_in(self, conversation: Conversation, problem: Problem) -> Conversation:
         """Return the conversation with the reply marked as failed, with the text so far."""

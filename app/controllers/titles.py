@@ -1,15 +1,14 @@
 """Titles by the model: asks the engine for a title after each of the first answers. Main thread.
 
-The engine writes the title while it is idle (engine/runner/title.py).
-It is set only if the conversation still has the automatic title that it had when the title was
-asked for. A user who renames the conversation meanwhile, or edits its first message, therefore
-always wins. While an answer is running in the conversation, a title waits for its end: the desk may
-have to take the turn back, and would take back the title too.
+The engine writes the title while it is idle (engine/runner/title.py). The title belongs to the
+version of the first message that was on show then. A title that the user typed meanwhile stays. While
+an answer is running in the conversation, a title waits for its end: the desk may have to take the
+turn back, and would take back the title too.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from PySide6.QtCore import QObject
@@ -21,12 +20,28 @@ from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.controllers.requests import next_turn
 from app.controllers.turns import Turns
-from app.conversation.title import needs_title, usable_title
-from app.conversation.tree import Conversation, ConversationSummary, NodeId, shown_path
+from app.conversation.title import needs_title, usable_title, with_title
+from app.conversation.tree import (
+    Conversation,
+    ConversationSummary,
+    MessageNode,
+    NodeId,
+    first_title,
+    shown_path,
+)
 from app.words import titles as words
 from engine.commands import Asked
 from engine.problem import Problem
 from engine.types import ConversationId, Message, Role
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A title that was asked for and has not come."""
+
+    first: MessageNode  # first message of the branch on show then
+    title: str  # title of the conversation then
+    asked: Asked[str]
 
 
 class TitlesController(QObject):
@@ -48,13 +63,11 @@ class TitlesController(QObject):
         self._models = models
         self._library = library
         self._preferences = preferences
-        # The automatic title of each conversation whose title was asked for and has not come, and the
-        # question.
-        self._asked: dict[ConversationId, tuple[str, Asked[str]]] = {}
+        self._asked: dict[ConversationId, _Question] = {}
         # The last answer of each conversation whose title was asked for, with that answer or before.
         self._tried: dict[ConversationId, NodeId] = {}
-        # Titles that wait for the end of an answer, with the automatic titles that they replace.
-        self._waiting: dict[ConversationId, tuple[str, str]] = {}
+        # Titles that wait for the end of an answer, each with the first message that it is for.
+        self._waiting: dict[ConversationId, tuple[NodeId, str]] = {}
         self._is_over = False  # True once the app is closing
         desk.changed.connect(self._on_changed)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -72,22 +85,23 @@ class TitlesController(QObject):
         is_listed = self._library.is_listed(conversation_id)
         if facts is None or not is_listed or not needs_title(conversation):
             return
-        newest = shown_path(conversation)[-1].node_id
+        path = shown_path(conversation)
+        newest = path[-1].node_id
         if self._tried.get(conversation_id) == newest:
             return
         self._tried[conversation_id] = newest
         turn = next_turn(replace(conversation, draft="", draft_attachments=()), facts)
         question = Message(role=Role.USER, content=words.QUESTION)
         asked = self._bridge.engine.make_title(replace(turn, messages=(*turn.messages, question)))
-        self._asked[conversation_id] = conversation.title, asked
+        self._asked[conversation_id] = _Question(path[0], conversation.title, asked)
         self._bridge.when_answered(asked, partial(self._on_made, conversation_id))
 
     def _on_made(self, conversation_id: ConversationId, text: str) -> None:
         if conversation_id not in self._asked:
             return
-        automatic, _ = self._asked.pop(conversation_id)
-        if title := usable_title(text, automatic):
-            self._waiting[conversation_id] = automatic, title
+        first = self._asked.pop(conversation_id).first
+        if title := usable_title(text, first_title(first)):
+            self._waiting[conversation_id] = first.node_id, title
             self._on_activity_changed(conversation_id)
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
@@ -100,18 +114,21 @@ class TitlesController(QObject):
             self._desk.open(conversation_id, self._ask, _ignore)
 
     def _set_title(self, conversation: Conversation) -> None:
-        automatic, title = self._waiting.pop(conversation.conversation_id, ("", ""))
-        is_automatic = not conversation.title_is_manual and conversation.title == automatic
-        if is_automatic and self._library.is_listed(conversation.conversation_id):
-            self._desk.save(replace(conversation, title=title))
+        waiting = self._waiting.pop(conversation.conversation_id, None)
+        is_listed = self._library.is_listed(conversation.conversation_id)
+        if waiting is None or conversation.title_is_manual or not is_listed:
+            return
+        node_id, title = waiting
+        if node_id in conversation.nodes:
+            self._desk.save(with_title(conversation, node_id, title))
 
     def _on_changed(self, conversation_id: ConversationId) -> None:
         """Withdraw the question for a title if the conversation has got another one."""
         if conversation_id not in self._asked:
             return
-        automatic, _ = self._asked[conversation_id]
         conversation = self._desk.get(conversation_id)
-        if conversation.title_is_manual or conversation.title != automatic:
+        is_kept = conversation.title == self._asked[conversation_id].title
+        if conversation.title_is_manual or not is_kept:
             self._withdraw(conversation_id)
 
     def _on_deleted(self, deleted: tuple[ConversationSummary, ...], _undo: object) -> None:
@@ -125,9 +142,9 @@ class TitlesController(QObject):
 
     def _withdraw(self, conversation_id: ConversationId) -> None:
         if conversation_id in self._asked:
-            _, asked = self._asked.pop(conversation_id)
+            question = self._asked.pop(conversation_id)
             if not self._is_over:
-                self._bridge.engine.withdraw(asked)
+                self._bridge.engine.withdraw(question.asked)
 
 
 def _ignore(_problem: Problem) -> None:

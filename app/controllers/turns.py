@@ -114,6 +114,7 @@ class Turns(QObject):
         # Key: id of the newest request of the turn. A turn that waits for another model gets a new
         # id and moves to the end.
         self._running: dict[RequestId, RunningTurn] = {}
+        self._is_quitting = False
         self._saver = TextSaver(store, self._running.values(), self)
         bridge.request_changed.connect(self._on_request_changed)
         models.status_changed.connect(self._on_status_changed)
@@ -200,6 +201,17 @@ class Turns(QObject):
         else:
             running.stopped = True
             self._engine.cancel(running.request_id)
+
+    def note_quit(self) -> None:
+        """Note that the app is quit, which cuts the replies off. Store them with this note at once.
+
+        The process may be killed before the engine has ended, for example by a shutdown.
+        """
+        self._is_quitting = True
+        for running in self._running.values():
+            if running.has_started:
+                conversation = self._desk.get(running.conversation_id)
+                self._desk.save_aside(running.quit_in(running.stopped_in(conversation)))
 
     def close(self) -> None:
         """End every turn and keep the text that has arrived.
@@ -362,7 +374,7 @@ class Turns(QObject):
     def _end(self, running: RunningTurn, conversation: Conversation) -> None:
         """End a started turn, and save the conversation with its ended reply."""
         self._drop(running)
-        self._desk.save(conversation)
+        self._desk.save(running.quit_in(conversation) if self._is_quitting else conversation)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
 

@@ -30,10 +30,13 @@ class UnseenAnswers:
         self._ids |= added
         self._mark(added, unseen=True)
 
-    def discard(self, conversation_id: ConversationId) -> None:
-        if conversation_id in self._ids:
+    def discard(self, conversation_id: ConversationId) -> bool:
+        """Remove the mark of a conversation. Return True if it had one."""
+        is_marked = conversation_id in self._ids
+        if is_marked:
             self._ids.discard(conversation_id)
             self._mark({conversation_id}, unseen=False)
+        return is_marked
 
     def _mark(self, conversation_ids: set[ConversationId], *, unseen: bool) -> None:
         if conversation_ids:

@@ -27,6 +27,7 @@ from typing import Final
 from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
 from app.conversation.readers import readers_of, writer_of
 from app.conversation.text import message_text
+from app.conversation.title import retitled, with_title_kept
 from app.conversation.tree import (
     Conversation,
     Generation,
@@ -35,6 +36,7 @@ from app.conversation.tree import (
     NodeId,
     add_nodes,
     first_title,
+    has_messages,
     path_to,
     resume_reply,
     shown_path,
@@ -161,6 +163,18 @@ def is_empty_reply(node: MessageNode) -> bool:
     return node.status is MessageStatus.STOPPED and not _has_text(node)
 
 
+def can_retry(conv: Conversation, reply_id: NodeId) -> bool:
+    """Return True if a reply has ended without an answer, and has no message below it."""
+    reply = conv.nodes[reply_id]
+    return (is_empty_reply(reply) or is_silent(reply)) and reply_id not in conv.children
+
+
+def is_silent(node: MessageNode) -> bool:
+    """Return True for a reply that the model ended itself, without an answer."""
+    reason = node.generation and node.generation.finish_reason
+    return reason is FinishReason.STOP and not node.content.strip()
+
+
 def is_at_limit(reply: MessageNode) -> bool:
     """Return True if a reply reached its own max_tokens, and False if the context was full."""
     generation = reply.generation
@@ -242,13 +256,16 @@ def _reply_node(
 
 def _plan(conv: Conversation, user: MessageNode, reply: MessageNode) -> Turn:
     is_new = user.node_id not in conv.nodes
+    is_first = is_new and user.parent is None
+    is_edit = is_first and has_messages(conv)
+    conv = with_title_kept(conv) if is_edit else conv
     grown = add_nodes(conv, user, reply) if is_new else add_nodes(conv, reply)
     prompted = _with_readers(grown, path_to(grown, user.node_id))
-    # The first message gives the title, and so does an edited version of the first message.
-    starts_chat = is_new and user.parent is None
-    title = first_title(user) if starts_chat and not conv.title_is_manual else conv.title
-    titled = replace(grown, title=title)
-    return _turn(titled, user.node_id, reply.node_id, prompted, now=reply.created_at)
+    if is_edit:
+        grown = retitled(grown)
+    elif is_first and not conv.title_is_manual:
+        grown = replace(grown, title=first_title(user))
+    return _turn(grown, user.node_id, reply.node_id, prompted, now=reply.created_at)
 
 
 def _turn(

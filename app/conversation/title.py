@@ -1,16 +1,28 @@
 """Titles that the model writes: which conversation needs one, and what makes a usable title.
 
 A conversation begins with an automatic title, the first words of its first message. After its
-first answers the model is asked for a better one (controllers/titles.py), until one is usable. The flag
-Conversation.title_is_manual says that the user has set the title: such a title is never replaced.
+first answers the model is asked for a better one (controllers/titles.py), until one is usable. Each
+version of the first message keeps the title that was written for it (MessageNode.chat_title). After
+an edit of the first message the title before stays until the model has written one for the edit.
+The flag Conversation.title_is_manual says that the user has set the title: such a title is never
+replaced.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from app.conversation.text import clean_text, title_from
-from app.conversation.tree import Conversation, MessageStatus, first_title, shown_path
+from app.conversation.tree import (
+    Conversation,
+    MessageNode,
+    MessageStatus,
+    NodeId,
+    first_title,
+    replace_node,
+    shown_path,
+)
 from engine.types import Role
 
 # Answers after which the model is asked for a title. A weak model that has written none by then
@@ -44,10 +56,52 @@ def needs_title(conv: Conversation) -> bool:
     """
     path = shown_path(conv)
     answers = [node for node in path if node.role is Role.ASSISTANT]
-    if conv.title_is_manual or not 0 < len(answers) <= _MAX_ANSWERS:
+    if conv.title_is_manual or not 0 < len(answers) <= _MAX_ANSWERS or path[0].chat_title:
         return False
     has_text = any(one.status in _KEPT and one.content.strip() for one in answers)
-    return has_text and conv.title == first_title(path[0])
+    borrowed = (one.chat_title for one in _first_messages(conv))
+    return has_text and conv.title in (first_title(path[0]), *borrowed)
+
+
+def retitled(conv: Conversation) -> Conversation:
+    """Return a conversation with the title of the version of its first message that is on show.
+
+    Call this after a change of that version. A version for which the model has written no title
+    keeps the title that the model wrote for another one.
+    """
+    first = _shown_first(conv)
+    if conv.title_is_manual or first is None:
+        return conv
+    is_automatic = conv.title in map(first_title, _first_messages(conv))
+    kept = first_title(first) if is_automatic else conv.title
+    return replace(conv, title=first.chat_title or kept)
+
+
+def with_title(conv: Conversation, node_id: NodeId, title: str) -> Conversation:
+    """Return a conversation with the model's title for a version of its first message."""
+    return retitled(replace_node(conv, replace(conv.nodes[node_id], chat_title=title)))
+
+
+def with_title_kept(conv: Conversation) -> Conversation:
+    """Return a conversation whose first message on show keeps its title before it is edited.
+
+    Before format 12 the store had the title of the model for the conversation only.
+    """
+    first = _shown_first(conv)
+    known = {name for one in _first_messages(conv) for name in (one.chat_title, first_title(one))}
+    if conv.title_is_manual or first is None or first.chat_title or conv.title in known:
+        return conv
+    return with_title(conv, first.node_id, conv.title)
+
+
+def _shown_first(conv: Conversation) -> MessageNode | None:
+    versions = conv.children.get(None)
+    return conv.nodes[conv.shown.get(None, versions[-1])] if versions else None
+
+
+def _first_messages(conv: Conversation) -> list[MessageNode]:
+    """Return all versions of the first message, deleted ones too."""
+    return [node for node in conv.nodes.values() if node.parent is None]
 
 
 def usable_title(text: str, question: str = "") -> str:

@@ -56,6 +56,7 @@ class Generation:
     reasoning_s: float | None = None  # measured duration of the reasoning; None if unknown
     # True if the reply comes from a file: the models of this data folder have not read it
     was_imported: bool = False
+    was_quit: bool = False  # True if the reply was cut off because the app was quit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +113,7 @@ class MessageNode:
     problem: Problem | None = None  # reason why the reply failed; None if it did not fail
     deleted_at: float | None = None  # Unix seconds; None if not deleted (see deletion.py)
     attachments: tuple[Attachment, ...] = ()  # files of a user message, in order
+    chat_title: str = ""  # title that the model wrote for the chat with this first message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +266,7 @@ def set_title(conv: Conversation, title: str) -> Conversation:
     if title:
         return replace(conv, title=title, title_is_manual=True)
     path = shown_path(conv)
-    automatic = first_title(path[0]) if path else words.NEW_TITLE
+    automatic = path[0].chat_title or first_title(path[0]) if path else words.NEW_TITLE
     return replace(conv, title=automatic, title_is_manual=False)
 
 

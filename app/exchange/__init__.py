@@ -29,6 +29,7 @@ The JSON that `own_json` writes is an array of conversation objects. It keeps al
         attachments         array, the files of a user message in order; of each file the name, kind
                             (such as "pdf"), text, num_pages (null if it has none), and part (label of
                             the attached part; "" for the whole file)
+        chat_title          string; of a first message the title that the model wrote for it, else ""
 
 Missing fields have their default. Unknown fields are ignored. Deleted messages are not exported.
 """

@@ -76,6 +76,7 @@ class _Message:
     generation: Generation | None = None
     problem: Problem | None = None
     attachments: tuple[_Attached, ...] = ()
+    chat_title: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -232,6 +233,7 @@ def _message(node: MessageNode) -> _Message:
         generation=node.generation,
         problem=node.problem,
         attachments=tuple(map(_attached, node.attachments)),
+        chat_title=node.chat_title,
     )
 
 
@@ -258,6 +260,7 @@ def _node(message: _Message) -> MessageNode:
         generation=message.generation and _clean(message.generation),
         problem=message.problem,
         attachments=_attachments(message.attachments if message.role is Role.USER else ()),
+        chat_title="" if message.parent else one_line(message.chat_title, MANUAL_TITLE_LEN),
     )
 
 

@@ -42,6 +42,7 @@ class MessageRow(NamedTuple):
     deleted_at: float | None
     content: str
     reasoning: str
+    chat_title: str | None  # NULL without a title by the model
 
 
 class TokensRow(NamedTuple):
@@ -114,6 +115,7 @@ def message_values(conversation_id: ConversationId, node: MessageNode) -> tuple[
         deleted_at=node.deleted_at,
         content=node.content,
         reasoning=node.reasoning,
+        chat_title=node.chat_title or None,
     )
     tokens = _NO_TOKENS if reply is None else _tokens_row(reply)
     return (*row, *tokens, *(_NO_USAGE if usage is None else _usage_row(usage)))
@@ -135,6 +137,7 @@ def node_from(values: tuple[Value, ...]) -> MessageNode:
         content=row.content,
         reasoning=row.reasoning,
         reply=_reply(TokensRow._make(values[_TOKENS_AT:_USAGE_AT])) if has_tokens else None,
+        chat_title=row.chat_title or "",
     )
 
 

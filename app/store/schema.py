@@ -282,6 +282,10 @@ _M011: Migration = (
     "ALTER TABLE conversations ADD COLUMN draft_was_sent INTEGER NOT NULL DEFAULT 0",
 )
 
+# The title that the model wrote for a chat, at the version of the first message that it is for.
+_M012: Migration = ("ALTER TABLE messages ADD COLUMN chat_title TEXT",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
+    _M012,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from app.conversation.actions import can_continue, is_at_limit
+from app.conversation.actions import can_continue, can_retry, is_at_limit, is_silent
 from app.conversation.deletion import can_delete
 from app.conversation.tree import (
     Conversation,
@@ -110,16 +110,14 @@ def _stored_items(conversation: Conversation, *, is_answering: bool) -> tuple[Tr
         if node.role is Role.USER:
             items.append(_user_item(node, version, deletes=deletes))
             continue
-        can_continue_reply = not is_answering and can_continue(conversation, node.node_id)
-        items.append(
-            _reply_item(
-                node,
-                version,
-                can_continue_reply=can_continue_reply,
-                deletes=deletes,
-                names_model=names_model,
+        item = _reply_item(node, version, deletes=deletes, names_model=names_model)
+        if not is_answering:
+            item = replace(
+                item,
+                can_continue=can_continue(conversation, node.node_id),
+                can_retry=can_retry(conversation, node.node_id),
             )
-        )
+        items.append(item)
     return tuple(items)
 
 
@@ -145,7 +143,6 @@ def _reply_item(
     node: MessageNode,
     version: Version,
     *,
-    can_continue_reply: bool,
     deletes: bool,
     names_model: bool,
 ) -> TranscriptItem:
@@ -161,7 +158,6 @@ def _reply_item(
         phase=_stored_phase(node.generation),
         problem=node.problem,
         cut=_cut(node),
-        can_continue=can_continue_reply,
         can_delete=deletes,
     )
 
@@ -184,21 +180,31 @@ def _sum(earlier_s: float | None, new_s: float | None) -> float | None:
 
 
 def _cut(reply: MessageNode) -> str:
-    """Return the label for a reply that was cut off, or an empty string if it ended by itself.
+    """Return the label for a reply that was cut off or is empty, or an empty string.
 
     For a failed reply the label does not give the reason: an error card shows it.
     """
     generation = reply.generation
     if reply.status is MessageStatus.STOPPED:
-        if generation is not None and generation.finish_reason is FinishReason.ERROR:
-            return words.APP_ENDED
-        return words.NO_ANSWER if _lacks_answer(reply) else words.STOPPED
+        return words.NO_ANSWER if _lacks_answer(reply) else _why_stopped(generation)
     if reply.status is MessageStatus.FAILED:
         return words.INTERRUPTED if reply.content or reply.reasoning else ""
+    if is_silent(reply):
+        return words.SILENT
     if generation is None or generation.finish_reason is not FinishReason.LENGTH:
         return ""
     limit = units.tokens(generation.max_tokens)
     return words.reached_limit(limit) if is_at_limit(reply) else words.NO_ROOM
+
+
+def _why_stopped(generation: Generation | None) -> str:
+    """Return the label for a stopped reply: the user, a quit, the end of the app, or the model."""
+    if generation is None or generation.finish_reason is FinishReason.CANCELLED:
+        return words.APP_QUIT if generation is not None and generation.was_quit else words.STOPPED
+    if generation.was_quit:
+        return words.APP_QUIT
+    is_over = generation.finish_reason is FinishReason.ERROR
+    return words.APP_ENDED if is_over else words.INTERRUPTED
 
 
 def _lacks_answer(reply: MessageNode) -> bool:

@@ -61,8 +61,9 @@ class TranscriptItem:
     figures: ReplyFigures | None = None
     phase: Phase | None = None  # for an answer: the phase that its state line shows
     problem: Problem | None = None  # the reason why the answer failed
-    cut: str = ""  # label that says why the answer ends early, such as "Stopped"
+    cut: str = ""  # label that says why the answer ends early or is empty, such as "Stopped"
     can_continue: bool = False
+    can_retry: bool = False  # True for an empty answer that can be requested again
     can_delete: bool = False
     editing: bool = False  # True if the message is open in an editor
     files: tuple[Chip, ...] = ()  # attached files of a user message

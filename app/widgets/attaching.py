@@ -22,7 +22,8 @@ from engine.types import ConversationId
 class Attaching(QObject):
     """The connection of the composer's files to their controller."""
 
-    said = Signal(str)  # argument: a problem, as a sentence for the user
+    # arguments: ConversationId that the problem is about, the problem as a sentence for the user
+    said = Signal(object, str)
     noted = Signal(str)  # argument: a sentence that soon is no longer true
 
     def __init__(self, core: Core, composer: Composer, offer: LongFiles, parent: QWidget) -> None:
@@ -38,6 +39,7 @@ class Attaching(QObject):
         composer.files.moved.connect(self._move)
         composer.files.opened.connect(self._open_draft_file)
         composer.files_added.connect(self.attach)
+        composer.refused.connect(self._report)
         offer.first_part_requested.connect(lambda: self._files.use_first_part(self._shown))
         offer.pages_requested.connect(self._use_pages)
         offer.model_requested.connect(self._use_model)
@@ -57,7 +59,7 @@ class Attaching(QObject):
             self._core.open_files(paths)
             self._composer.edit.setFocus()
         else:
-            self.said.emit(words.MESSAGE_LINK)
+            self._report(words.MESSAGE_LINK)
 
     def refresh(self) -> None:
         """Show the files of the conversation on show."""
@@ -107,13 +109,16 @@ class Attaching(QObject):
     def _open(self, file: Attachment) -> None:
         path = Path(file.source) if file.source else None
         if path is None or not path.is_file():
-            self.said.emit(words.source_gone(file.name))
+            self._report(words.source_gone(file.name))
         else:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
+    def _report(self, text: str) -> None:
+        self.said.emit(self._shown, text)
+
     def _use_pages(self, pages: tuple[range, ...]) -> None:
         if not self._files.use_pages(self._shown, pages):
-            self.said.emit(words.BAD_PAGES)
+            self._report(words.BAD_PAGES)
 
     def _use_model(self) -> None:
         card = self._files.fitting_model

@@ -16,6 +16,7 @@ class CardStack(VerticalScroller):
     """A view of the cards. It is as high as they are, if there is room."""
 
     changed = Signal()  # emitted when the height of the cards may have changed
+    left = Signal()  # emitted when a card hides that had the focus
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -30,18 +31,27 @@ class CardStack(VerticalScroller):
 
     def show_cards(self, cards: Iterable[QWidget]) -> None:
         """Lay out the cards, which are children of `content`."""
-        self._rows = [centred(card) for card in cards]
-        for row in self._rows:
+        for card in cards:
+            row = centred(card)
+            self._rows.append(row)
             self._column.addLayout(row)
+            card.installEventFilter(self)
 
     @override
     def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:
-        """Note changes of the cards. QScrollArea has installed the filter."""
+        """Note changes of the cards. QScrollArea has installed the filter on `content`."""
         done = super().eventFilter(arg__1, arg__2)
-        if arg__2.type() is QEvent.Type.LayoutRequest:
+        if arg__2.type() is QEvent.Type.LayoutRequest and arg__1 is self.content:
             self.updateGeometry()
             self.changed.emit()
+        elif arg__2.type() is QEvent.Type.Hide and not arg__2.spontaneous():
+            self._note_hidden(arg__1)
         return done
+
+    def _note_hidden(self, card: QObject) -> None:
+        """Report a card that hides with the focus, which Qt would give to the next button."""
+        if isinstance(card, QWidget) and card.isAncestorOf(self.window().focusWidget()):
+            self.left.emit()
 
     @override
     def minimumSizeHint(self) -> QSize:

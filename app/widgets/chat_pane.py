@@ -72,7 +72,6 @@ class ChatPane(QWidget):
     # emitted before a message is sent, so that an unsaved system prompt is saved first
     sending = Signal()
     said = Signal(str)  # argument: a problem, as a sentence for a toast
-    noted = Signal(str)  # argument: a sentence for a toast that need not be closed
 
     def __init__(self, theme: Theme, core: Core, parent: QWidget) -> None:
         super().__init__(parent)
@@ -157,6 +156,7 @@ class ChatPane(QWidget):
         self.view.setMinimumHeight(Size.CONTROL)
         layout.addWidget(self.cards)
         self.cards.changed.connect(self._fit_cards)
+        self.cards.left.connect(self.focus_text)
         layout.addWidget(self.composer)
         layout.addLayout(centred(self.promise, below=Space.L))
         layout.addLayout(centred(self.model_note))
@@ -181,8 +181,6 @@ class ChatPane(QWidget):
         core.chat_models.stayed.connect(self._refresh_words)
         self.view.edited.connect(core.prompt_sizes.note_edit)
         core.attachments.changed.connect(self._on_files_changed)
-        self.attaching.said.connect(self.said)
-        self.attaching.noted.connect(self.noted)
         self.app_notice.said.connect(self.said)
         self.view.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
@@ -191,7 +189,6 @@ class ChatPane(QWidget):
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
-        composer.refused.connect(self.said)
         for left in (self.find_bar.left, self.view.edit_closed, self.model_question.answered):
             left.connect(self.focus_text)
         self.view.typed.connect(composer.type)

@@ -27,6 +27,7 @@ from app.words import (
     undo as undo_words,
     window as words,
 )
+from engine.types import ConversationId
 
 _FILES: Final = "files"  # topic of the problems with files
 _SHOWN_REASONS: Final = 3  # highest number of sentences about files in a toast
@@ -43,7 +44,11 @@ class PaneToast(Toast):
         for one in (pane.composer, pane.cards):
             one.installEventFilter(self)
         pane.said.connect(self.warn)
-        pane.noted.connect(self.say)
+        self._library = core.library
+        self._enter()
+        core.library.current_changed.connect(self._enter)
+        pane.attaching.said.connect(self._on_file_problem)
+        pane.attaching.noted.connect(self._on_file_note)
         core.attachments.refused.connect(self._on_files_refused)
         core.undo.undone.connect(self.withdraw)
         core.undoing.undone.connect(self._on_undone)
@@ -113,16 +118,25 @@ class PaneToast(Toast):
             self.place()
         return super().eventFilter(watched, event)
 
-    def _on_files_refused(self, sentences: Sequence[str]) -> None:
-        """Show why files were not attached. A box lists the reasons if there are many."""
+    def _enter(self) -> None:
+        self.enter(self._library.current)
+
+    def _on_file_problem(self, chat: ConversationId, text: str) -> None:
+        self.warn(text, place=chat)
+
+    def _on_file_note(self, text: str) -> None:
+        self.say(text, place=self._library.current)
+
+    def _on_files_refused(self, chat: ConversationId, sentences: Sequence[str]) -> None:
+        """Show in a chat why files were not attached. A box lists the reasons if there are many."""
         shown = "\n".join(sentences[:_SHOWN_REASONS])
         num_more = len(sentences) - _SHOWN_REASONS
         if num_more <= 0:
-            self.warn(shown, _FILES)
+            self.warn(shown, _FILES, place=chat)
             return
         text = f"{shown}\n{attachments.more_reasons(num_more)}"
         show_all = partial(show_reasons, self._window, sentences)
-        self.offer_details(text, words.SHOW_ALL, show_all, _FILES)
+        self.offer_details(text, words.SHOW_ALL, show_all, _FILES, place=chat)
 
     def _on_imported(self, result: ImportResult) -> None:
         self.withdraw(self._imports.cancel)

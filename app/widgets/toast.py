@@ -28,6 +28,7 @@ class _Message:
     is_problem: bool = False  # True: it stays until it was seen
     topic: str = ""  # a later message with this topic replaces this one; empty: none does
     is_passing: bool = False  # True: it is about the newest action, and does not come back
+    place: object = None  # on show only while the user is at this place; None: everywhere
 
 
 class Toast(QFrame):
@@ -35,7 +36,8 @@ class Toast(QFrame):
 
     A message that is covered by a newer one before it could be read comes back afterwards, and so
     does every problem. A message about the newest action does not: after the next action its text
-    may be untrue, and the Edit menu undoes earlier actions.
+    may be untrue, and the Edit menu undoes earlier actions. A message about a place, such as a chat, is
+    on show only there.
     """
 
     presented = Signal()  # another message is on show
@@ -44,7 +46,8 @@ class Toast(QFrame):
         super().__init__(parent)
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._messages: list[_Message] = []  # the last one is on show
+        self._messages: list[_Message] = []  # the last one is on show, of those for this place
+        self._place: object = None
         self._label = Sentences(self)
         self.button = Button("", self)
         self.button.clicked.connect(self._on_clicked)
@@ -66,20 +69,29 @@ class Toast(QFrame):
     def text(self) -> str:
         return self._label.text()
 
-    def say(self, text: str) -> None:
+    def enter(self, place: object) -> None:
+        """Note the place at which the user is. Problems of other places wait for the return there."""
+        shown = self._shown
+        self._place = place
+        here = (None, place)
+        self._messages = [one for one in self._messages if one.is_problem or one.place in here]
+        self._refresh(shown)
+
+    def say(self, text: str, *, place: object = None) -> None:
         """Show text without a button."""
-        self._add(_Message(text))
+        self._add(_Message(text, place=place))
 
     def say_done(self, text: str) -> None:
         """Show the action that the user has just done, undone or redone."""
         self._add(_Message(text, is_passing=True))
 
-    def warn(self, text: str, topic: str = "") -> None:
+    def warn(self, text: str, topic: str = "", *, place: object = None) -> None:
         """Show a problem for Millis.PROBLEM in the active window, or until the user closes it.
 
-        topic: the problem replaces an earlier one with the same topic, unless the topic is empty.
+        topic: the problem replaces an earlier one with the same topic and place, unless the topic is
+            empty.
         """
-        self._add(_Message(text, words.CLOSE, is_problem=True, topic=topic))
+        self._add(_Message(text, words.CLOSE, is_problem=True, topic=topic, place=place))
 
     def offer(self, text: str, word: str, act: Act) -> None:
         """Show text with a button labelled `word` that calls `act`.
@@ -89,9 +101,11 @@ class Toast(QFrame):
         self._messages = [one for one in self._messages if one.act != act]
         self._add(_Message(text, word, act))
 
-    def offer_details(self, text: str, word: str, act: Act, topic: str = "") -> None:
+    def offer_details(
+        self, text: str, word: str, act: Act, topic: str = "", *, place: object = None
+    ) -> None:
         """Show a problem with a button labelled `word` that shows its details, and closes it."""
-        self._add(_Message(text, word, act, is_problem=True, topic=topic))
+        self._add(_Message(text, word, act, is_problem=True, topic=topic, place=place))
 
     def offer_undo(self, text: str, act: Act) -> None:
         """Show the action that the user has done, with a button that undoes it."""
@@ -104,16 +118,26 @@ class Toast(QFrame):
 
     def dismiss(self) -> None:
         """Remove the message on show. Show the one that it has covered, if any."""
-        self._keep(self._messages[:-1])
+        shown = self._shown
+        self._keep([one for one in self._messages if one is not shown])
+
+    @property
+    def _shown(self) -> _Message | None:
+        """The newest message for the place of the user."""
+        here = (None, self._place)
+        return next((one for one in reversed(self._messages) if one.place in here), None)
 
     def _add(self, message: _Message) -> None:
-        earlier = [one for one in self._messages if one.text != message.text]
-        if earlier and self._is_over(earlier[-1]):
-            del earlier[-1]
-        topic = message.topic
-        self._messages = [one for one in earlier if not topic or one.topic != topic]
-        self._messages.append(message)
-        self._present()
+        shown, topic = self._shown, (message.topic, message.place)
+        earlier = [
+            one
+            for one in self._messages
+            if (one.text, one.place) != (message.text, message.place)
+            and not (message.topic and (one.topic, one.place) == topic)
+            and not (one is shown and self._is_over(one))
+        ]
+        self._messages = [*earlier, message]
+        self._refresh(shown)
 
     def _is_over(self, message: _Message) -> bool:
         """Return True if the message on show must not come back after a newer one."""
@@ -121,17 +145,21 @@ class Toast(QFrame):
         return not message.is_problem and (message.is_passing or was_read)
 
     def _keep(self, messages: list[_Message]) -> None:
-        shown = self._messages[-1:]
+        shown = self._shown
         self._messages = messages
-        if not messages:
+        self._refresh(shown)
+
+    def _refresh(self, before: _Message | None) -> None:
+        """Show the message that is on show now, unless it is the one before."""
+        message = self._shown
+        if message is None:
             self._timer.stop()
             self._hand_focus_back()
             self.hide()
-        elif messages[-1:] != shown:
-            self._present()
+        elif message is not before:
+            self._present(message)
 
-    def _present(self) -> None:
-        message = self._messages[-1]
+    def _present(self, message: _Message) -> None:
         self._label.setText(message.text)
         if not message.word:
             self._hand_focus_back()
@@ -151,7 +179,8 @@ class Toast(QFrame):
 
         It stays while its button has the focus. A problem stays while another window is active.
         """
-        is_unseen = self._messages[-1].is_problem and not self.window().isActiveWindow()
+        shown = self._shown
+        is_unseen = shown is not None and shown.is_problem and not self.window().isActiveWindow()
         if is_unseen or self.button.hasFocus():
             self._timer.start()
         else:
@@ -169,8 +198,8 @@ class Toast(QFrame):
             left.setFocus()
 
     def _on_clicked(self) -> None:
-        if self._messages:
-            act = self._messages[-1].act
+        shown = self._shown
+        if shown is not None:
             self.dismiss()
-            if act is not None:
-                act()
+            if shown.act is not None:
+                shown.act()

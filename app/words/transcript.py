@@ -22,6 +22,7 @@ QUOTE: Final = "Quote in Reply"
 DELETE_VERSION: Final = "Delete This Version"
 DELETE_FROM_HERE: Final = "Delete This and Everything After"
 RETRY: Final = "Retry"
+GET_ANSWER: Final = "Get an Answer"
 SHOW_ALL: Final = "Show all"
 SHOW_LESS: Final = "Show less"
 
@@ -48,10 +49,12 @@ THOUGHT: Final = "Thought"
 
 # Reasons why an answer is incomplete or missing.
 STOPPED: Final = "Stopped"
+APP_QUIT: Final = "Stopped when Rejoinder was quit"
 APP_ENDED: Final = "Rejoinder ended during this answer"
 NO_ANSWER: Final = "No answer"
 INTERRUPTED: Final = "Interrupted"
-NO_ROOM: Final = "The context is full"
+SILENT: Final = "The model wrote no answer"
+NO_ROOM: Final = "The context or the memory is full"
 
 # Texts for screen readers.
 MESSAGES: Final = "Messages"

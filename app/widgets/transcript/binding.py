@@ -9,7 +9,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.turns import Turns
-from app.conversation.tree import ConversationSummary, NodeId, shown_path
+from app.conversation.tree import NodeId, shown_path
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.rows.row import RowAction
@@ -47,9 +47,9 @@ class TranscriptBinding(QObject):
         self._items: dict[str, TranscriptItem] = {}
         self._editing: NodeId | None = None
         self._edited_in: dict[str, ConversationId] = {}  # by the key of a message
-        self._positions: dict[ConversationId, ScrollPosition] = {}
-        # Conversations that were answered out of sight since they were on show.
-        self._unseen: set[ConversationId] = set()
+        # Scroll positions at which the conversations were left. None: the end.
+        self._positions: dict[ConversationId, ScrollPosition | None] = {}
+        self._located: ConversationId | None = None  # the conversation to open at a found message
         self._connect()
 
     @property
@@ -81,19 +81,17 @@ class TranscriptBinding(QObject):
 
     @property
     def position(self) -> ScrollPosition | None:
-        """Scroll position of the shown conversation, or None if it is empty."""
+        """Scroll position of the shown conversation, or None for its end."""
         return self._view.scroll_position()
 
     def leave_at(self, conversation_id: ConversationId, position: ScrollPosition) -> None:
         """Store the scroll position at which the conversation opens the next time."""
         self._positions[conversation_id] = position
-        self._unseen.discard(conversation_id)
 
     def show(self, conversation_id: ConversationId) -> None:
         """Show another conversation: at a new answer, at its stored scroll position, or at the end."""
-        position = self._view.scroll_position()
-        if self._shown is not None and position is not None:
-            self._positions[self._shown] = position
+        if self._shown is not None:
+            self._positions[self._shown] = self._view.scroll_position()
         self._shown = conversation_id
         self._editing = self._kept_edit(conversation_id)
         items = self._true_items(conversation_id)
@@ -120,9 +118,9 @@ class TranscriptBinding(QObject):
     ) -> ScrollPosition | None:
         """Return the beginning of an unseen answer, or else where the conversation was left."""
         left = self._positions.get(conversation_id)
-        if conversation_id not in self._unseen or not items:
+        is_located, self._located = conversation_id == self._located, None
+        if is_located or not self._library.opened_unseen or not items:
             return left
-        self._unseen.discard(conversation_id)
         key = items[-1].key
         # A position inside the answer stays: the user had begun to read it.
         return left if left is not None and left.key == key else ScrollPosition(key, 0)
@@ -130,6 +128,7 @@ class TranscriptBinding(QObject):
     def show_message(self, conversation_id: ConversationId, node_id: NodeId) -> None:
         """Scroll to a message: now, or when its conversation is shown."""
         self.leave_at(conversation_id, ScrollPosition(node_id, 0))
+        self._located = conversation_id
         if conversation_id == self._shown:
             self._shown = None  # do not store the present position
             self.show(conversation_id)
@@ -205,7 +204,6 @@ class TranscriptBinding(QObject):
         self._desk.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
-        self._library.finished_unseen.connect(self._on_finished_unseen)
 
     def _true_items(self, conversation_id: ConversationId) -> tuple[TranscriptItem, ...]:
         conversation = self._desk.get(conversation_id)
@@ -222,10 +220,6 @@ class TranscriptBinding(QObject):
             self._view.finish(item)
         else:
             self._view.update_item(item)
-
-    def _on_finished_unseen(self, summary: ConversationSummary) -> None:
-        if summary.conversation_id != self._shown:
-            self._unseen.add(summary.conversation_id)
 
     def _on_text_arrived(self, node_id: NodeId, channel: Channel, text: str) -> None:
         if node_id in self._items:

@@ -211,7 +211,7 @@ class TranscriptView(QAbstractScrollArea):
             self._buffer.spent(perf_counter() - started)
 
     def scroll_position(self) -> ScrollPosition | None:
-        """Return the scroll position to restore later, or None if the conversation is empty."""
+        """Return the scroll position to restore later, or None for the end."""
         return self._placement.position()
 
     def jump_to_start(self) -> None:
@@ -428,6 +428,7 @@ class TranscriptView(QAbstractScrollArea):
     @override
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
+        self._placement.resized()
         self._reflow()
 
     @override

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from app.conversation.title import needs_title, usable_title
-from app.conversation.tree import set_title
+from app.conversation.deletion import delete_message
+from app.conversation.title import needs_title, retitled, usable_title, with_title
+from app.conversation.tree import set_title, show_version, shown_path
 from tests.fakes.conversations import ConversationWriter
 
 
@@ -74,6 +77,29 @@ def test_text_that_is_no_title_gives_none(text: str) -> None:
 
 def test_huge_text_is_searched_at_its_beginning_only() -> None:
     assert usable_title("Boats\n" + "x" * 5_000_000) == "Boats"
+
+
+def test_title_of_an_earlier_version_of_the_app_stays_with_its_message() -> None:
+    """It was stored for the conversation only."""
+    writer = ConversationWriter()
+    first = writer.send("What is a boat?", "A small ship.").user_id
+    writer.conv = replace(writer.conv, title="Boats")
+    assert not needs_title(writer.conv)
+    writer.edit(first, "What is a ship?", "A large boat.")
+    assert (writer.conv.title, needs_title(writer.conv)) == ("Boats", True)
+    writer.conv = with_title(writer.conv, shown_path(writer.conv)[0].node_id, "Ships")
+    assert writer.conv.title == "Ships"
+    assert retitled(show_version(writer.conv, first)).title == "Boats"
+
+
+def test_automatic_title_follows_the_version_on_show() -> None:
+    writer = ConversationWriter()
+    first = writer.send("What is a boat?", "A small ship.").user_id
+    turn = writer.edit(first, "What is a ship?", "A large boat.")
+    assert writer.conv.title == "What is a ship?"
+    assert retitled(show_version(writer.conv, first)).title == "What is a boat?"
+    left = delete_message(writer.conv, turn.user_id, now=1.0)
+    assert retitled(left).title == "What is a boat?"
 
 
 def test_chat_needs_a_title_after_its_first_answers_until_it_has_one() -> None:

@@ -11,12 +11,16 @@ from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton, QSplitter, QToolButton, QWidget
 
+from app.viewmodels.items import TranscriptItems
+from app.viewmodels.transcript import Version
 from app.widgets import quitting
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.send_button import SendButton
+from app.widgets.transcript.rows.row import RowAction
 from app.widgets.unsent_note import UnsentNote
 from app.widgets.window_frame import FrameSaver, frame_text
+from app.words import transcript as words
 from tests.app.conftest import MakeStage
 from tests.fakes.app_process import run_app, wait_for_window
 from tests.fakes.ask_store import PATIENCE_S
@@ -29,6 +33,10 @@ def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
     stage.engine.write("Half an ans")
     stage.settle()
     conversation_id = stage.current
+    stage.core.turns.note_quit()
+    killed = stage.stored(lambda store: store.load(conversation_id))
+    (reply,) = [one for one in TranscriptItems().of(killed, {}) if one.cut]
+    assert (reply.text, reply.cut) == ("Half an ans", words.APP_QUIT), "stored at once"
     stage.close()
     again = make_stage()
     assert [node.content for node in again.rig.stored_path(conversation_id)] == [
@@ -36,6 +44,9 @@ def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
         "Half an ans",
     ]
     assert conversation_id not in again.core.library.unseen, "the cut answer was on show"
+    again.rig.library.select(conversation_id)
+    again.settle()
+    assert (again.items[-1].cut, again.items[-1].can_continue) == (words.APP_QUIT, True)
 
 
 def test_close_while_loading_returns_the_waiting_message_with_a_note(
@@ -78,12 +89,23 @@ def _note(stage: Stage) -> UnsentNote:
     return note
 
 
-def test_close_while_reading_the_prompt_closes_the_engine(make_stage: MakeStage) -> None:
+def test_answer_that_a_quit_cut_before_its_first_word_is_requested_again_in_one_click(
+    make_stage: MakeStage,
+) -> None:
     stage = make_stage()
     stage.send("Hello")
     stage.engine.prefill(1, 2)
+    settings, conversation_id = stage.rig.core.preferences, stage.current
     stage.close()
     assert stage.engine.closed
+    again = make_stage(settings=settings.value)
+    again.wait_until(lambda: again.current == conversation_id)
+    again.settle()
+    assert again.items[-1].cut == words.APP_QUIT
+    again.click(RowAction.RETRY)
+    again.answer("Hi")
+    assert again.texts == ["Hello", "Hi"]
+    assert again.items[-1].version == Version(1, 1), "the empty version is gone"
 
 
 def _answer_question(stage: Stage, word: str) -> str:

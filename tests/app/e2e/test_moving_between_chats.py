@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMenu
 
 from app.viewmodels.transcript import ScrollPosition
 from app.widgets.commands import CommandId
+from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
 
 
@@ -106,6 +107,22 @@ def test_chat_that_was_answered_out_of_sight_opens_at_the_new_answer(stage: Stag
     stage.rig.library.select(away)
     stage.settle()
     assert stage.pane.view.verticalScrollBar().value() == 0, "nothing was answered since"
+
+
+def test_answer_that_ended_out_of_sight_in_an_earlier_run_opens_at_its_start(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage()
+    stage.send("One")
+    away, there = stage.current, stage.items[-1].key
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("No.\n\n" * 60)
+    stage.close()
+    again = make_stage()
+    again.wait_until(lambda: away in again.rig.library.unseen)
+    again.rig.library.select(away)
+    again.settle()
+    assert again.pane.transcript.position == ScrollPosition(there, 0)
 
 
 def test_zoom_enlarges_the_window_and_brings_it_back(stage: Stage) -> None:

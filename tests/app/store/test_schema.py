@@ -96,6 +96,7 @@ def test_a_database_of_every_format_opens(tmp_path: Path, number: int) -> None:
     gone = conv.nodes.get(NodeId("A6r"))
     assert (gone and gone.deleted_at) == (6.5 if number >= 3 else None)
     assert unseen == {"A"}, "the last reply was cut off"
+    assert path_shown[0].chat_title == ("Counting" if number >= 12 else "")
 
 
 def test_migration_accepts_an_unreadable_generation(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from app.conversation.actions import (
 from app.conversation.tree import (
     Conversation,
     Generation,
+    MessageStatus,
     NodeId,
     fail_reply,
     finish_reply,
@@ -205,7 +206,7 @@ def test_slow_answer_has_a_rate_from_its_second_token() -> None:
     [
         (FinishReason.CANCELLED, 512, "Stopped"),
         (FinishReason.LENGTH, 212, "Reached the limit of 212 tokens"),
-        (FinishReason.LENGTH, 512, "The context is full"),
+        (FinishReason.LENGTH, 512, "The context or the memory is full"),
         (FinishReason.STOP, 212, ""),
     ],
 )
@@ -216,6 +217,37 @@ def test_cut_label_says_why_an_answer_ends_early(
     _user, reply = TranscriptItems().of(finished(turn, reason=reason), {})
     assert reply.cut == cut
     assert reply.can_continue == cut.startswith(("Stopped", "Reached"))
+
+
+@pytest.mark.parametrize(
+    ("reason", "was_quit", "cut"),
+    [
+        (FinishReason.CANCELLED, False, "Stopped"),
+        (FinishReason.CANCELLED, True, "Stopped when Rejoinder was quit"),
+        (None, True, "Stopped when Rejoinder was quit"),  # the engine did not end in time
+        (FinishReason.ERROR, False, "Rejoinder ended during this answer"),  # at the next start
+        (None, False, "Interrupted"),  # the model was lost
+    ],
+)
+@pytest.mark.parametrize("text", ["", "Half"])
+def test_label_of_a_stopped_answer_tells_what_stopped_it(
+    reason: FinishReason | None, was_quit: bool, cut: str, text: str
+) -> None:
+    turn = send(EMPTY, 1)
+    made = replace(generation(), finish_reason=reason, was_quit=was_quit)
+    node = turn.conversation.nodes[turn.reply_id]
+    node = replace(node, status=MessageStatus.STOPPED, content=text, generation=made)
+    _user, reply = TranscriptItems().of(replace_node(turn.conversation, node), {})
+    assert (reply.cut, reply.can_continue, reply.can_retry) == (cut, bool(text), not text)
+
+
+def test_answer_without_a_word_that_the_model_ended_can_be_requested_again() -> None:
+    turn = send(EMPTY, 1)
+    node = turn.conversation.nodes[turn.reply_id]
+    made = replace(generation(), finish_reason=FinishReason.STOP)
+    node = replace(node, status=MessageStatus.COMPLETE, content="\n", generation=made)
+    _user, reply = TranscriptItems().of(replace_node(turn.conversation, node), {})
+    assert (reply.cut, reply.can_retry) == ("The model wrote no answer", True)
 
 
 def test_continued_answer_shows_its_earlier_text() -> None:

@@ -264,6 +264,27 @@ def test_notice_of_a_refused_file_does_not_come_back_after_the_next_one(
     assert not toast.isVisible()
 
 
+def test_note_about_a_refused_file_stays_with_its_chat(stage: Stage, tmp_path: Path) -> None:
+    stage.chat("Hello", "Hi")
+    toast = stage.window.toast
+    stage.core.open_files([tmp_path / "nonexist.txt"])
+    stage.run(CommandId.NEW_CHAT)
+    stage.wait_until(lambda: not stage.core.attachments.is_opening(stage.current))
+    stage.settle()
+    assert not toast.isVisible()
+    stage.click_row("Hello")
+    stage.wait_until(lambda: toast.text == "“nonexist.txt” can’t be found.")
+    assert toast.isVisible()
+    stage.run(CommandId.NEW_CHAT)
+    assert not toast.isVisible()
+    stage.core.open_files([tmp_path / "other.txt"])
+    stage.wait_until(lambda: "other.txt" in toast.text)
+    stage.click_row("Hello")
+    assert toast.text == "“nonexist.txt” can’t be found.", "it was not closed"
+    QTest.mouseClick(toast.button, Qt.MouseButton.LeftButton)
+    assert not toast.isVisible()
+
+
 def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stage) -> None:
     files = (
         make_attachment("notes.txt", "text", "The meeting is on Monday.\n" * 40),
@@ -273,9 +294,11 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     stage.settle()
     details = [chip.details for chip in stage.core.attachments.chips]
     assert details == ["266 tokens", "about 120,000 tokens"]
-    QTest.mouseClick(stage.pane.long_files.first, Qt.MouseButton.LeftButton)
+    stage.pane.long_files.first.setFocus()
+    QTest.keyClick(stage.pane.long_files.first, Key.Key_Space)
     stage.wait_until(lambda: stage.core.attachments.excess is None)
     stage.settle()
+    assert stage.edit.hasFocus()
     part = stage.rig.current.draft_attachments[1]
     assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
 

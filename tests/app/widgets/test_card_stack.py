@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from app.conversation.attachments import make_attachment
 from app.settings import Settings
+from app.widgets.commands import CommandId
 from engine.errors import ContextFullError
 from tests.app.conftest import MakeStage
 
@@ -35,6 +36,40 @@ def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: 
     stage.settle()
     assert cards.bar.maximum() == 0
     assert cards.height() == notice.height()
+
+
+def test_end_of_the_last_answer_is_above_a_card_that_came_while_the_chat_was_away(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage()
+    stage.chat("One", "Yes.\n\n" * 60)
+    stage.run(CommandId.NEW_CHAT)
+    stage.chat("Two", "No.\n\n" * 60)
+    stage.click_row("One")
+    stage.pane.view.jump_to_latest()
+    stage.click_row("Two")
+    problem = ContextFullError("It has 33,012 tokens and takes 32,768.").problem
+    stage.pane.app_notice.say(problem)
+    stage.wait_until(lambda: stage.pane.cards.height() > 0)
+    stage.click_row("One")
+    bar = stage.pane.view.verticalScrollBar()
+    assert stage.pane.cards.height() > 0
+    assert bar.value() == bar.maximum() > 0
+
+
+def test_card_that_hides_gives_its_focus_to_the_composer_and_not_to_the_next_card(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.send("And then?")
+    line, queued = stage.pane.long_files, stage.pane.queued
+    line.show_offer("Too long.", has_pages=False, model_name="")
+    stage.settle()
+    assert queued.isVisible()
+    line.first.setFocus()
+    line.show_offer("", has_pages=False, model_name="")
+    assert stage.edit.hasFocus(), QApplication.focusWidget()
 
 
 def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(

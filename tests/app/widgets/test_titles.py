@@ -140,6 +140,52 @@ def test_edited_first_message_gets_a_title_of_its_own(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "All about ships"]
 
 
+def test_title_of_the_model_stays_until_an_edited_first_message_has_one(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    write_title(stage, "A friendly greeting")
+    edit_last(stage, "Ships")
+    assert stage.rows == ["TODAY", "A friendly greeting"]
+    stage.answer("They float")
+    assert stage.rows == ["TODAY", "A friendly greeting"]
+    stage.run(CommandId.PREVIOUS_VERSION)
+    write_title(stage, "All about ships")
+    assert stage.rows == ["TODAY", "A friendly greeting"], "the title is for the other version"
+    stage.run(CommandId.NEXT_VERSION)
+    assert stage.rows == ["TODAY", "All about ships"]
+    stage.run(CommandId.UNDO)
+    assert stage.rows == ["TODAY", "A friendly greeting"]
+    stored = stage.stored(lambda store: store.load(stage.current))
+    assert [one.chat_title for one in stored.nodes.values() if one.parent is None] == [
+        "A friendly greeting",
+        "All about ships",
+    ]
+    assert stored.title == "A friendly greeting"
+    assert len(stage.engine.titles) == 2
+
+
+def test_name_that_the_user_typed_stays_after_an_edit_of_the_first_message(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    write_title(stage, "A friendly greeting")
+    stage.rig.library.rename(stage.current, "Mine")
+    edit_last(stage, "Ships")
+    stage.answer("They float")
+    stage.run(CommandId.PREVIOUS_VERSION)
+
+    assert stage.rows == ["TODAY", "Mine"]
+    assert len(stage.engine.titles) == 1
+    stage.rig.library.rename(stage.current, "")
+    stage.settle()
+    assert stage.rows == ["TODAY", "A friendly greeting"]
+
+
+def edit_last(stage: Stage, text: str) -> None:
+    stage.run(CommandId.EDIT_LAST)
+    editor = stage.pane.view.focusWidget()
+    QTest.keyClicks(editor, text)
+    QTest.keyClick(editor, Key.Key_Return)
+    stage.settle()
+
+
 def test_deleted_chat_withdraws_its_title(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     conversation_id = stage.current

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from app.viewmodels.state_line import Waiting
 from app.viewmodels.transcript import ItemStatus, Version
+from app.widgets.transcript.rows.notes import CutLink, cut_link
 from app.widgets.transcript.rows.row import RowAction
 from engine.problem import Problem
 from tests.fakes.transcript_samples import CODE, answer, question, restored
@@ -64,6 +65,18 @@ def test_cut_off_answer_that_can_continue_has_a_continue_link(transcript: Transc
     transcript.show([question(0), replace(stopped, can_continue=True)])
     transcript.click(RowAction.CONTINUE)
     assert transcript.asked == ["continue a0"]
+
+
+def test_empty_answer_has_a_link_that_requests_it_again(transcript: TranscriptStage) -> None:
+    cut = replace(answer(0, ""), status=ItemStatus.STOPPED, cut="Stopped", can_retry=True)
+    transcript.show([question(0), cut])
+    assert cut_link(cut) == CutLink(RowAction.RETRY, "Retry")
+    transcript.click(RowAction.RETRY)
+    never = replace(cut, key="a1", status=ItemStatus.UNANSWERED, cut="No answer")
+    assert cut_link(never) == CutLink(RowAction.RETRY, "Get an Answer")
+    transcript.show([question(0), never])
+    transcript.click(RowAction.RETRY)
+    assert transcript.asked == ["retry a0", "retry a1"]
 
 
 def test_delete_button_works_only_if_the_item_can_be_deleted(transcript: TranscriptStage) -> None:

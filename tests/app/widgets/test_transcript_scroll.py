@@ -89,6 +89,24 @@ def test_following_stops_when_the_answers_first_line_is_at_the_top(
     assert writing.top == parked
 
 
+def test_end_in_view_stays_in_view_when_the_view_gets_lower_and_higher(
+    writing: TranscriptStage,
+) -> None:
+    view = writing.view
+    write(writing, PARAGRAPH * 40)
+    view.finish(replace(STREAMING, text=PARAGRAPH * 40, status=ItemStatus.COMPLETE))
+    writing.settle()
+    view.resize(WIDTH, HEIGHT * 4)
+    for height in (HEIGHT, HEIGHT - 80, HEIGHT):
+        view.resize(WIDTH, height)
+        writing.settle()
+        assert writing.top == writing.end, height
+    scroll_by(view, -200)
+    middle = writing.top
+    view.resize(WIDTH, HEIGHT - 80)
+    assert writing.top == middle < writing.end
+
+
 def test_jump_to_latest_follows_the_end_of_the_growing_answer(writing: TranscriptStage) -> None:
     write(writing, PARAGRAPH * 43)
     writing.view.jump_to_latest()

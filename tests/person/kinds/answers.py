@@ -68,6 +68,15 @@ def _one_more(person: Person, before: int) -> bool:
     return True
 
 
+@kind("request an empty answer again")
+def retry_answer(person: Person) -> bool:
+    if person.answers or not person.items or not person.items[-1].can_retry:
+        return False
+    person.stay_with_model()
+    before = len(person.conversation.nodes)
+    return person.click_in_transcript(RowAction.RETRY) and _one_more(person, before)
+
+
 @kind("continue a stopped answer")
 def continue_answer(person: Person) -> bool:
     if not person.window.commands[CommandId.CONTINUE].isEnabled():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
@@ -57,13 +58,17 @@ def drop_file(person: Person) -> bool:
 def drop_refused(person: Person) -> bool:
     before = _names(person)
     said: list[str] = []
+
+    def note(_chat: object, sentences: Sequence[str]) -> None:
+        said.extend(sentences)
+
     # Another toast may cover this one at once.
-    person.core.attachments.refused.connect(said.extend)
+    person.core.attachments.refused.connect(note)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "picture.png")
         path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
         _drop(person, path)
-    person.core.attachments.refused.disconnect(said.extend)
+    person.core.attachments.refused.disconnect(note)
     assert _names(person) == before
     assert [one for one in said if "picture.png" in one]
     return True

@@ -21,6 +21,7 @@ from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.actions import ActionButton, answer_parts, user_parts
+from app.widgets.transcript.rows.notes import cut_link
 from app.widgets.transcript.rows.row import RowAction
 from app.words import commands, problems, transcript as words
 from engine.types import Role
@@ -151,8 +152,8 @@ def _actions(item: TranscriptItem) -> dict[str, RowAction]:
     parts = user_parts(item) if item.role is Role.USER else answer_parts(item)
     buttons = (part for part in parts if isinstance(part, ActionButton) and part.enabled)
     actions = {button.tip: button.action for button in buttons}
-    if item.can_continue:
-        actions[commands.CONTINUE] = RowAction.CONTINUE
+    if (link := cut_link(item)) is not None:
+        actions[link.label] = link.action
     if item.problem is not None:
         actions[words.RETRY] = RowAction.RETRY
         if item.problem.details:

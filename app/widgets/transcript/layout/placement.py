@@ -17,7 +17,7 @@ from PySide6.QtWidgets import QAbstractScrollArea
 
 from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
-from app.widgets.transcript.layout.scroll import NEAR_END, ScrollFollower
+from app.widgets.transcript.layout.scroll import NEAR_END, Follow, ScrollFollower
 from app.widgets.transcript.layout.selection import Caret
 from app.widgets.transcript.layout.stack import Anchor, MessageStack
 from app.widgets.transcript.messages.body import RowKit
@@ -97,6 +97,17 @@ class ScrollAnchor:
             self.hold()
             self._anchor = switch
 
+    def resized(self) -> None:
+        """Keep the end in view if it was there. Call this before the layout in a view of a new height.
+
+        A card above the composer, for example, takes height from the view. While an answer is being
+        written, the follower decides.
+        """
+        distance = self._bar.maximum() - self._bar.value()
+        is_followed = self._follower.mode is not Follow.NOTHING
+        if distance < NEAR_END and not is_followed and self._answer_top() is None:
+            self._follower.sent()
+
     def hold(self) -> None:
         """Stop the automatic scrolling, so that the visible text stays in place."""
         self._follower.released()
@@ -135,8 +146,13 @@ class ScrollAnchor:
             self._anchor = replace(self._anchor, offset=offset)
 
     def position(self) -> ScrollPosition | None:
-        """Return the scroll position to restore later, or None if the conversation is empty."""
-        if not len(self._stack):
+        """Return the scroll position to restore later, or None for the end.
+
+        The end may be elsewhere then: a card above the composer takes height from the view. An answer
+        that is being written has no end yet.
+        """
+        is_at_end = self.distance_to_end < NEAR_END and self._answer_top() is None
+        if not len(self._stack) or is_at_end:
             return None
         index = self._stack.at(self.top)
         key = self._stack.items[index].key

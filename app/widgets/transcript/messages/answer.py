@@ -23,7 +23,7 @@ from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.error import ErrorRow
-from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow
+from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow, cut_link
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words, units
 from engine.types import Channel
@@ -318,7 +318,7 @@ class AnswerContent:
         look, item = self._kit.look, self.item
         rows: list[TranscriptRow] = []
         if item.cut:
-            rows.append(CutRow(look, item.cut, can_continue=item.can_continue))
+            rows.append(CutRow(look, item.cut, cut_link(item)))
         if item.problem is not None:
             rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
         for row in rows:

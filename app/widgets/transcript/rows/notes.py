@@ -1,4 +1,4 @@
-"""Small rows: the Thinking button, a link such as "Show all", and a note on a cut-off answer.
+"""Small rows: the Thinking button, a link such as "Show all", and a note on a cut-off or empty answer.
 
 Used on the main thread only.
 """
@@ -13,11 +13,11 @@ from typing_extensions import override
 
 from app.theme.icons import Icon
 from app.theme.tokens import Size, Space, Type
+from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Hit, Paint, RowAction, Target, TranscriptRow
-from app.words import commands
+from app.words import commands, transcript as words
 
-_CONTINUE = Target(RowAction.CONTINUE)
 _ICON = 16
 
 
@@ -111,16 +111,32 @@ class LinkRow(TranscriptRow):
         return QRectF(0, 0, self.natural_width, self._look.px(Size.CONTROL_MINI))
 
 
+@dataclass(frozen=True, slots=True)
+class CutLink:
+    """The link that completes or repeats an answer."""
+
+    action: RowAction
+    label: str
+
+
+def cut_link(item: TranscriptItem) -> CutLink | None:
+    """Return the link of an answer that was cut off or is empty, None if it needs none."""
+    if item.can_continue:
+        return CutLink(RowAction.CONTINUE, commands.CONTINUE)
+    if item.can_retry:
+        is_new = item.status is ItemStatus.UNANSWERED
+        return CutLink(RowAction.RETRY, words.GET_ANSWER if is_new else words.RETRY)
+    return None
+
+
 class CutRow(TranscriptRow):
-    """A note that says why an answer was cut off.
+    """A note that says why an answer was cut off or is empty, with a link if that helps."""
 
-    If the answer can be continued, the note has a Continue link.
-    """
-
-    def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:
+    def __init__(self, look: Look, why: str, link: CutLink | None) -> None:
         self._look = look
         self._why = why
-        self._link = commands.CONTINUE if can_continue else ""
+        self._target = Target(link.action) if link else None
+        self._link = link.label if link else ""
 
     @override
     def measure(self, width: int) -> int:
@@ -136,21 +152,21 @@ class CutRow(TranscriptRow):
         painter.setPen(QColor(ink))
         painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._why)
         font = QFont(face.font)
-        font.setUnderline(paint.hovered == _CONTINUE)
+        font.setUnderline(self._target is not None and paint.hovered == self._target)
         painter.setFont(font)
         painter.setPen(QColor(look.colors.link))
         painter.drawText(QPointF(self._link_rect().left() + Space.S, baseline), self._link)
 
     @override
     def hits(self) -> list[Hit]:
-        return [Hit(_CONTINUE, self._link_rect(), self._link)] if self._link else []
+        return [Hit(self._target, self._link_rect(), self._link)] if self._target else []
 
     def _icon(self) -> QRectF:
         size = self._look.px(14)
         return QRectF(-Space.HAIR, (self._look.px(Size.CONTROL_MINI) - size) / 2, size, size)
 
     def _link_rect(self) -> QRectF:
-        """Return the click area of the Continue link: its text and a margin on each side."""
+        """Return the click area of the link: its text and a margin on each side."""
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
         left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
         width = metrics.horizontalAdvance(self._link) + 2 * Space.S
