@@ -111,7 +111,7 @@ def test_same_seed_gives_same_answer_after_other_requests(open_tiny: OpenTiny) -
 
 
 def test_queued_requests_report_how_many_are_ahead(open_tiny: OpenTiny) -> None:
-    client = open_tiny()
+    client = open_tiny(max_running=1)
     for number in range(3):
         submit(client, f"{number}", name=f"r{number}", chat=f"{number}")
     events = client.run_until_idle()
