@@ -272,7 +272,7 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
 
     first, *_, before, last = events
     assert isinstance(first, ModelLoading)
-    assert first.stage is LoadStage.LOADING
+    assert (first.stage, first.total_bytes) == (LoadStage.LOADING, 0), "before the files are read"
     assert isinstance(before, ModelLoading)
     assert before.stage is LoadStage.CHECKING
     weights = tiny_model("lfm2", Template.KEEPING) / "model.safetensors"
