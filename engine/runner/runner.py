@@ -214,7 +214,7 @@ class Runner:
         name, token_ids = task.conversation_id, prompt.token_ids
         has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
         if self.disk is not None and has_room:
-            self.disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
+            self.disk.fetch_ahead(name, (*token_ids, ANOTHER_TOKEN))
         if task.fetch_only:
             return None
         match = self._cache.match_ahead(name, token_ids)
