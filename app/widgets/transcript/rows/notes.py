@@ -112,18 +112,25 @@ class LinkRow(TranscriptRow):
 
 
 class CutRow(TranscriptRow):
-    """A note that says why an answer was cut off.
+    """A note on why an answer was cut off, with a Continue link if it can be continued.
 
-    If the answer can be continued, the note has a Continue link.
+    In a narrow column the note is elided, and its tooltip has the whole text.
     """
 
     def __init__(self, look: Look, why: str, *, can_continue: bool) -> None:
         self._look = look
         self._why = why
+        self._shown = why  # the part that fits beside the link
         self._link = commands.CONTINUE if can_continue else ""
+        self._metrics = QFontMetricsF(look.face(Type.SMALL).font)
 
     @override
     def measure(self, width: int) -> int:
+        taken = self._icon().right() + Space.XS
+        if self._link:
+            taken += self._metrics.horizontalAdvance(self._link) + 2 * Space.S
+        elided = Qt.TextElideMode.ElideRight
+        self._shown = self._metrics.elidedText(self._why, elided, max(0.0, width - taken))
         return self._look.px(Size.CONTROL_MINI)
 
     @override
@@ -134,7 +141,7 @@ class CutRow(TranscriptRow):
         baseline = (self._look.px(Size.CONTROL_MINI) - face.line) / 2 + face.baseline
         painter.setFont(face.font)
         painter.setPen(QColor(ink))
-        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._why)
+        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._shown)
         font = QFont(face.font)
         font.setUnderline(paint.hovered == _CONTINUE)
         painter.setFont(font)
@@ -143,7 +150,11 @@ class CutRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        return [Hit(_CONTINUE, self._link_rect(), self._link)] if self._link else []
+        hits = [Hit(_CONTINUE, self._link_rect(), self._link)] if self._link else []
+        if self._shown != self._why:
+            note = QRectF(0, 0, self._link_rect().left(), self._look.px(Size.CONTROL_MINI))
+            hits.append(Hit(Target(RowAction.EXPLAIN), note, tip=self._why))
+        return hits
 
     def _icon(self) -> QRectF:
         size = self._look.px(14)
@@ -151,7 +162,6 @@ class CutRow(TranscriptRow):
 
     def _link_rect(self) -> QRectF:
         """Return the click area of the Continue link: its text and a margin on each side."""
-        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
-        left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
-        width = metrics.horizontalAdvance(self._link) + 2 * Space.S
+        left = self._icon().right() + Space.XS + self._metrics.horizontalAdvance(self._shown)
+        width = self._metrics.horizontalAdvance(self._link) + 2 * Space.S
         return QRectF(left, 0, width, self._look.px(Size.CONTROL_MINI))
