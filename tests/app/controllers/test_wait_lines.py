@@ -72,12 +72,15 @@ def test_line_of_a_queued_message_names_the_reason(
     qtbot.waitUntil(lambda: line(rig, second) == text)
 
 
-def test_late_message_says_that_a_part_of_another_chat_is_read(rig: Rig, qtbot: QtBot) -> None:
+def test_late_message_says_that_a_part_of_another_chat_is_read(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = send(rig, qtbot, "A long text")
     rig.engine.prefill(512, 8000)
     qtbot.waitUntil(lambda: line(rig, first).startswith("Reading"))
     rig.library.new_chat()
-    rig.engine.send = rig.engine.commands.append  # the engine has not ended its step
+    # The engine has not ended its step.
+    monkeypatch.setattr(rig.engine, "send", rig.engine.commands.append)
     second = send(rig, qtbot, "Short")
     assert line(rig, second) == "Waiting"
     pass_time(rig)
