@@ -95,4 +95,5 @@ class WaitLines(QObject):
     def _title(self, conversation_id: ConversationId | None) -> str:
         if conversation_id is None or conversation_id not in self._desk:
             return ""
-        return one_line(self._desk.get(conversation_id).title, _TITLE_LEN)
+        title = one_line(self._desk.get(conversation_id).title, _TITLE_LEN + 1)
+        return title if len(title) <= _TITLE_LEN else f"{title[:_TITLE_LEN].rstrip()}…"

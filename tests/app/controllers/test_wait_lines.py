@@ -75,7 +75,7 @@ def test_line_of_a_queued_message_names_the_reason(
 def test_late_message_says_that_a_part_of_another_chat_is_read(
     rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = send(rig, qtbot, "A long text")
+    first = send(rig, qtbot, "A long text of chapters, each with a heading")
     rig.engine.prefill(512, 8000)
     qtbot.waitUntil(lambda: line(rig, first).startswith("Reading"))
     rig.library.new_chat()
@@ -84,7 +84,9 @@ def test_late_message_says_that_a_part_of_another_chat_is_read(
     second = send(rig, qtbot, "Short")
     assert line(rig, second) == "Waiting"
     pass_time(rig)
-    assert line(rig, second) == "Waiting until a part of “A long text” is read"
+    assert line(rig, second) == (
+        "Waiting until a part of “A long text of chapters, each with a hea…” is read"
+    )
     assert line(rig, first) == "Reading 512 of 8,000 tokens"
 
 
