@@ -80,8 +80,10 @@ class ScrollAnchor:
         distance, answer_top = self.distance_to_end, self._answer_top()
         if distance < NEAR_END:
             # An answer that began above the view is followed at its end: its first line is past.
-            is_past = answer_top is not None and answer_top < self.top
-            (self._follower.jumped if is_past else self._follower.sent)()
+            if answer_top is not None and answer_top < self.top:
+                self._follower.jumped()
+            else:
+                self._follower.sent()
         return 0 < distance < NEAR_END
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:
