@@ -5,8 +5,8 @@ thread. Commands go through a queue to the engine thread (commands.py builds the
 passed to the callback that the app gave to `engine.engine.Engine`. The unions `Command` and `Event`
 list all command and event classes. questions.py has the questions that an Ask command puts.
 
-A request causes these events, in this order: RequestQueued (again when its position changes),
-RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. A LoadModel
+A request causes these events, in this order: RequestQueued (again when its position or the reason
+for its wait changes), RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. A LoadModel
 command causes ModelLoading events, then one ModelLoaded, ModelFailed or ModelUnloaded.
 """
 
@@ -199,12 +199,26 @@ class ModelUnloaded:
     is_idle: bool = False
 
 
+class WaitReason(StrEnum):
+    """The reason why a submitted request is neither read nor answered."""
+
+    TURN = "turn"  # an earlier request of the same conversation has not ended
+    READING = "reading"  # the prompt of another conversation is read first
+    ANSWERS = "answers"  # the engine answers as many requests as it does at the same time
+    MEMORY = "memory"  # the running answers leave too little memory
+
+
 @dataclass(frozen=True, slots=True)
 class RequestQueued:
-    """A waiting request got a new position in the queue."""
+    """A waiting request got a new position in the queue, or the reason for its wait has changed.
+
+    A request that has started gets this event too, if another prompt is read before its own.
+    """
 
     request_id: RequestId
     ahead: int  # position in the queue: 1 for the request that starts next
+    reason: WaitReason = WaitReason.TURN
+    behind: ConversationId | None = None  # the conversation that is read first, if one is
 
 
 @dataclass(frozen=True, slots=True)

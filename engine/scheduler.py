@@ -2,8 +2,9 @@
 
 The module uses neither mlx nor threads. Requests of the conversation that the window shows have
 priority. All other requests are ordered by arrival. Only one prompt is fed at a time. If a request
-with priority arrives, its prompt interrupts the prompt that is being fed. The interrupted prompt
-keeps its caches, and is fed further once the other prompt is complete.
+with priority arrives, its prompt interrupts the prompt that is being fed. So does a prompt with few
+tokens to feed, of any conversation: it costs the other one few passes, and would else wait for all
+of them. The interrupted prompt keeps its caches, and is fed further once the other prompt is complete.
 
 While answers are being decoded, a prompt is fed in pieces between two decode steps.
 `Scheduler.piece_s` limits the duration of a piece, so that the pause of an answer stays below
@@ -21,6 +22,7 @@ from collections.abc import Collection, Iterable, Sequence
 from statistics import median
 from typing import Protocol, TypeVar
 
+from engine.events import WaitReason
 from engine.types import ConversationId, Request
 
 
@@ -31,6 +33,21 @@ class ScheduledRequest(Protocol):
     def request(self) -> Request: ...
 
 
+class ReadRequest(ScheduledRequest, Protocol):
+    """A running request whose prompt is being fed."""
+
+    @property
+    def num_unread(self) -> int:
+        """Number of prompt tokens that are still to be fed."""
+        ...
+
+
+# A prompt with at most this many tokens to feed is fed before longer ones.
+SHORT_PROMPT = 512
+# Highest number of characters in new messages that are expected to be a short prompt. If the state of
+# the earlier messages is gone, the prompt is long all the same. It then waits after its start.
+_SHORT_TEXT = 2000
+
 # Number of recent decode steps that are used to estimate the duration of the next one.
 _NUM_RECENT = 8
 # Share of max_gap_s that the scheduler uses. The rest is a margin for steps that take longer than
@@ -38,6 +55,7 @@ _NUM_RECENT = 8
 _SHARE = 0.85
 
 R = TypeVar("R", bound=ScheduledRequest)
+P = TypeVar("P", bound=ReadRequest)
 
 
 class Scheduler:
@@ -71,7 +89,7 @@ class Scheduler:
 
         A conversation has only one set of live caches, so it gets one answer at a time. Requests
         marked as `side` have separate caches and are exempt. While another prompt is being fed, a
-        request may start only if it has priority over that prompt.
+        request may start only if it has priority over that prompt, or adds little text.
 
         Args:
             waiting: the requests that have not started, in order of arrival.
@@ -80,11 +98,28 @@ class Scheduler:
         """
         busy = {one.request.conversation_id for one in running if not one.request.side}
         free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
-        if not free or len(running) >= self._max_running:
+        if len(running) >= self._max_running:
             return None
-        first = self.order(free)[0]
-        may_start = all(self._is_before(first, one) for one in reading)
-        return first if may_start else None
+        for one in self.order(free):
+            if _adds_little(one.request) or all(self._is_before(one, other) for other in reading):
+                return one
+        return None
+
+    def next_to_read(self, reading: Sequence[P]) -> P:
+        """Return the request whose prompt is fed next: a short one, else one of the shown chat."""
+
+        def rank(one: P) -> tuple[bool, bool]:
+            return one.num_unread > SHORT_PROMPT, one.request.conversation_id != self.shown
+
+        return min(reading, key=rank)
+
+    def reason(
+        self, running: Sequence[ScheduledRequest], reading: Collection[ScheduledRequest]
+    ) -> WaitReason:
+        """Return the reason why no waiting request may start."""
+        if len(running) >= self._max_running:
+            return WaitReason.ANSWERS
+        return WaitReason.READING if reading else WaitReason.TURN
 
     def note_decode(self, seconds: float) -> None:
         """Record the duration of the newest decode step. piece_s uses it for its estimate."""
@@ -111,3 +146,10 @@ class Scheduler:
         """
         shown = self.shown
         return one.request.conversation_id == shown != other.request.conversation_id
+
+
+def _adds_little(request: Request) -> bool:
+    """Return True if the messages that the model has not read are short."""
+    unread = request.new_messages | request.foreign_messages
+    texts = (one.content for number, one in enumerate(request.messages) if number in unread)
+    return sum(map(len, texts)) <= _SHORT_TEXT

@@ -17,7 +17,15 @@ from engine.checking.audit import AuditJob
 from engine.checking.records import Records, recorded_source
 from engine.config import EngineConfig
 from engine.errors import is_failure, problem_of
-from engine.events import Event, LoadModel, ModelFailed, ModelLoaded, ModelUnloaded
+from engine.events import (
+    Event,
+    LoadModel,
+    LoadStage,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+)
 from engine.idle import Idler
 from engine.idle_job import IdleWorker
 from engine.memory import fit_to_weights, limit_memory, release_freed
@@ -87,6 +95,8 @@ class ServedModel:
         try:
             namespace = namespace_of(path, kv_bits, self._opener)
             self._caching.keep_for(namespace)
+            # The model before is unloaded, and its state on disk is complete.
+            self._emit(ModelLoading(str(path), LoadStage.LOADING, 0.0, 0, 0))
             model = load_model(
                 path,
                 partial(self._on_progress, path),

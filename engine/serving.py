@@ -37,12 +37,14 @@ from engine.events import (
     RequestFinished,
     RequestStarted,
     Submit,
+    WaitReason,
 )
 from engine.idle import Idler
 from engine.problem import Problem
 from engine.runner.plan import log_line
 from engine.runner.runner import Runner
 from engine.runner.sequence import Sequence
+from engine.scheduler import SHORT_PROMPT
 from engine.types import FinishReason, RequestId
 from engine.waiting import WaitingRequests
 
@@ -133,8 +135,20 @@ class Serving:
             submit = self._waiting.pop_next(self._running, reading)
         if submit is not None and self._start(submit):
             return True
-        self._waiting.announce_positions()
+        self._announce_waits(reading)
         return False
+
+    def _announce_waits(self, reading: list[Sequence]) -> None:
+        """Report why requests wait: those in the queue, and prompts that another one precedes."""
+        reason = self._scheduler.reason(self._running, reading)
+        if self._is_memory_full:
+            reason = WaitReason.MEMORY
+        first = self._scheduler.next_to_read(reading) if reading else None
+        # A short prompt is fed so soon that the others need no line about it.
+        is_long = first is not None and first.num_unread > SHORT_PROMPT
+        held = [one.request.request_id for one in reading if is_long and one is not first]
+        behind = None if first is None else first.request.conversation_id
+        self._waiting.announce(reason, behind, held)
 
     def _start(self, submit: Submit) -> bool:
         """Start a request, or fail it if an error occurs.
@@ -170,7 +184,7 @@ class Serving:
             self._decode(self._scheduler.piece_s if reading else 0.0)
             self._has_decoded = True
         else:
-            self._prefill(self._scheduler.order(reading)[0], is_alone=not is_decoding)
+            self._prefill(self._scheduler.next_to_read(reading), is_alone=not is_decoding)
             self._has_decoded = False
 
     def _decode(self, beside_s: float) -> None:

@@ -102,11 +102,16 @@ class Usage:
     accepted_tokens: int = 0  # number of drafts that the model confirmed
     disk_ms: float = 0.0  # milliseconds for reading cached state from disk, a part of restore_ms
     written_bytes: int = 0  # bytes of cached state written to disk since the model was loaded
+    load_ms: float = 0.0  # part of queue_ms in which no model was ready; the app measures it
 
-    def delayed(self, delay_ms: float) -> Usage:
-        """Return the usage as measured from a point in time `delay_ms` before the submission."""
+    def delayed(self, delay_ms: float, *, load_ms: float) -> Usage:
+        """Return the usage as measured from a point in time `delay_ms` before the submission.
+
+        load_ms: the part of queue_ms in which no model was ready.
+        """
         return replace(
             self,
+            load_ms=load_ms,
             queue_ms=self.queue_ms + delay_ms,
             ttft_ms=self.ttft_ms + delay_ms,
             total_ms=self.total_ms + delay_ms,

@@ -3,17 +3,17 @@
 core.py adds each Submit command to the queue. serving.py removes the request that the scheduler
 picks, and puts it back if it does not fit in memory yet. The queue exists even while no model is
 loaded. So a request that arrives while a model is loading waits for that model. RequestQueued
-events tell the app the position of each request.
+events report the position of each request, and the reason for its wait.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from engine.errors import CancelledWaitingError, NoModelError
-from engine.events import Event, RequestFailed, RequestQueued, Submit
+from engine.events import Event, RequestFailed, RequestQueued, Submit, WaitReason
 from engine.scheduler import ScheduledRequest, Scheduler
-from engine.types import RequestId
+from engine.types import ConversationId, RequestId
 
 
 class WaitingRequests:
@@ -23,8 +23,8 @@ class WaitingRequests:
         self.scheduler = scheduler
         self._emit = emit
         self._submits: list[Submit] = []
-        # Key: request. Value: the position in the queue that the last RequestQueued event reported.
-        self._positions: dict[RequestId, int] = {}
+        # The last RequestQueued event of each request that waits.
+        self._reported: dict[RequestId, RequestQueued] = {}
 
     def __bool__(self) -> bool:
         return bool(self._submits)
@@ -65,16 +65,24 @@ class WaitingRequests:
         for submit in refused:
             self._fail(submit, NoModelError("The request came before a model was ready."))
 
-    def announce_positions(self) -> None:
-        """Emit RequestQueued for each request whose position in the queue has changed."""
-        if not (self._submits or self._positions):
-            return
-        order = self.scheduler.order(self._submits)
-        positions = {submit.request.request_id: i + 1 for i, submit in enumerate(order)}
-        for request_id, position in positions.items():
-            if self._positions.get(request_id) != position:
-                self._emit(RequestQueued(request_id, position))
-        self._positions = positions
+    def announce(
+        self, reason: WaitReason, behind: ConversationId | None, held: Iterable[RequestId] = ()
+    ) -> None:
+        """Emit RequestQueued for each request whose position or reason has changed.
+
+        Args:
+            reason: the reason why none of the waiting requests may start.
+            behind: the conversation whose prompt is read first, if one is read.
+            held: started requests that are read after it.
+        """
+        order = [submit.request.request_id for submit in self.scheduler.order(self._submits)]
+        first = behind if reason is WaitReason.READING else None
+        events = [RequestQueued(name, 1 + at, reason, first) for at, name in enumerate(order)]
+        events += [RequestQueued(name, 1, WaitReason.READING, behind) for name in held]
+        for event in events:
+            if self._reported.get(event.request_id) != event:
+                self._emit(event)
+        self._reported = {event.request_id: event for event in events}
 
     def _fail(self, submit: Submit, error: CancelledWaitingError | NoModelError) -> None:
         self._emit(RequestFailed(submit.request.request_id, error.problem))

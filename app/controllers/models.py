@@ -38,6 +38,9 @@ from engine.problem import Problem
 
 log = logging.getLogger(__name__)
 
+# Phases in which the engine has a model, or a part of it.
+_HELD = frozenset({ModelPhase.LOADING, ModelPhase.CHECKING, ModelPhase.READY})
+
 
 class ConfirmChange(Protocol):
     """Call `act` now, or later if the user agrees. name: the model to load; empty to unload."""
@@ -191,16 +194,31 @@ class ModelsController(QObject):
 
     def _load(self, path: Path) -> None:
         self.will_replace.emit()
-        name = self._name(path)
-        phase = ModelPhase.LOADING if self._has_libraries else ModelPhase.IMPORTING
+        phase, before = self._first_phase()
         self._set_status(
-            ModelStatus(phase=phase, path=str(path), name=name, num_machines=self.num_machines)
+            ModelStatus(
+                phase=phase,
+                path=str(path),
+                name=self._name(path),
+                before=before,
+                num_machines=self.num_machines,
+            )
         )
         defaults = self._preferences.defaults_of(str(path))
         self._loaded_with = _load_options(defaults)
         self._engine.load_model(
             str(path), kv_bits=defaults.kv_bits or None, context_len=defaults.context_len or None
         )
+
+    def _first_phase(self) -> tuple[ModelPhase, str]:
+        """Return the phase in which a load begins, and the name of a model to unload first."""
+        status = self.status
+        if not self._has_libraries:
+            return ModelPhase.IMPORTING, ""
+        if status.phase is ModelPhase.CLOSING:
+            return status.phase, status.before
+        is_held = status.phase in _HELD and not status.is_unloaded
+        return (ModelPhase.CLOSING, status.name) if is_held else (ModelPhase.LOADING, "")
 
     def _name(self, path: Path) -> str:
         return next((card.name for card in self.cards if card.path == path), file_label(path))

@@ -18,11 +18,20 @@ from app.conversation.tree import (
     stop_reply,
 )
 from app.viewmodels.live import LiveReply
-from app.viewmodels.state_line import Planned
+from app.viewmodels.state_line import (
+    Importing,
+    Loading,
+    Phase,
+    Planned,
+    Preparing,
+    Reading,
+    Waiting,
+)
+from app.words import state as words
 from engine.events import ModelFacts
 from engine.problem import Problem
 from engine.types import ConversationId, RequestId
-from engine.usage import Usage
+from engine.usage import PromptPlan, Usage
 
 # Interval between saves of streamed text. A crash loses less than a second of text, including the
 # time that a write takes.
@@ -46,6 +55,25 @@ class RunningTurn:
     # reports the end of the request.
     stopped: bool = False
     saved_tokens: int = 0  # live.num_tokens when the text was last saved
+    phase_at: float = 0.0  # time in seconds of the last change of the phase
+    load_ms: float = 0.0  # milliseconds of the phases in which no model was ready
+
+    def show_phase(self, phase: Phase, now: float) -> None:
+        """Set the phase of the line. Count the time of the phase before if no model was ready."""
+        if isinstance(self.live.phase, Preparing | Importing | Loading):
+            self.load_ms += (now - (self.phase_at or self.sent_at)) * 1e3
+        self.phase_at = now
+        self.live.phase = self._late(phase) if self.live.is_late else phase
+
+    def _late(self, phase: Phase) -> Phase:
+        """Return the phase that a late turn shows: the work in progress, and not its plan."""
+        match phase:
+            case Planned(plan=plan, wait_ms=None) if plan.read + plan.replayed:
+                return Reading(done=0, total=plan.read + plan.replayed, eta_s=None)
+            case Waiting(ahead=0, text=""):
+                return Waiting(0, words.WAITING_FOR_STEP)
+            case _:
+                return phase
 
     @property
     def has_started(self) -> bool:
@@ -59,7 +87,18 @@ class RunningTurn:
     def reply_id(self) -> NodeId:
         return self.turn.reply_id
 
-    def delay_ms(self, usage: Usage) -> float:
+    def plan(self, plan: PromptPlan, restore_ms: float, now: float) -> Planned:
+        """Set and return the phase of a turn that the engine has started."""
+        queue_ms = max(0.0, (now - self.sent_at) * 1e3 - restore_ms)
+        planned = Planned(plan=plan, restore_ms=restore_ms, queue_ms=queue_ms, load_ms=self.load_ms)
+        self.planned = planned
+        return planned
+
+    def whole_usage(self, usage: Usage) -> Usage:
+        """Return the usage as measured from the user's action."""
+        return usage.delayed(self._delay_ms(usage), load_ms=self.load_ms)
+
+    def _delay_ms(self, usage: Usage) -> float:
         """Return the milliseconds that the user waited for the first text beyond usage.ttft_ms.
 
         They passed before the submission, while no model was ready, and on the way to the window.

@@ -43,6 +43,7 @@ from app.controllers.requests import (
     problem_with,
 )
 from app.controllers.running_turn import RunningTurn, TextSaver
+from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
 from app.conversation.tree import (
@@ -53,7 +54,7 @@ from app.conversation.tree import (
 )
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
-from app.viewmodels.state_line import Phase, Planned, Reading, Waiting
+from app.viewmodels.state_line import Phase, Reading, Waiting
 from engine.events import (
     ModelFacts,
     PrefillProgress,
@@ -115,7 +116,9 @@ class Turns(QObject):
         # id and moves to the end.
         self._running: dict[RequestId, RunningTurn] = {}
         self._is_quitting = False
-        self._saver = TextSaver(store, self._running.values(), self)
+        running = self._running.values()
+        self._saver = TextSaver(store, running, self)
+        self._wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
         bridge.request_changed.connect(self._on_request_changed)
         models.status_changed.connect(self._on_status_changed)
         models.will_replace.connect(self._on_will_replace)
@@ -179,6 +182,7 @@ class Turns(QObject):
         self._running[running.request_id] = running
         self._desk.pin(running.conversation_id)
         self._desk.hold(turn.conversation, text, files)
+        self._wait_lines.start()
         if status.facts is not None:
             self._submit(running, status.facts)
         self.activity_changed.emit(running.conversation_id)
@@ -281,8 +285,8 @@ class Turns(QObject):
             # Ignore events of a cancelled request: its turn was refused or has a new request id.
             return
         match event:
-            case RequestQueued(ahead=ahead):
-                self._set_phase(running, Waiting(ahead))
+            case RequestQueued():
+                self._set_phase(running, self._wait_lines.queued_phase(event))
             case RequestStarted(plan=plan, restore_ms=restore_ms):
                 self._on_started(running, plan, restore_ms)
             case PrefillProgress(done=done, total=total, eta_s=eta_s):
@@ -298,9 +302,7 @@ class Turns(QObject):
 
     def _on_started(self, running: RunningTurn, plan: PromptPlan, restore_ms: float) -> None:
         """Store the turn, and show the progress of a long prefill."""
-        queue_ms = (self._origin.tick() - running.sent_at) * 1e3 - restore_ms
-        planned = Planned(plan=plan, restore_ms=restore_ms, queue_ms=max(0.0, queue_ms))
-        running.planned = planned
+        planned = running.plan(plan, restore_ms, self._origin.tick())
         self._desk.accept(running.conversation_id)
         fed = plan.replayed + plan.read
         reading = Reading(done=0, total=fed, eta_s=None)
@@ -321,7 +323,7 @@ class Turns(QObject):
 
     def _on_finished(self, running: RunningTurn, finished: RequestFinished) -> None:
         conversation = self._desk.get(running.conversation_id)
-        usage = finished.usage.delayed(running.delay_ms(finished.usage))
+        usage = running.whole_usage(finished.usage)
         self._end(
             running,
             finish_reply(
@@ -397,9 +399,10 @@ class Turns(QObject):
         del self._running[running.request_id]
         if not self._running:
             self._saver.stop()
+            self._wait_lines.stop()
 
     def _set_phase(self, running: RunningTurn, phase: Phase) -> None:
-        running.live.phase = phase
+        running.show_phase(phase, self._origin.tick())
         self.line_changed.emit(running.reply_id)
         self.activity_changed.emit(running.conversation_id)
 

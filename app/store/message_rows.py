@@ -82,6 +82,7 @@ class UsageRow(NamedTuple):
     restored_disk: int
     disk_ms: float
     written_bytes: int
+    load_ms: float
 
 
 COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
@@ -249,6 +250,7 @@ def _usage(row: UsageRow) -> Usage:
         accepted_tokens=row.accepted_tokens,
         disk_ms=row.disk_ms,
         written_bytes=row.written_bytes,
+        load_ms=row.load_ms,
     )
 
 
@@ -275,4 +277,5 @@ def _usage_row(usage: Usage) -> UsageRow:
         restored_disk=plan.restored_disk,
         disk_ms=usage.disk_ms,
         written_bytes=usage.written_bytes,
+        load_ms=usage.load_ms,
     )

@@ -285,7 +285,10 @@ _M011: Migration = (
 # The title that the model wrote for a chat, at the version of the first message that it is for.
 _M012: Migration = ("ALTER TABLE messages ADD COLUMN chat_title TEXT",)
 
+# The part of the wait in which no model was ready. 0 in replies of earlier versions of the app.
+_M013: Migration = ("ALTER TABLE messages ADD COLUMN load_ms REAL DEFAULT 0",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012,
+    _M012, _M013,
 )  # fmt: skip

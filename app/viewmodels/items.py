@@ -172,6 +172,7 @@ def _live_item(stored: TranscriptItem, live: LiveReply) -> TranscriptItem:
         status=ItemStatus.STREAMING,
         version=stored.version,
         phase=live.phase,
+        is_late=live.is_late,
     )
 
 
@@ -239,6 +240,7 @@ def _stored_phase(generation: Generation | None) -> Phase | None:
         plan=usage.plan,
         restore_ms=usage.restore_ms,
         queue_ms=usage.queue_ms + usage.render_ms,  # until restoring began, as in the live line
+        load_ms=usage.load_ms,
         wait_ms=usage.ttft_ms if usage.output_tokens else None,
     )
 

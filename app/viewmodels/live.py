@@ -22,6 +22,8 @@ class LiveReply:
     """A reply while it is being written. When it ends, its text is stored in the message tree."""
 
     phase: Phase
+    # True if no text came for so long that even a minor line is shown (wait_lines.py)
+    is_late: bool = field(default=False, init=False)
     # the stored reply that is continued; None for a new reply
     begun: InitVar[MessageNode | None] = None
     # number of generated tokens, without those of the stored reply that is continued
@@ -64,6 +66,7 @@ class LiveReply:
         return self._reasoned_at - self._reasoning_at
 
     def append_delta(self, channel: Channel, text: str, *, num_tokens: int, now: float) -> None:
+        self.is_late = False
         (self._reasoning if channel is Channel.REASONING else self._content).append(text)
         if channel is Channel.REASONING:
             self._reasoning_at = now if self._reasoning_at is None else self._reasoning_at

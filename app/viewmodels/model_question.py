@@ -17,6 +17,7 @@ Cards = tuple[ModelCard, ...]
 _ASKED_IN = frozenset(
     {
         ModelPhase.IMPORTING,
+        ModelPhase.CLOSING,
         ModelPhase.CONNECTING,
         ModelPhase.LOADING,
         ModelPhase.CHECKING,

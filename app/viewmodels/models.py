@@ -40,6 +40,7 @@ class ModelPhase(StrEnum):
     UNPACKING = "unpacking"  # the app makes the starter model's folder
     NONE = "none"  # no usable model was found; ModelStatus.problem has the reason
     IMPORTING = "importing"  # the engine imports its libraries
+    CLOSING = "closing"  # the engine ends its work with the model before, and unloads it
     CONNECTING = "connecting"  # the Macs that hold the model together start and connect
     LOADING = "loading"  # the engine loads the weights
     CHECKING = "checking"  # the weights are loaded; the engine tests the model
@@ -55,6 +56,7 @@ WILL_BE_READY = frozenset(
         ModelPhase.SEARCHING,
         ModelPhase.UNPACKING,
         ModelPhase.IMPORTING,
+        ModelPhase.CLOSING,
         ModelPhase.CONNECTING,
         ModelPhase.LOADING,
         ModelPhase.CHECKING,
@@ -69,6 +71,7 @@ class ModelStatus:
     phase: ModelPhase
     path: str = ""
     name: str = ""
+    before: str = ""  # name of the model that is unloaded in the phase CLOSING
     fraction: float = 0.0  # progress of the phase, 0 to 1
     loaded_bytes: int = 0  # size in bytes of the weights loaded so far
     total_bytes: int = 0  # size in bytes of all weights
@@ -97,6 +100,8 @@ def state_word(status: ModelStatus) -> str:
     match status.phase:
         case ModelPhase.UNPACKING:
             return words.preparing(figures.percent(status.fraction))
+        case ModelPhase.CLOSING:
+            return state_words.waiting(0)
         case ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:
@@ -124,12 +129,12 @@ def work_word(phases: Sequence[Phase]) -> str:
 def waiting_phase(status: ModelStatus) -> Phase:
     """Return the phase to show above an answer that waits for the model."""
     match status.phase:
-        case ModelPhase.SEARCHING:
-            return Preparing(words.LOOKING)
+        case ModelPhase.SEARCHING | ModelPhase.CONNECTING:
+            return Preparing(_WORDS[status.phase])
         case ModelPhase.UNPACKING:
             return Preparing(words.preparing_demo(figures.percent(status.fraction)))
-        case ModelPhase.CONNECTING:
-            return Preparing(words.CONNECTING)
+        case ModelPhase.CLOSING:
+            return Waiting(0, state_words.waiting_to_close(status.before))
         case ModelPhase.LOADING:
             return Loading(
                 name=status.name,

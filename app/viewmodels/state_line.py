@@ -13,6 +13,7 @@ phase into a text, a kind and details. The line of a planned answer has up to th
              read 400 tokens again: CAUSE                 all were read before
              read 4,096 of 61,909 tokens, then stopped
     wait     first word after 0.4 s | ..., 12 s of it waiting to begin
+             first word after 9 s, 8 s of it loading the model
 
 "Again" stands only for tokens that this app had read before (PromptPlan.replayed). The kind decides
 the colour, and the tooltip shows the details:
@@ -129,9 +130,11 @@ class Loading:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Phase: the request is queued."""
+    """Phase: the request is queued, or another prompt is read before its own."""
 
     ahead: int  # number of answers before this one in the queue
+    text: str = ""  # the reason for the wait; empty if only the queue is known
+    shorter: str = ""  # the same without a name, if `text` has one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +153,7 @@ class Planned:
     plan: PromptPlan
     restore_ms: float
     queue_ms: float = 0.0  # milliseconds from Send to the start of the request
+    load_ms: float = 0.0  # part of queue_ms in which no model was ready
     # Milliseconds from Send to the first token. None before it, and if the answer has no token.
     wait_ms: float | None = None
 
@@ -170,8 +174,9 @@ def state_line(phase: Phase) -> StateLine:
             return StateLine(StateKind.WAITING, words.STARTING)
         case Loading():
             return _loading(phase)
-        case Waiting(ahead=ahead):
-            return StateLine(StateKind.WAITING, words.waiting(ahead))
+        case Waiting(ahead=ahead, text=text, shorter=shorter):
+            text = text or words.waiting(ahead)
+            return StateLine(StateKind.WAITING, text, shorter=(shorter,) if shorter else ())
         case Reading():
             return _reading(phase)
         case Planned():
@@ -226,7 +231,7 @@ def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
     spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
     rows = [
         (spared, fed, _wait(phase)),
-        (spared, fed, _wait(replace(phase, queue_ms=0.0))),
+        (spared, fed, _wait(replace(phase, queue_ms=0.0, load_ms=0.0))),
         (spared, fed),
         (spared, fed_alone),
         (spared if is_spared else fed_alone,),
@@ -285,8 +290,11 @@ def _wait(phase: Planned) -> str:
     """Return the clause about the time until the first word; empty without a word."""
     if phase.wait_ms is None:
         return ""
-    queued = figures.milliseconds(phase.queue_ms) if phase.queue_ms >= LONG_MS else ""
-    return words.first_word(figures.milliseconds(phase.wait_ms), queued=queued)
+    loaded, queued = (
+        figures.milliseconds(time_ms) if time_ms >= LONG_MS else ""
+        for time_ms in (phase.load_ms, phase.queue_ms - phase.load_ms)
+    )
+    return words.first_word(figures.milliseconds(phase.wait_ms), loaded=loaded, queued=queued)
 
 
 def _cause(plan: PromptPlan) -> ReasonKind | None:

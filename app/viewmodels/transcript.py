@@ -60,6 +60,7 @@ class TranscriptItem:
     version: Version = Version()
     figures: ReplyFigures | None = None
     phase: Phase | None = None  # for an answer: the phase that its state line shows
+    is_late: bool = False  # True if even a minor line is shown: the answer has no text for long
     problem: Problem | None = None  # the reason why the answer failed
     cut: str = ""  # label that says why the answer ends early or is empty, such as "Stopped"
     can_continue: bool = False
@@ -75,9 +76,9 @@ class TranscriptItem:
 
     @property
     def line_above(self) -> StateLine | None:
-        """The state line that is shown above the answer: none if it is minor."""
+        """The state line that is shown above the answer: none if it is minor, and not late."""
         line = self.state_line
-        return None if line is None or line.is_minor else line
+        return None if line is None or (line.is_minor and not self.is_late) else line
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,30 @@ def waiting(answers_ahead: int) -> str:
     return f"Waiting · {answers_ahead} answers ahead"
 
 
+WAITING_TO_READ: Final = "Waiting until another chat is read"
+WAITING_TO_ANSWER: Final = "Waiting until an answer in another chat ends"
+WAITING_FOR_MEMORY: Final = "Waiting for memory that answers in other chats use"
+WAITING_FOR_STEP: Final = "Waiting until the current step ends"
+
+
+def waiting_to_read(title: str) -> str:
+    return f"Waiting until “{title}” is read"
+
+
+def waiting_for_step(title: str) -> str:
+    """Return the line of a message that waits while a part of another chat is read."""
+    return f"Waiting until a part of “{title}” is read"
+
+
+def waiting_to_close(name: str) -> str:
+    """Return the line of a message that waits until the model before is unloaded."""
+    return f"Waiting until {name} is unloaded"
+
+
+def more_ahead(text: str, count: int) -> str:
+    return f"{text} · {count:,} more ahead"
+
+
 # Meaning of the words on screen. "Read": prompt tokens were fed. "Restored": the cached state of
 # prompt tokens was used, so they were not fed. "Again": the tokens had been fed before.
 
@@ -73,9 +97,17 @@ def stopped(share: str) -> str:
     return f"read {share}, then stopped"
 
 
-def first_word(time: str, *, queued: str) -> str:
-    """Return the clause about the wait. `queued` is the part before reading began, or ""."""
-    return f"first word after {time}" + (f", {queued} of it waiting to begin" if queued else "")
+def first_word(time: str, *, loaded: str, queued: str) -> str:
+    """Return the clause about the wait.
+
+    Args:
+        time: all of it.
+        loaded: the part in which no model was ready, or "".
+        queued: the other part before reading began, or "".
+    """
+    parts = [f"{loaded} of it loading the model"] * bool(loaded)
+    parts += [f"{queued} of it waiting to begin"] * bool(queued)
+    return ", ".join([f"first word after {time}", *parts])
 
 
 def durations(*, restore: str, read: str) -> str:

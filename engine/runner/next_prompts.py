@@ -50,7 +50,7 @@ class NextPrompts:
         has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
         disk = self._feeder.disk
         if disk is not None and has_room:
-            disk.fetch(name, (*token_ids, ANOTHER_TOKEN))
+            disk.fetch_ahead(name, (*token_ids, ANOTHER_TOKEN))
         if task.fetch_only:
             return None
         match = self._cache.match_ahead(name, token_ids)

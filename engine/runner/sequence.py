@@ -87,6 +87,11 @@ class Sequence:
         return self.prefill.fed
 
     @property
+    def num_unread(self) -> int:
+        """Number of prompt tokens that are still to be fed."""
+        return len(self.prompt.token_ids) - self.fed
+
+    @property
     def room(self) -> int:
         """Number of tokens to reserve K/V for: the prompt, a usual reply, and the next pass."""
         prompt_len = len(self.prompt.token_ids)

@@ -111,7 +111,7 @@ def test_same_seed_gives_same_answer_after_other_requests(open_tiny: OpenTiny) -
 
 
 def test_queued_requests_report_how_many_are_ahead(open_tiny: OpenTiny) -> None:
-    client = open_tiny()
+    client = open_tiny(max_running=1)
     for number in range(3):
         submit(client, f"{number}", name=f"r{number}", chat=f"{number}")
     events = client.run_until_idle()
@@ -272,7 +272,7 @@ def test_loading_reports_progress_and_can_fail_with_a_reason(
 
     first, *_, before, last = events
     assert isinstance(first, ModelLoading)
-    assert first.stage is LoadStage.LOADING
+    assert (first.stage, first.total_bytes) == (LoadStage.LOADING, 0), "before the files are read"
     assert isinstance(before, ModelLoading)
     assert before.stage is LoadStage.CHECKING
     weights = tiny_model("lfm2", Template.KEEPING) / "model.safetensors"

@@ -381,9 +381,12 @@ def test_state_is_fetched_ahead_into_free_memory(
     assert second.core.disk is not None
     assert second.core.disk.statistics().read_bytes > 0
 
-    plan = ask(second, *messages, user("more")).usage.plan
-    assert plan.restored > plan.read > 0 == plan.restored_disk
+    first = ask(second, *messages, user("more"))
+    plan = first.usage.plan
+    assert plan.restored_disk == plan.restored > plan.read > 0, "its state came from disk"
     assert plan.replayed == 0
+    plan = ask(second, *messages, user("more"), reply_of(first), user("?")).usage.plan
+    assert plan.restored > plan.restored_disk == 0
     _close(second)
 
 

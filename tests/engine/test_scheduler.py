@@ -6,24 +6,30 @@ from dataclasses import dataclass
 
 import pytest
 
-from engine.scheduler import Scheduler
+from engine.events import WaitReason
+from engine.scheduler import SHORT_PROMPT, Scheduler
 from engine.types import ConversationId, Request, RequestId
+from tests.fakes.asking import user
 
 
 @dataclass(frozen=True)
 class BareRequest:
     request: Request
+    num_unread: int = 2 * SHORT_PROMPT
 
 
-def asked(chat: str, *, side: bool = False) -> BareRequest:
+def asked(
+    chat: str, text: str = "word " * 1000, *, side: bool = False, num_unread: int = 2 * SHORT_PROMPT
+) -> BareRequest:
     return BareRequest(
         Request(
             request_id=RequestId(f"{chat} {side}"),
             conversation_id=ConversationId(chat),
-            messages=(),
-            new_messages=frozenset(),
+            messages=(user("a message that was read " * 200), user(text)),
+            new_messages=frozenset({1}),
             side=side,
-        )
+        ),
+        num_unread,
     )
 
 
@@ -53,6 +59,31 @@ def test_shown_conversation_starts_while_another_prompt_is_read(scheduler: Sched
     assert scheduler.next_to_start([C, B], [A], [A]) == B
     scheduler.shown = ConversationId("A")
     assert scheduler.next_to_start([C, B], [A], [A]) is None
+
+
+def test_short_message_starts_while_another_prompt_is_read(scheduler: Scheduler) -> None:
+    short = asked("C", "How are you?")
+    for shown in (None, *map(ConversationId, "ABC")):
+        scheduler.shown = shown
+        assert scheduler.next_to_start([short], [A], [A]) == short
+    assert scheduler.next_to_start([B, short], [A], [A]) == short
+
+
+def test_short_prompt_is_read_before_the_longer_one_of_the_shown_chat(
+    scheduler: Scheduler,
+) -> None:
+    short = asked("C", num_unread=SHORT_PROMPT)
+    scheduler.shown = ConversationId("B")
+    assert scheduler.next_to_read([A, B]) == B
+    assert scheduler.next_to_read([A, B, short]) == short
+
+
+def test_reason_for_a_wait_is_the_queue_a_prompt_or_the_running_answers(
+    scheduler: Scheduler,
+) -> None:
+    assert scheduler.reason([A], []) is WaitReason.TURN
+    assert scheduler.reason([A], [A]) is WaitReason.READING
+    assert scheduler.reason([A, B], [A]) is WaitReason.ANSWERS
 
 
 def test_no_request_starts_beyond_max_running(scheduler: Scheduler) -> None:

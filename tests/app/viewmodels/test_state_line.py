@@ -265,6 +265,7 @@ STOP = StateLink.STOP
         (Waiting(0), StateLine(StateKind.WAITING, "Waiting")),
         (Waiting(1), StateLine(StateKind.WAITING, "Waiting · 1 answer ahead")),
         (Waiting(3), StateLine(StateKind.WAITING, "Waiting · 3 answers ahead")),
+        (Waiting(1, "Why", "Y"), StateLine(StateKind.WAITING, "Why")),
         (
             Loading(
                 name="Qwen3.5 9B",

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -22,15 +23,18 @@ STREAMING = TranscriptItem(key="s", role=Role.ASSISTANT, text="", status=ItemSta
 PARAGRAPH = "A paragraph of some words that takes about one line of the column.\n\n"
 
 
-def wheel(stage: TranscriptStage, notches: int) -> None:
-    """Turn the mouse wheel by a number of notches; upwards if the number is positive."""
+def wheel(stage: TranscriptStage, notches: int, sideways: int = 0) -> None:
+    """Turn the mouse wheel by a number of notches; upwards if the number is positive.
+
+    sideways: the movement of a finger across a trackpad, in eighths of a degree.
+    """
     point = QPointF(WIDTH / 2, HEIGHT / 2)
     view = stage.view
     event = QWheelEvent(
         point,
         view.mapToGlobal(point),
         QPoint(),
-        QPoint(0, 120 * notches),
+        QPoint(sideways, 120 * notches),
         Qt.MouseButton.NoButton,
         Qt.KeyboardModifier.NoModifier,
         Qt.ScrollPhase.NoScrollPhase,
@@ -121,6 +125,57 @@ def test_scrolling_to_the_end_follows_the_growing_answer(writing: TranscriptStag
         wheel(writing, -3)
     write(writing, PARAGRAPH * 5)
     assert writing.top == writing.end
+
+
+def test_sideways_movement_keeps_following(writing: TranscriptStage) -> None:
+    write(writing, PARAGRAPH * 43)
+    writing.view.jump_to_latest()
+    wheel(writing, 1, sideways=480)
+    write(writing, PARAGRAPH * 5)
+    assert writing.top == writing.end
+
+
+def test_returning_to_the_end_of_a_long_answer_follows_it(writing: TranscriptStage) -> None:
+    view, others = writing.view, conversation(1)
+    write(writing, PARAGRAPH * 43)
+    view.jump_to_latest()
+    left, items = view.scroll_position(), [*conversation(3), question(3)]
+    writing.show(others)
+    view.show_conversation([*items, replace(STREAMING, text=PARAGRAPH * 43)], left)
+    assert writing.top == writing.end
+    write(writing, "```python\nprint(1)\nprint(2)\n```\n\n" + PARAGRAPH)
+    assert writing.top == writing.end
+
+
+_BLOCKS = (
+    "```python\n" + "print(1)\n" * 9 + "```\n\n",
+    "| a | b |\n|---|---|\n" + "| c | d |\n" * 5 + "\n",
+    "- one\n  - two\n- three\n\n",
+    "$$\n\\frac{a}{\\frac{b}{c}}\n$$\n\n",
+    "Title\n---\n\n",
+    "> quoted\n\n",
+    PARAGRAPH * 3,
+)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_answer_of_any_blocks_is_followed_to_its_end(
+    transcript: TranscriptStage, seed: int
+) -> None:
+    dice = random.Random(seed)
+    view = transcript.view
+    view.resize(dice.choice((330, 640, 1000)), dice.choice((200, 400, 700)))
+    transcript.show([question(0), STREAMING])
+    view.jump_to_latest()
+    text = "".join(dice.choice(_BLOCKS) for _ in range(5))
+    while text:
+        length = dice.choice((3, 8, 30, 90))
+        view.append_delta("s", Channel.ANSWER, text[:length])
+        text = text[length:]
+        view.flush()
+        assert transcript.top == transcript.end
+    transcript.settle()
+    assert transcript.top == transcript.end
 
 
 @pytest.mark.parametrize("release", ["wheel", "key", "one pixel"])

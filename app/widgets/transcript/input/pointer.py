@@ -173,10 +173,11 @@ class Pointer(QObject):
         then scroll the view. An upward movement also stops the automatic scrolling to the end of a
         growing answer.
         """
-        if abs(moved.x()) > abs(moved.y()) and self._scroll_row(point, -moved.x()):
+        is_sideways = abs(moved.x()) > abs(moved.y())
+        if is_sideways and self._scroll_row(point, -moved.x()):
             self.changed.emit()
             return True
-        if moved.y() > 0:
+        if moved.y() > 0 and not is_sideways:
             self._placement.hold()
         return False
 

@@ -77,9 +77,13 @@ class ScrollAnchor:
         Call this method after the first layout of another conversation. Return True if the view
         must scroll to reach the end.
         """
-        distance = self.distance_to_end
+        distance, answer_top = self.distance_to_end, self._answer_top()
         if distance < NEAR_END:
-            self._follower.sent()
+            # An answer that began above the view is followed at its end: its first line is past.
+            if answer_top is not None and answer_top < self.top:
+                self._follower.jumped()
+            else:
+                self._follower.sent()
         return 0 < distance < NEAR_END
 
     def replace(self, items: Sequence[TranscriptItem]) -> None:

@@ -130,16 +130,26 @@ def cut_link(item: TranscriptItem) -> CutLink | None:
 
 
 class CutRow(TranscriptRow):
-    """A note that says why an answer was cut off or is empty, with a link if that helps."""
+    """A note that says why an answer was cut off or is empty, with a link if that helps.
+
+    In a narrow column the note is elided, and its tooltip has the whole text.
+    """
 
     def __init__(self, look: Look, why: str, link: CutLink | None) -> None:
         self._look = look
         self._why = why
+        self._shown = why  # the part that fits beside the link
         self._target = Target(link.action) if link else None
         self._link = link.label if link else ""
+        self._metrics = QFontMetricsF(look.face(Type.SMALL).font)
 
     @override
     def measure(self, width: int) -> int:
+        taken = self._icon().right() + Space.XS
+        if self._link:
+            taken += self._metrics.horizontalAdvance(self._link) + 2 * Space.S
+        elided = Qt.TextElideMode.ElideRight
+        self._shown = self._metrics.elidedText(self._why, elided, max(0.0, width - taken))
         return self._look.px(Size.CONTROL_MINI)
 
     @override
@@ -150,7 +160,7 @@ class CutRow(TranscriptRow):
         baseline = (self._look.px(Size.CONTROL_MINI) - face.line) / 2 + face.baseline
         painter.setFont(face.font)
         painter.setPen(QColor(ink))
-        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._why)
+        painter.drawText(QPointF(self._icon().right() + Space.XS, baseline), self._shown)
         font = QFont(face.font)
         font.setUnderline(self._target is not None and paint.hovered == self._target)
         painter.setFont(font)
@@ -159,7 +169,11 @@ class CutRow(TranscriptRow):
 
     @override
     def hits(self) -> list[Hit]:
-        return [Hit(self._target, self._link_rect(), self._link)] if self._target else []
+        hits = [Hit(self._target, self._link_rect(), self._link)] if self._target else []
+        if self._shown != self._why:
+            note = QRectF(0, 0, self._link_rect().left(), self._look.px(Size.CONTROL_MINI))
+            hits.append(Hit(Target(RowAction.EXPLAIN), note, tip=self._why))
+        return hits
 
     def _icon(self) -> QRectF:
         size = self._look.px(14)
@@ -167,7 +181,6 @@ class CutRow(TranscriptRow):
 
     def _link_rect(self) -> QRectF:
         """Return the click area of the link: its text and a margin on each side."""
-        metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
-        left = self._icon().right() + Space.XS + metrics.horizontalAdvance(self._why)
-        width = metrics.horizontalAdvance(self._link) + 2 * Space.S
+        left = self._icon().right() + Space.XS + self._metrics.horizontalAdvance(self._shown)
+        width = self._metrics.horizontalAdvance(self._link) + 2 * Space.S
         return QRectF(left, 0, width, self._look.px(Size.CONTROL_MINI))

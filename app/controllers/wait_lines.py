@@ -1,0 +1,99 @@
+"""The line above an answer that has no text yet: the reason for its wait. Main thread.
+
+turns.py has one WaitLines. A line about few tokens is not shown at first, because most answers begin
+at once. LONG_MS after the user's action it is shown in any case (LiveReply.is_late).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from PySide6.QtCore import QObject, QTimer
+
+from app.controllers.desk import Desk
+from app.controllers.running_turn import RunningTurn
+from app.conversation.text import one_line
+from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
+from app.words import state as words
+from engine.events import RequestQueued, WaitReason
+from engine.types import ConversationId
+
+_TITLE_LEN = 40  # characters of a chat's title in a line
+
+
+class WaitLines(QObject):
+    """Shows the lines of the turns that have had no text for LONG_MS."""
+
+    def __init__(
+        self,
+        turns: Collection[RunningTurn],
+        desk: Desk,
+        tick: Callable[[], float],
+        show: Callable[[RunningTurn, Phase], None],
+        parent: QObject,
+    ) -> None:
+        """Create an object without a running timer.
+
+        Args:
+            turns: a view of the running turns, which changes with them.
+            desk: has the titles of their conversations.
+            tick: returns the time in seconds of the clock of RunningTurn.sent_at.
+            show: shows a phase as the line of a turn.
+            parent: the owner.
+        """
+        super().__init__(parent)
+        self._turns, self._desk, self._tick, self._show = turns, desk, tick, show
+        self.timer = QTimer(self, singleShot=True, interval=LONG_MS)
+        self.timer.timeout.connect(self._show_late)
+
+    def start(self) -> None:
+        """Look at the turns after LONG_MS."""
+        if not self.timer.isActive():
+            self.timer.start()
+
+    def stop(self) -> None:
+        self.timer.stop()
+
+    def queued_phase(self, event: RequestQueued) -> Waiting:
+        """Return the phase of a request that waits, with the reason in words."""
+        text = shorter = ""
+        match event.reason:
+            case WaitReason.READING:
+                title = self._title(event.behind)
+                shorter = words.WAITING_TO_READ
+                text = words.waiting_to_read(title) if title else shorter
+            case WaitReason.ANSWERS:
+                text = words.WAITING_TO_ANSWER
+            case WaitReason.MEMORY:
+                text = words.WAITING_FOR_MEMORY
+            case WaitReason.TURN:
+                pass
+        if text and event.ahead > 1:
+            text = words.more_ahead(text, event.ahead - 1)
+        return Waiting(event.ahead, text, shorter)
+
+    def _show_late(self) -> None:
+        now = self._tick()
+        early = [one for one in self._turns if not (one.live.num_tokens or one.live.is_late)]
+        for running in early:
+            if now - running.sent_at >= LONG_MS / 1000:
+                running.live.is_late = True
+                self._show(running, self._late_phase(running))
+        if not all(one.live.is_late for one in early):
+            self.timer.start()
+
+    def _late_phase(self, running: RunningTurn) -> Phase:
+        """Return the phase of a late turn. It names the chat whose step the engine has not ended."""
+        phase = running.live.phase
+        others = [one for one in self._turns if one is not running]
+        reading = [one for one in others if isinstance(one.live.phase, Reading)]
+        title = self._title(reading[0].conversation_id) if len(reading) == len(others) == 1 else ""
+        if phase == Waiting(0) and title:
+            return Waiting(0, words.waiting_for_step(title), words.WAITING_FOR_STEP)
+        return phase
+
+    def _title(self, conversation_id: ConversationId | None) -> str:
+        if conversation_id is None or conversation_id not in self._desk:
+            return ""
+        title = one_line(self._desk.get(conversation_id).title, _TITLE_LEN + 1)
+        return title if len(title) <= _TITLE_LEN else f"{title[:_TITLE_LEN].rstrip()}…"
