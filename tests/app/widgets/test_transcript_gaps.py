@@ -16,7 +16,7 @@ from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.gap import StateRow
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.notes import CutRow
+from app.widgets.transcript.rows.notes import CutLink, CutRow
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import READING, answer, question, restored
@@ -139,7 +139,7 @@ def test_note_on_a_cut_answer_is_whole_in_its_tooltip_in_a_narrow_column(
     theme: Theme,
 ) -> None:
     look = Look(theme, FormulaShelf(), 2.0)
-    row = CutRow(look, "Reached the limit of 4,096 tokens", can_continue=True)
+    row = CutRow(look, "Reached the limit of 4,096 tokens", CutLink(RowAction.CONTINUE, "Continue"))
     row.measure(900)
     (link,) = row.hits()
     assert link.target.action is RowAction.CONTINUE

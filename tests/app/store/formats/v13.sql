@@ -225,6 +225,6 @@ UPDATE conversations SET unseen = 1;
 ALTER TABLE conversations ADD COLUMN draft_was_sent INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE messages ADD COLUMN chat_title TEXT;
 UPDATE messages SET chat_title = 'Counting' WHERE parent IS NULL;
-PRAGMA user_version = 12;
 ALTER TABLE messages ADD COLUMN load_ms REAL DEFAULT 0;
 PRAGMA user_version = 13;
+COMMIT;
