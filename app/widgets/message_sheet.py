@@ -19,7 +19,7 @@ from app.words import dialogs
 class MessageSheet(QDialog):
     """A title and sentences, with a row of buttons. A sheet is deleted when it closes."""
 
-    def __init__(self, title: str, text: str, note: str, parent: QWidget) -> None:
+    def __init__(self, title: str, text: str, note: str, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setObjectName("messageSheet")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
