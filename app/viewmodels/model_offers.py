@@ -17,7 +17,6 @@ from app.viewmodels import figures
 from app.viewmodels.days import days_ago
 from app.viewmodels.download_offers import download_offer
 from app.viewmodels.fit import speed_text, verdict_text
-from app.viewmodels.model_names import readable_name
 from app.viewmodels.model_use import is_in_use, with_use
 from app.viewmodels.models import describe
 from app.viewmodels.offer import COPY_BITS, ModelsState, Offer, OfferAction
@@ -25,6 +24,7 @@ from app.words import hub as words
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict
 from engine.catalog.installed import InstalledModel
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 _FULL_BITS = 16  # bits per weight of a model in full precision
@@ -60,7 +60,7 @@ def suggestion_offers(
         )
         offer = Offer(
             key=model.repo_id,
-            title=model.name,
+            title=model_title(model.repo_id),
             description=description,
             sentence=model.why,
             actions=(OfferAction.DOWNLOAD,),
@@ -101,7 +101,7 @@ def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
     )
     return Offer(
         key=found.repo_id,
-        title=readable_name(found.repo_id),
+        title=model_title(found.repo_id),
         description=words.lines(description, found.repo_id),
     )
 
@@ -239,7 +239,7 @@ def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
     size = "" if card is not None else figures.file_size(model.size_bytes)
     offer = Offer(
         key=str(model.path),
-        title=model.name,
+        title=model.title,
         description=words.joined(kind, size, model.source.value),
         sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         more=(

@@ -53,7 +53,7 @@ NOTHING = ModelsState(
 CARD = card(
     "Qwen3.5-9B-MLX-4bit", path=Path("/hub/models--mlx-community--Qwen3.5-9B-MLX-4bit/snapshots/a")
 )
-SUGGESTION = ModelSuggestion(name="Qwen3.5 9B", repo_id=REPO, size_bytes=6, why="Good.")
+SUGGESTION = ModelSuggestion(repo_id=REPO, size_bytes=6, why="Good.")
 
 
 def in_use(phase: ModelPhase, **changes: object) -> ModelsState:
@@ -87,12 +87,12 @@ def found_offer(details: RepoDetails | Problem | None, fit: Fit | Problem | None
         ((), ""),
         ((Download(repo_id="a/b", state=DownloadState.DONE),), ""),
         ((Download(repo_id="a/b", state=DownloadState.PAUSED),), ""),
-        ((RUNNING,), "Downloading Qwen3.5 9B · 42% · 2 min left"),
-        ((QUEUED, RUNNING), "Downloading Qwen3.5 9B · 42% · 2 min left · 1 more"),
-        ((QUEUED,), "Downloading Next · Waiting"),
-        ((WAITING,), "Downloading Qwen3.5 9B · tries again in 12 s"),
+        ((RUNNING,), "Downloading Qwen3.5 9B 4-bit · 42% · 2 min left"),
+        ((QUEUED, RUNNING), "Downloading Qwen3.5 9B 4-bit · 42% · 2 min left · 1 more"),
+        ((QUEUED,), "Downloading Next 4-bit · Waiting"),
+        ((WAITING,), "Downloading Qwen3.5 9B 4-bit · tries again in 12 s"),
         ((Download(repo_id="a/b", state=DownloadState.RUNNING),), "Downloading b · Starting"),
-        ((replace(RUNNING, state=DownloadState.FAILED),), "Qwen3.5 9B could not be downloaded"),
+        ((replace(RUNNING, state=DownloadState.FAILED),), "Qwen3.5 9B 4-bit could not be downloaded"),
     ],
 )
 def test_fetching_line_describes_the_running_download(
@@ -104,7 +104,7 @@ def test_fetching_line_describes_the_running_download(
 def test_found_model_has_a_readable_name_and_its_date_in_words() -> None:
     offer = found_offer(None)
 
-    assert offer.title == "Qwen3.5 9B"
+    assert offer.title == "Qwen3.5 9B 4-bit"
     assert offer.description == f"4-bit · MLX · updated 3 weeks ago · 12k downloads\n{REPO}"
     assert (offer.sentence, offer.actions) == ("Asking for its size…", ())
 
@@ -153,7 +153,7 @@ def test_model_that_is_being_downloaded_is_one_row_and_not_broken() -> None:
     state = replace(NOTHING, downloads=(RUNNING,))
     (offer,) = local_offers((broken,), {}, state)
 
-    assert (offer.key, offer.title, offer.sentence) == (REPO, "Qwen3.5 9B", "")
+    assert (offer.key, offer.title, offer.sentence) == (REPO, "Qwen3.5 9B 4-bit", "")
     assert (offer.state, offer.fraction) == ("42%", 0.42)
     assert offer.actions == (OfferAction.PAUSE, OfferAction.CANCEL)
 
