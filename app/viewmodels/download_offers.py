@@ -91,6 +91,7 @@ def download_offer(download: Download, now: float) -> Offer:
         state=state,
         fraction=download.fraction if shows_bar else None,
         actions=_ACTIONS[download.state],
+        is_usable=download.state is DownloadState.DONE,
     )
 
 
