@@ -33,7 +33,7 @@ from app.conversation.preset import Preset
 from app.conversation.tree import Setup, replace_node
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.settings import Appearance, Settings
-from app.theme.icons import Icon
+from app.theme.icons import Icon, app_icon
 from app.theme.tokens import Size, Space
 from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId, MenuName
@@ -917,7 +917,7 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     """Draw a popup into the picture and hide the popup."""
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
-    if popup.windowType() is Qt.WindowType.Window:
+    if popup.windowType() in (Qt.WindowType.Window, Qt.WindowType.Dialog, Qt.WindowType.Sheet):
         painter.setPen(Qt.GlobalColor.gray)  # draw a frame, as the system does around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
@@ -929,7 +929,9 @@ def _make_app() -> QApplication:
         json.dump({"screens": [SCREEN]}, file)
         file.flush()
         os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file.name}"
-        return QApplication(sys.argv[:1])
+        app = QApplication(sys.argv[:1])
+        app.setWindowIcon(app_icon())
+        return app
 
 
 def views_of(scene: WindowScene) -> list[View]:
