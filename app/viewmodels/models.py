@@ -25,7 +25,7 @@ from app.viewmodels.state_line import (
 from app.words import hub as hub_words, models as words, several, state as state_words
 from engine.catalog.card import ModelCard
 from engine.events import ModelFacts
-from engine.model_titles import folder_name, model_title
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 NO_PARENT = QModelIndex()
@@ -238,7 +238,7 @@ def repository_of(folder: Path) -> str:
 
 def model_name(folder: Path) -> str:
     """Return a name for the model that a folder held, without looking at the disk."""
-    return model_title(one_line(folder_name(folder), FILE_NAME_LEN))
+    return model_title(one_line(repository_of(folder) or folder.name, FILE_NAME_LEN))
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:

@@ -9,7 +9,9 @@ from app.viewmodels import figures
 from app.words import computer, several as words, units
 from engine.events import StagePhase, StageState
 from engine.hosts.checking import HostCheck
-from engine.hosts.hostfile import OWN_NAMES, Hosts
+from engine.hosts.hostfile import Hosts
+
+_LOCAL = "localhost"  # the name that mlx.distributed_config gives the Mac on which it runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ def mac_rows(
 
 def _shown(name: str) -> str:
     """Return the name of a host on screen."""
-    return computer.IN_TITLES if name in OWN_NAMES else name
+    return computer.IN_TITLES if name == _LOCAL else name
 
 
 def stage_text(stage: StageState) -> str:

@@ -22,7 +22,7 @@ from engine.errors import UserFixableError, printable
 from engine.plain_file import read_plain
 
 LOOPBACK = "127.0.0.1"
-OWN_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
+_OWN_NAMES = frozenset({"localhost", LOOPBACK, "::1"})
 MAX_HOSTS = 16
 _MAX_ADDRESSES = 16  # of one host: a cable each
 _MAX_SETTINGS = 64
@@ -128,7 +128,7 @@ def _host(entry: Any, number: int) -> Host:
         cause = f"The name “{printable(name, 60)}” of host {number} is no name for ssh."
         advice = "Use a name such as studio, user@studio.local or 192.168.1.2."
         raise HostsFileError(cause, advice=advice)
-    is_local = name in OWN_NAMES or name.lower() in _own_host_names()
+    is_local = name in _OWN_NAMES or name.lower() in _own_host_names()
     addresses = _addresses(name, fields.get("ips") or [])
     if not addresses and not is_local:
         raise HostsFileError(f"{name} has no address in the field “ips”.")
