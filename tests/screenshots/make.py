@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QScrollArea, QWidget
@@ -888,24 +888,38 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
         for _ in range(SETTLE_STEPS):  # layouts, colours of code
             stage.wait(SHORT_MS)
         window = stage.window
-        picture = window.grab()
+        dialogs = (
+            *window.findChildren(SettingsWindow),
+            *window.findChildren(ModelsWindow),
+            *window.findChildren(QDialog),
+        )
+        picture = _with_room(window.grab(), dialogs)
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
         switcher = window.switching.popup
         if switcher.isVisible():
             _paste(picture, switcher, window.mapFromGlobal(switcher.pos()))
-        for dialog in (
-            *window.findChildren(SettingsWindow),
-            *window.findChildren(ModelsWindow),
-            *window.findChildren(QDialog),
-        ):
-            # as much of a dialog as possible is in the picture of a small window
+        for dialog in dialogs:
             left = min(window.width() // 4, max(0, window.width() - dialog.width()))
             _paste(picture, dialog, QPoint(left, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))
     return picture
+
+
+def _with_room(picture: QPixmap, dialogs: Sequence[QWidget]) -> QPixmap:
+    """Return a picture of a window, with room for dialogs that are larger than the window."""
+    size = picture.deviceIndependentSize().toSize()
+    for dialog in dialogs:
+        size = size.expandedTo(QSize(dialog.width(), Size.TOOLBAR + dialog.height()))
+    grown = QPixmap(size * picture.devicePixelRatio())
+    grown.setDevicePixelRatio(picture.devicePixelRatio())
+    grown.fill(Qt.GlobalColor.gray)
+    painter = QPainter(grown)
+    painter.drawPixmap(0, 0, picture)
+    painter.end()
+    return grown
 
 
 def _below(anchor: QWidget, window: MainWindow) -> QPoint:
