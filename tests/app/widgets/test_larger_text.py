@@ -327,3 +327,25 @@ def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> Non
     stage.core.preferences.set_zoom(160)
     stage.settle()
     assert [room.contains(window.frameGeometry()) for window in windows if window] == [True, True]
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_model_button_is_as_high_as_the_icons_of_its_bar(stage: Stage, zoom: int) -> None:
+    toolbar = stage.window.toolbar
+    stage.core.preferences.set_zoom(zoom)
+    stage.settle()
+    assert toolbar.model_button.height() == toolbar.inspector_button.height()
+
+
+def test_dot_of_an_unseen_answer_grows_with_the_text(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("Hi")
+    stage.settle()
+    sidebar = stage.window.sidebar.list
+    accent = sidebar.palette().highlight().color().rgb()
+    before = int((pixels_of(sidebar.grab().toImage()) == accent).sum())
+    stage.core.preferences.set_zoom(200)
+    stage.settle()
+    after = int((pixels_of(sidebar.grab().toImage()) == accent).sum())
+    assert after > 2 * before > 0
