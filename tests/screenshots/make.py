@@ -671,7 +671,7 @@ def other_model(stage: Stage) -> None:
     two_versions(stage)
     stage.core.models.choose(MODELS[1].path)
     # Wait until the tokens of the chat are counted.
-    stage.wait_until(lambda: MODELS[1].name in stage.composer.caption)
+    stage.wait_until(lambda: MODELS[1].title in stage.composer.caption)
 
 
 def model_question(stage: Stage) -> None:
