@@ -17,7 +17,7 @@ The second process fails with an AlreadyRunningError if the first one does not a
 process that is a self-test always fails in this way, because it must check its own window.
 
 An EngineError in any step, also in open_window, is printed to standard error, and the exit status
-is 1. If the app bundle was started without a terminal, a message box shows the error too. Any other
+is 1. If the app bundle was started without a terminal, a sheet shows the error too. Any other
 exception ends the process with a traceback, which the crash log records once it is open.
 """
 
@@ -53,7 +53,7 @@ def launch(data_dir: Path | None, options: Options) -> int:
         return _run(make_paths(data_dir), replace(options, model=model, files=files))
     except EngineError as error:
         sys.stderr.write(f"{error.problem}\n")
-        # A self-test shows no message box, because the test must end without a click.
+        # A self-test shows no sheet, because the test must end without a click.
         if options.selftest is None and _nobody_reads():
             from app.main import tell  # noqa: PLC0415
 

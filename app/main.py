@@ -40,13 +40,13 @@ from app.controllers.origin import SystemOrigin
 from app.login_item import login_item
 from app.options import Options
 from app.paths import Paths
-from app.settings import Settings, load_settings, remove_leftovers
+from app.settings import Appearance, Settings, load_settings, remove_leftovers
 from app.store.place import DataPlace
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
 from app.widgets import closing_note
 from app.widgets.application import Application
-from app.widgets.dialogs import show_problem
+from app.widgets.lone_sheet import show_problem
 from app.widgets.main_window import MainWindow
 from app.widgets.transcript.accessibility.canvas import install_accessibility
 from app.widgets.window_frame import bring_to_front
@@ -102,7 +102,7 @@ def open_window(
     # Never closed: close() turns automatic garbage collection on again, and an engine thread that did
     # not end in time may still run when the process ends.
     garbage = GarbageSearch(app)
-    theme = Theme(app, loaded.settings.appearance)
+    theme = make_theme(app, loaded.settings.appearance)
     origin = SystemOrigin()
     core = Core(make_seams(paths, options, loaded.settings, origin, early_reading))
     window = MainWindow(theme, core, origin)
@@ -178,19 +178,19 @@ def make_seams(
 
 
 def tell(problem: Problem) -> None:
-    """Show a message box with an error that keeps the window from opening.
+    """Show a sheet with an error that keeps the window from opening.
 
     app.launch calls this function. No Qt application exists at that time, because the error came
-    before `open_window` made one. Return when the user closes the box.
+    before `open_window` made one. Return when the user closes the sheet.
     """
-    _application = make_application()  # keeps the application alive while the message box is shown
-    show_problem(problem)
+    app = make_application()  # keeps the application alive while the sheet is shown
+    show_problem(problem, make_theme(app))
 
 
 def wait_for_result(poll: Callable[[], T | None]) -> T | None:
     """Call `poll` until it returns a value, before the window is open. See closing_note.py."""
-    _application = make_application()
-    return closing_note.wait_for_result(poll)
+    app = make_application()
+    return closing_note.wait_for_result(poll, make_theme(app))
 
 
 def make_application() -> Application:
@@ -210,6 +210,13 @@ def make_application() -> Application:
     app.setWindowIcon(app_icon())
     install_accessibility()
     return app
+
+
+def make_theme(app: Application, appearance: Appearance = Appearance.SYSTEM) -> Theme:
+    """Return the theme of the application, which a note before the window may have made."""
+    theme = app.findChild(Theme) or Theme(app, appearance)
+    theme.set_appearance(appearance)
+    return theme
 
 
 def switch_threads_often() -> None:

@@ -73,7 +73,7 @@ def make_copy(
     if card.problem is not None:
         raise ModelFolderError.of(card.problem)
     if card.bits < _FULL_BITS:
-        raise CopyError(f"{card.name} is already quantized, to {card.bits:.2g} bits.")
+        raise CopyError(f"{card.title} is already quantized, to {card.bits:.2g} bits.")
     if bits not in COPY_BITS:
         raise CopyError(f"{bits} bits are not possible.", advice="Choose 4, 6 or 8 bits.")
     remove_leftovers(models_dir)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 
+from engine.model_titles import model_title
 from engine.problem import Problem
 from engine.questions import Answer, Ask, NextPrompt, QuestionId
 from engine.types import (
@@ -126,6 +127,11 @@ class ModelFacts:
     has_head: bool = False
     # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.
     head_fault: str = ""
+
+    @property
+    def title(self) -> str:
+        """The name on screen."""
+        return model_title(self.name)
 
 
 class StagePhase(IntEnum):

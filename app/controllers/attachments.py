@@ -210,7 +210,7 @@ class AttachmentsController(QObject):
         excess, status = self.excess, self._models.status
         if excess is None or status.facts is None:
             return ""
-        return excess_note(self._files, excess, status.name or status.facts.name)
+        return excess_note(self._files, excess, status.name or status.facts.title)
 
     @property
     def has_pages(self) -> bool:

@@ -23,7 +23,6 @@ from app.bridge.engine_bridge import EngineBridge, ModelEvent
 from app.bridge.tasks import TaskLane
 from app.controllers.catalog import Catalog
 from app.controllers.preferences import Preferences
-from app.conversation.text import file_label
 from app.settings import ModelDefaults
 from app.viewmodels.models import ModelPhase, ModelStatus, model_name
 from app.words import models as words
@@ -34,6 +33,7 @@ from engine.events import (
     ModelLoading,
     ModelUnloaded,
 )
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 log = logging.getLogger(__name__)
@@ -221,7 +221,7 @@ class ModelsController(QObject):
         return (ModelPhase.CLOSING, status.name) if is_held else (ModelPhase.LOADING, "")
 
     def _name(self, path: Path) -> str:
-        return next((card.name for card in self.cards if card.path == path), file_label(path))
+        return next((card.title for card in self.cards if card.path == path), model_name(path))
 
     def _scan(self, folders: tuple[str, ...], known: str, paths: list[str]) -> _Scan:
         """Scan the model folders, unless their fingerprint is still `known`, and check the paths.
@@ -275,7 +275,8 @@ class ModelsController(QObject):
         preferences = self._preferences.value
         remembered = preferences.model_path or ""
         if self._wanted is None and remembered in self.gone:
-            self._set_gone(remembered, preferences.model_name or model_name(Path(remembered)))
+            name = model_title(preferences.model_name) or model_name(Path(remembered))
+            self._set_gone(remembered, name)
             return
         path = self._wanted or self._remembered() or (best and best.path)
         if path is not None:

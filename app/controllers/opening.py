@@ -23,6 +23,7 @@ from app.viewmodels.models import ModelPhase
 from app.words import models as words
 from engine.errors import EngineError
 from engine.local_models import OpenedModel
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 _GGUF = ".gguf"
@@ -95,7 +96,7 @@ class Opening(QObject):
 
     def _on_progressed(self, path: str, fraction: float) -> None:
         self.imports[path] = fraction
-        name = file_label(Path(path).with_suffix(""))
+        name = model_title(file_label(Path(path).with_suffix("")))
         self._set_note(words.importing(name=name, percent=figures.percent(fraction)))
 
     def _on_opened(

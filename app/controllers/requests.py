@@ -159,9 +159,9 @@ def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Pro
     if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
         return None
     if begun.model_path in gone:
-        cause = models.is_gone(begun.model_name)
+        cause = models.is_gone(begun.model_title)
         return OtherModelError(cause, advice=words.OTHER_MODEL_GONE_ADVICE).problem
-    return OtherModelError(words.written_by(begun.model_name)).problem
+    return OtherModelError(words.written_by(begun.model_title)).problem
 
 
 def generation_of(request: Request, facts: ModelFacts) -> Generation:

@@ -19,6 +19,7 @@ from app.conversation.placement import NO_PLACE, Placement
 from app.conversation.text import clean_text, one_line, title_from
 from app.words import window as words
 from engine.events import RequestFinished
+from engine.model_titles import model_title
 from engine.problem import Problem
 from engine.types import ConversationId, FinishReason, ReplyTokens, Role, SamplingParams
 from engine.usage import Usage
@@ -57,6 +58,11 @@ class Generation:
     # True if the reply comes from a file: the models of this data folder have not read it
     was_imported: bool = False
     was_quit: bool = False  # True if the reply was cut off because the app was quit
+
+    @property
+    def model_title(self) -> str:
+        """The name of the model on screen. Other apps' names of models stay as they are."""
+        return model_title(self.model_name) if self.model_path else self.model_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -110,7 +110,7 @@ def author(node: MessageNode) -> str:
     """Return "You", the name of the model, or "Assistant" if the model is unknown."""
     if node.role is Role.USER:
         return words.YOU
-    return (node.generation and node.generation.model_name) or words.ASSISTANT
+    return (node.generation and node.generation.model_title) or words.ASSISTANT
 
 
 def date(node: MessageNode) -> str:

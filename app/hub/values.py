@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 _USUAL = ("Q4_K_M", "Q4_K", "Q4_0", "Q8_0")  # quantisations, the most usual one first
@@ -117,6 +118,12 @@ class Download:
     def key(self) -> str:
         """The key that identifies the download in the queue."""
         return f"{self.repo_id}/{self.chosen}" if self.chosen else self.repo_id
+
+    @property
+    def title(self) -> str:
+        """The name of the model on screen. A chosen file has it in its name."""
+        file = self.chosen.rpartition("/")[2].partition(_PART)[0].removesuffix(".gguf")
+        return model_title(file or self.repo_id)
 
     @property
     def fraction(self) -> float:

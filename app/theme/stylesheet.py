@@ -105,6 +105,10 @@ QPushButton[kind="segment"][place="last"] {{
 QPushButton[kind="segment"]:checked {{
   color: {colors.on_accent}; background: {colors.accent}; border-color: {colors.accent};
 }}
+QPushButton[kind="segment"][role="tab"] {{ color: {colors.secondary}; }}
+QPushButton[kind="segment"][role="tab"]:checked {{
+  color: {colors.text}; background: {colors.selected}; border-color: {colors.border};
+}}
 QPushButton[kind="segment"]:focus {{ border: 1px solid {colors.accent}; }}
 QPushButton[kind="segment"]:checked:focus {{
   border: 3px double {colors.accent}; background-clip: padding; min-height: {inner - 4}px;

@@ -25,7 +25,7 @@ LABEL_TYPES = {
 SHEETS = (
     "#messageSheet", "#folderSheet", "#presetSheet", "#deletedSheet", "#shortcuts", "#remembering",
 )  # fmt: skip
-# Largest zoom of the tabs of the settings. They stand in one row.
+# Largest zoom of what stands in a bar: the tabs of the settings, the height of the model button.
 TAB_ZOOM = 1.5
 # Parts of the window whose texts scale with the zoom.
 ZOOMED = (
@@ -63,6 +63,7 @@ def _zoomed_rules(zoom: float) -> str:
     icon = round(Space.L * max(1.0, zoom))
     heights = (Size.CONTROL_MINI, Size.CONTROL, Size.ROW, Size.SIDEBAR_FOOTER, Size.SWITCHER_FIELD)
     mini, high, row, footer, field = (round(height * max(1.0, zoom)) for height in heights)
+    bar = round(Size.CONTROL * max(1.0, min(zoom, TAB_ZOOM)))
     texts = _in_zoomed("QLabel", "QPushButton", "QLineEdit", "QCheckBox")
     rules = [f"QMenuBar, QMenu, {texts} {{ {_size(Type.UI, zoom)} }}"]
     for name, style in (*LABEL_TYPES.items(), ("code", Type.SMALL)):
@@ -91,7 +92,7 @@ def _zoomed_rules(zoom: float) -> str:
             f"QPushButton#sidebarFooter {{ min-height: {footer - 2}px; }}",
             f'#sidebar QPushButton[place="foot"] {{ {_size(Type.SMALL, zoom)} min-height: {mini - 2}px; }}',
             f"QPushButton#titleButton, #titleField {{ {_size(Type.TITLE, zoom)} }}",
-            f"QPushButton#modelButton {{ {_size(Type.UI, zoom)} }}",
+            f"QPushButton#modelButton {{ {_size(Type.UI, zoom)} min-height: {bar - 2}px; }}",
         )
     )
 

@@ -89,6 +89,12 @@ class ConversationRow:
         )
         return ", ".join(part for part in (self.title, *notes) if part)
 
+    @property
+    def tip(self) -> str:
+        """Text of the tooltip: the title, and the meaning of the mark at its right."""
+        mark = words.NEW_ANSWER if self.unseen else words.KEPT_READY if self.keep_ready else ""
+        return f"{self.title}\n{mark.capitalize()}".rstrip()
+
 
 Row = ListHeading | FolderRow | ConversationRow
 
@@ -228,6 +234,8 @@ class ConversationsModel(QAbstractListModel):
             case Qt.ItemDataRole.DisplayRole | Qt.ItemDataRole.EditRole:
                 return text
             case Qt.ItemDataRole.ToolTipRole:
+                if isinstance(row, ConversationRow):
+                    return row.tip
                 return None if isinstance(row, ListHeading) else text
             case Qt.ItemDataRole.AccessibleTextRole:
                 return text if isinstance(row, ListHeading) else row.spoken

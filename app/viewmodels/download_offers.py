@@ -9,7 +9,6 @@ from pathlib import Path
 
 from app.hub.values import UNFINISHED, Download, DownloadState
 from app.viewmodels import figures
-from app.viewmodels.model_names import readable_name
 from app.viewmodels.model_use import with_use
 from app.viewmodels.offer import ModelsState, Offer, OfferAction
 from app.words import hub as words
@@ -37,7 +36,7 @@ def fetching_line(
     active = [download for download in downloads if download.state in UNFINISHED]
     if not active:
         failed = (one for one in downloads if one.state is DownloadState.FAILED)
-        return next((words.failed_line(readable_name(one.repo_id)) for one in failed), "")
+        return next((words.failed_line(one.title) for one in failed), "")
     running = (download for download in active if download.state is DownloadState.RUNNING)
     first = next(running, active[0])
     left = first.seconds_left
@@ -48,7 +47,7 @@ def fetching_line(
     else:
         state = words.STATES[first.state.value]
     time_left = "" if left is None else words.left(figures.seconds(left))
-    line = words.joined(readable_name(first.repo_id), state, time_left)
+    line = words.joined(first.title, state, time_left)
     return (words.fetching_short if is_short else words.fetching)(line, len(active) - 1)
 
 
@@ -86,12 +85,13 @@ def download_offer(download: Download, now: float) -> Offer:
     shows_bar = download.state is not DownloadState.DONE and download.total_bytes > 0
     return Offer(
         key=download.key,
-        title=readable_name(download.repo_id),
+        title=download.title,
         description=words.joined(description, download.key),
         sentence=_sentence(download, now),
         state=state,
         fraction=download.fraction if shows_bar else None,
         actions=_ACTIONS[download.state],
+        is_usable=download.state is DownloadState.DONE,
     )
 
 

@@ -219,7 +219,7 @@ def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:
     generation = reply.generation
     if generation is None:
         return None
-    model_name, usage = generation.model_name, generation.usage
+    model_name, usage = generation.model_title, generation.usage
     if usage is None:
         return ReplyFigures(model_name=model_name, names_model=names_model)
     return ReplyFigures(

@@ -17,7 +17,6 @@ from app.viewmodels import figures
 from app.viewmodels.days import days_ago
 from app.viewmodels.download_offers import download_offer
 from app.viewmodels.fit import speed_text, verdict_text
-from app.viewmodels.model_names import readable_name
 from app.viewmodels.model_use import is_in_use, with_use
 from app.viewmodels.models import describe
 from app.viewmodels.offer import COPY_BITS, ModelsState, Offer, OfferAction
@@ -25,6 +24,7 @@ from app.words import hub as words
 from engine.catalog.choose import ModelSuggestion
 from engine.catalog.fit import Fit, FitVerdict
 from engine.catalog.installed import InstalledModel
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 _FULL_BITS = 16  # bits per weight of a model in full precision
@@ -60,7 +60,7 @@ def suggestion_offers(
         )
         offer = Offer(
             key=model.repo_id,
-            title=model.name,
+            title=model_title(model.repo_id),
             description=description,
             sentence=model.why,
             actions=(OfferAction.DOWNLOAD,),
@@ -101,7 +101,7 @@ def _found_offer(found: FoundModel, state: ModelsState) -> Offer:
     )
     return Offer(
         key=found.repo_id,
-        title=readable_name(found.repo_id),
+        title=model_title(found.repo_id),
         description=words.lines(description, found.repo_id),
     )
 
@@ -187,7 +187,7 @@ def _with_progress(offer: Offer, state: ModelsState) -> Offer:
 def local_offers(
     models: tuple[InstalledModel, ...], copies: Mapping[str, ModelCopy], state: ModelsState
 ) -> tuple[Offer, ...]:
-    """Return a row for each model on the disk: downloads first, then usable ones, then by size.
+    """Return a row for each model on the disk: usable ones by size, downloads, then unusable ones.
 
     Args:
         models: the models.
@@ -196,18 +196,26 @@ def local_offers(
             one of the models, with missing files.
     """
     arriving = [one for one in state.downloads if one.state is not DownloadState.DONE]
-    complete = [model for model in models if not _is_arriving(model, arriving)]
-    ordered = sorted(complete, key=lambda one: (_problem(one) is not None, -one.size_bytes))
+    ordered = sorted(models, key=lambda one: -one.size_bytes)
+    unusable = [one for one in ordered if not _can_be_used(one)]
     return (
+        *(
+            _with_copy(_local_offer(one, state), copies.get(str(one.path)))
+            for one in ordered
+            if _can_be_used(one)
+        ),
         *(download_offer(download, state.now) for download in arriving),
-        *(_with_copy(_local_offer(one, state), copies.get(str(one.path))) for one in ordered),
+        *(_unusable_offer(one, state) for one in unusable if not _is_arriving(one, arriving)),
     )
 
 
+def _can_be_used(model: InstalledModel) -> bool:
+    return model.is_complete and (model.card is None or model.card.usable)
+
+
 def _is_arriving(model: InstalledModel, arriving: list[Download]) -> bool:
-    """Return True if a model that cannot be used yet is a part of a download."""
-    can_be_used = model.is_complete and _problem(model) is None
-    return not can_be_used and any(one.repo_id == model.repo_id for one in arriving)
+    """Return True if the files of an incomplete model are a part of a download."""
+    return any(one.repo_id == model.repo_id for one in arriving)
 
 
 def _with_copy(offer: Offer, copy: ModelCopy | None) -> Offer:
@@ -228,20 +236,31 @@ def _with_copy(offer: Offer, copy: ModelCopy | None) -> Offer:
     )
 
 
-def _problem(model: InstalledModel) -> Problem | None:
-    return model.card.problem if model.card is not None else None
+def _unusable_offer(model: InstalledModel, state: ModelsState) -> Offer:
+    """Return the row of files that cannot be loaded: the reason, and Remove as a button."""
+    problem = None if model.card is None else model.card.problem
+    reason = words.INCOMPLETE if problem is None else words.spaced(problem.cause, problem.advice)
+    offer = _local_offer(model, state)
+    removes = not offer.keeps
+    return replace(
+        offer,
+        sentence=reason,
+        state=words.UNUSABLE,
+        actions=(OfferAction.REMOVE,) if removes else (),
+        more=(OfferAction.REVEAL,) if removes else (OfferAction.REVEAL, OfferAction.REMOVE),
+        is_usable=False,
+    )
 
 
 def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
-    card, problem = model.card, _problem(model)
+    card = model.card
     can_copy = card is not None and card.usable and card.bits >= _FULL_BITS
     kind = describe(card) if card is not None else words.kind(is_mlx=False)
     size = "" if card is not None else figures.file_size(model.size_bytes)
     offer = Offer(
         key=str(model.path),
-        title=model.name,
+        title=model.title,
         description=words.joined(kind, size, model.source.value),
-        sentence="" if problem is None else words.spaced(problem.title, problem.cause),
         more=(
             *(COPY_BITS if can_copy else ()),
             OfferAction.REVEAL,
@@ -249,7 +268,7 @@ def _local_offer(model: InstalledModel, state: ModelsState) -> Offer:
         ),
         keeps=_why_kept(model, state),
     )
-    if model.is_complete and problem is None:
+    if _can_be_used(model):
         offer = with_use(offer, offer.key, state)
     if card is not None and card.usable:
         offer = replace(offer, actions=(*offer.actions, OfferAction.DEFAULTS))

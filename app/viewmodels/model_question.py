@@ -74,7 +74,7 @@ def model_question(
     generation = last_generation(conversation)
     assert generation is not None
     card = next((card for card in cards if card.is_at(generation.model_path)), None)
-    name = generation.model_name if card is None else card.name
+    name = generation.model_title if card is None else card.title
     tokens = figures.about(unread) if unread is not None and unread >= MANY_TOKENS else None
     in_use = shown_name(status, cards)
     why_not = _why_not(generation, card, gone)

@@ -10,7 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 from typing_extensions import override
 
-from app.conversation.text import FILE_NAME_LEN, file_label, one_line
+from app.conversation.text import FILE_NAME_LEN, one_line
 from app.hub.values import Download, DownloadState
 from app.viewmodels import figures
 from app.viewmodels.state_line import (
@@ -25,6 +25,7 @@ from app.viewmodels.state_line import (
 from app.words import hub as hub_words, models as words, several, state as state_words
 from engine.catalog.card import ModelCard
 from engine.events import ModelFacts
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 NO_PARENT = QModelIndex()
@@ -202,7 +203,7 @@ def _arriving_row(card: ModelCard, download: Download) -> PickerRow:
     percent = figures.percent(download.fraction)
     return PickerRow(
         path=card.path,
-        name=card.name,
+        name=card.title,
         description="",
         source=card.source.value,
         state=words.downloading(percent) if is_running else hub_words.STATES[download.state.value],
@@ -222,7 +223,7 @@ def _row(card: ModelCard, status: ModelStatus) -> PickerRow:
     sentence = words.DEMO_NOTE if card.is_starter else ""
     return PickerRow(
         path=card.path,
-        name=card.name,
+        name=card.title,
         description=describe(card),
         source=card.source.value,
         state=state,
@@ -242,8 +243,7 @@ def repository_of(folder: Path) -> str:
 
 def model_name(folder: Path) -> str:
     """Return a name for the model that a folder held, without looking at the disk."""
-    name = repository_of(folder).rpartition("/")[2]
-    return one_line(name, FILE_NAME_LEN) or file_label(folder)
+    return model_title(one_line(repository_of(folder) or folder.name, FILE_NAME_LEN))
 
 
 def only_demo(cards: tuple[ModelCard, ...]) -> bool:
@@ -255,7 +255,7 @@ def shown_name(status: ModelStatus, cards: tuple[ModelCard, ...]) -> str:
     """Return the model's name for the toolbar button and the sidebar."""
     for card in cards:
         if str(card.path) == status.path:
-            return card.name
+            return card.title
     return status.name or words.NO_MODEL
 
 

@@ -97,7 +97,7 @@ def too_long_note(status: ModelStatus, size: TokensCounted | None) -> str:
     if facts is None or size is None or not size.num_too_long:
         return ""
     return composer.too_long(
-        model_name=status.name or facts.name,
+        model_name=status.name or facts.title,
         num_tokens=figures.count(size.num_too_long),
         limit=units.tokens(facts.context_len),
         is_chat=not size.is_text_too_long,
@@ -129,9 +129,9 @@ def reading_note(
     is_other = generation is not None and generation.model_path != facts.path
     notes: list[str] = []
     if generation is not None and is_other and generation.model_path in gone:
-        notes.append(words.is_gone(generation.model_name))
+        notes.append(words.is_gone(generation.model_title))
     if to_read is not None and to_read.num_tokens >= MANY_TOKENS and (is_other or to_read.is_long):
         note = composer.will_read_chat if is_other else composer.will_read
         tokens = figures.about(to_read.num_tokens)
-        notes.append(note(status.name or facts.name, tokens, to_read.time))
+        notes.append(note(status.name or facts.title, tokens, to_read.time))
     return " ".join(notes)

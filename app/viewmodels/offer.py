@@ -55,6 +55,7 @@ class Offer:
     more: tuple[OfferAction, ...] = ()  # entries of the menu behind the buttons
     keeps: str = ""  # the reason why the model cannot be removed now; empty if it can be
     choices: tuple[tuple[str, str], ...] = ()  # path and text of each GGUF file
+    is_usable: bool = True  # False for files that are no complete model; the title is dimmed then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

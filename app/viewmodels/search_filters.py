@@ -38,7 +38,8 @@ class Filters:
     """The chosen filters. The default values limit nothing."""
 
     period: Period = Period.ANY
-    model: str = ""  # name of a model, or "" for any
+    model: str = ""  # name of a model as it is stored, or "" for any
+    model_title: str = ""  # its name on screen
     folder_id: FolderId | None = None
     archive: InArchive = InArchive.WITH
 
@@ -55,7 +56,7 @@ class Filters:
         """Return the chosen filters on one line, or an empty text if there are none."""
         parts = (
             "" if self.period is Period.ANY else self.period.value,
-            self.model,
+            self.model_title,
             "" if self.folder_id is None else folders.get(self.folder_id, ""),
             "" if self.archive is InArchive.WITH else self.archive.value,
         )

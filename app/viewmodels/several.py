@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.viewmodels import figures
-from app.words import several as words, units
+from app.words import computer, several as words, units
 from engine.events import StagePhase, StageState
 from engine.hosts.checking import HostCheck
 from engine.hosts.hostfile import Hosts
+
+_LOCAL = "localhost"  # the name that mlx.distributed_config gives the Mac on which it runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +44,16 @@ def mac_rows(
         return ()
     names = [host.name for host in hosts.hosts]
     if stages:
-        return tuple(MacRow(name=stage.name, text=stage_text(stage)) for stage in stages)
+        return tuple(MacRow(name=_shown(stage.name), text=stage_text(stage)) for stage in stages)
     if checks and not is_checking:
         return tuple(_checked_row(check) for check in checks)
     text = words.CHECKING if is_checking else words.NOT_CHECKED
-    return tuple(MacRow(name=name, text=text) for name in names)
+    return tuple(MacRow(name=_shown(name), text=text) for name in names)
+
+
+def _shown(name: str) -> str:
+    """Return the name of a host on screen."""
+    return computer.IN_TITLES if name == _LOCAL else name
 
 
 def stage_text(stage: StageState) -> str:
@@ -68,14 +75,14 @@ def stage_text(stage: StageState) -> str:
 
 def _checked_row(check: HostCheck) -> MacRow:
     if check.problem is not None:
-        return MacRow(name=check.name, text=str(check.problem), is_problem=True)
+        return MacRow(name=_shown(check.name), text=str(check.problem), is_problem=True)
     link = ""
     if check.round_trip_ms is not None:
         link = words.link(
             kind=check.link, round_trip=units.milliseconds(f"{check.round_trip_ms:.1f}")
         )
     text = words.checked(memory=figures.file_size(check.memory_bytes), link=link)
-    return MacRow(name=check.name, text=f"{text}. {check.note}" if check.note else text)
+    return MacRow(name=_shown(check.name), text=f"{text}. {check.note}" if check.note else text)
 
 
 def parts(checks: Sequence[HostCheck], stages: Sequence[StageState]) -> tuple[Part, ...]:
@@ -83,13 +90,13 @@ def parts(checks: Sequence[HostCheck], stages: Sequence[StageState]) -> tuple[Pa
     if stages and all(stage.num_layers for stage in stages):
         # Rank 0 has the last layers, so the first layers are those of the last rank.
         return tuple(
-            Part(name=one.name, size=one.num_layers, text=words.layers(one.num_layers))
+            Part(name=_shown(one.name), size=one.num_layers, text=words.layers(one.num_layers))
             for one in reversed(stages)
         )
     if checks and all(check.memory_bytes for check in checks):
         return tuple(
             Part(
-                name=check.name,
+                name=_shown(check.name),
                 size=check.memory_bytes,
                 text=figures.file_size(check.memory_bytes),
             )

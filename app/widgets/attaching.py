@@ -69,7 +69,7 @@ class Attaching(QObject):
         self._offer.show_offer(
             files.excess_note,
             has_pages=files.has_pages,
-            model_name="" if card is None else card.name,
+            model_name="" if card is None else card.title,
         )
 
     def may_send(self) -> bool:

@@ -62,6 +62,8 @@ FILES_SHARE = 1 / 3
 
 # largest share of the height above the composer for the cards, if the transcript is on show
 CARDS_SHARE = 1 / 2
+# the same, if the cards need not scroll then: the button of a problem is its last line
+WHOLE_CARDS_SHARE = 2 / 3
 
 
 class ChatPane(QWidget):
@@ -425,7 +427,9 @@ class ChatPane(QWidget):
         others -= taken_height(self.question) + taken_height(self.promise)
         room = self.height() - others
         if not self.view.isHidden():
-            room = round((room + self.view.minimumHeight()) * CARDS_SHARE)
+            above = room + self.view.minimumHeight()
+            most = round(above * WHOLE_CARDS_SHARE)
+            room = most if self.cards.wanted() <= most else round(above * CARDS_SHARE)
         left = give_room((self.promise, self.question), room - self.cards.wanted())
         if self.cards.fit(left + self.cards.wanted()):
             layout.activate()

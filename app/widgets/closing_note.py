@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, TypeVar
 
-from PySide6.QtCore import QEventLoop, QTimer
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QEventLoop, Qt, QTimer
 
-from app.words import dialogs as words, window
+from app.theme.palette import Theme
+from app.widgets.lone_sheet import LoneSheet
+from app.words import dialogs as words
 from engine.errors import EngineError
 
 T = TypeVar("T")
@@ -17,7 +18,7 @@ _POLL_MS: Final = 50
 _NOTE_MS: Final = 1000  # most runs have closed by then, so that no note appears
 
 
-def wait_for_result(poll: Callable[[], T | None]) -> T | None:
+def wait_for_result(poll: Callable[[], T | None], theme: Theme) -> T | None:
     """Call `poll` repeatedly until it returns a value. Return this value.
 
     Show a note after a second. Return None if the user cancels the note.
@@ -40,13 +41,8 @@ def wait_for_result(poll: Callable[[], T | None]) -> T | None:
         timer.stop()
         loop.quit()
 
-    note = QMessageBox(
-        QMessageBox.Icon.Information,
-        window.APP_NAME,
-        words.STILL_CLOSING,
-        QMessageBox.StandardButton.Cancel,
-    )
-    note.setInformativeText(words.STILL_CLOSING_ADVICE)
+    note = LoneSheet(theme, words.STILL_CLOSING, words.STILL_CLOSING_ADVICE, words.CANCEL)
+    note.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, on=False)  # deleted below
     note.finished.connect(loop.quit)
     QTimer.singleShot(_NOTE_MS, note, note.open)
     timer = QTimer(note, interval=_POLL_MS)

@@ -168,7 +168,8 @@ class ConversationDelegate(QStyledItemDelegate):
             painter.drawText(rect, align, row.activity)
             return rect.right() - QFontMetrics(font).horizontalAdvance(row.activity) - Space.S
         if row.unseen:
-            dot = QRectF(0, 0, Size.STATE_DOT, Size.STATE_DOT)
+            side = self._theme.scaled(Size.STATE_DOT)
+            dot = QRectF(0, 0, side, side)
             dot.moveCenter(QRectF(rect).center())
             dot.moveRight(rect.right())
             painter.setPen(Qt.PenStyle.NoPen)

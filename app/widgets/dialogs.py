@@ -1,4 +1,4 @@
-"""The app's dialogs. All except show_problem return at once and pass results to callbacks."""
+"""The app's dialogs. They return at once and pass results to callbacks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QStandardPaths, Qt
-from PySide6.QtWidgets import QDialog, QFileDialog, QMessageBox, QWidget
+from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from app.exchange.importing import Unreadable
 from app.widgets.message_sheet import MessageSheet
 from app.widgets.paper.sheets import page_layout
 from app.words import attachments, dialogs as words, exchange, several, window
-from engine.problem import Problem
 
 if TYPE_CHECKING:
     from PySide6.QtPrintSupport import QPrinter
@@ -175,14 +174,6 @@ def _open_with_close(sheet: MessageSheet) -> None:
     close.clicked.connect(sheet.accept)
     close.setFocus()
     sheet.open()
-
-
-def show_problem(problem: Problem) -> None:
-    """Show a problem in a box while the app has no window. Return after the user closes the box."""
-    box = QMessageBox(QMessageBox.Icon.Critical, window.APP_NAME, problem.title)
-    box.setInformativeText(f"{problem.cause} {problem.advice}".strip())
-    box.setDetailedText(problem.details)
-    box.exec()
 
 
 def show_about(parent: QWidget) -> None:

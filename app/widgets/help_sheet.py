@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QApplication, QDialog, QScrollBar, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QScrollBar, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.widgets.done_row import done_row
@@ -47,3 +47,9 @@ class HelpSheet(QDialog):
             QApplication.sendEvent(self._bar, arg__1)
         else:
             super().keyPressEvent(arg__1)
+
+
+def page_heading(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    label.setProperty("type", "heading")
+    return label

@@ -31,20 +31,16 @@ class IconButton(QToolButton):
 
     def trigger(self, action: QAction) -> None:
         """Trigger this action on a click, and show its shortcut in the tooltip."""
-        self._show_tip_of(action)
+        show_tip_of(action, self)
         self.clicked.connect(action.trigger)
 
     def mirror(self, action: QAction) -> None:
         """Trigger this action on a click, and look pressed while the action is checked."""
-        self._show_tip_of(action)
+        show_tip_of(action, self)
         self.setCheckable(True)
         self.setChecked(action.isChecked())
         action.toggled.connect(self.setChecked)
         self.clicked.connect(action.trigger)
-
-    def _show_tip_of(self, action: QAction) -> None:
-        self.setToolTip(tooltip(action))
-        action.changed.connect(lambda: self.setToolTip(tooltip(action)))
 
     def _fit(self) -> None:
         """Scale with the size of text, as far as the bars with one row of icons have room."""
@@ -58,3 +54,9 @@ class IconButton(QToolButton):
         icons, colors = self._theme.icons, self._theme.colors
         size = self.iconSize().width()
         self.setIcon(icons.icon(self._icon, colors.secondary, disabled=colors.disabled, size=size))
+
+
+def show_tip_of(action: QAction, widget: QWidget) -> None:
+    """Show the name and the keys of a command in the tooltip of a widget."""
+    widget.setToolTip(tooltip(action))
+    action.changed.connect(lambda: widget.setToolTip(tooltip(action)))

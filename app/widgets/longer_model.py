@@ -59,8 +59,8 @@ class TooLongNotice(QObject):
             return
         is_chat = problem.kind is ProblemKind.CONTEXT_FULL
         self._notice.add_choice(
-            words.can_read(card.name, units.tokens(card.context_len), is_chat=is_chat),
-            Label(models.use_model(card.name), card.name),
+            words.can_read(card.title, units.tokens(card.context_len), is_chat=is_chat),
+            Label(models.use_model(card.title), card.title),
             lambda: self._core.models.choose(card.path),
         )
 

@@ -9,7 +9,7 @@ from PySide6.QtGui import QShowEvent
 from PySide6.QtWidgets import QApplication, QDialog, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 from typing_extensions import override
 
-from app.theme.tokens import Size, Space
+from app.theme.tokens import Size, Space, Type
 from app.widgets.button import Button
 from app.widgets.details import Details
 from app.widgets.line_height import Sentences
@@ -19,7 +19,7 @@ from app.words import dialogs
 class MessageSheet(QDialog):
     """A title and sentences, with a row of buttons. A sheet is deleted when it closes."""
 
-    def __init__(self, title: str, text: str, note: str, parent: QWidget) -> None:
+    def __init__(self, title: str, text: str, note: str, parent: QWidget | None) -> None:
         super().__init__(parent)
         self.setObjectName("messageSheet")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -33,7 +33,8 @@ class MessageSheet(QDialog):
         self._buttons = QHBoxLayout()
         self._column = QVBoxLayout()
         self._layout = QHBoxLayout(self)
-        self._build(title)
+        self._heading = QLabel(title, self)
+        self._build()
 
     @property
     def text(self) -> str:
@@ -58,14 +59,17 @@ class MessageSheet(QDialog):
 
     @override
     def showEvent(self, arg__1: QShowEvent) -> None:
-        """Fit the height to the texts, which wrap. Qt takes the height of narrower texts."""
-        self.resize(self.width(), self._layout.totalHeightForWidth(self.width()))
+        """Fit the size to the texts, which wrap. Qt takes the height of narrower texts."""
+        scale = max(1.0, self._heading.font().pixelSize() / Type.TITLE.size)  # of larger text
+        room = self.screen().availableSize().width()
+        width = max(self.width(), min(round(Size.SHEET_WIDTH * scale), room))
+        self.resize(width, self._layout.totalHeightForWidth(width))
         super().showEvent(arg__1)
 
-    def _build(self, title: str) -> None:
+    def _build(self) -> None:
         icon = QLabel(self)
         icon.setPixmap(QApplication.windowIcon().pixmap(Size.SHEET_ICON))
-        heading = QLabel(title, self)
+        heading = self._heading
         heading.setProperty("type", "title")
         heading.setTextFormat(Qt.TextFormat.PlainText)
         heading.setWordWrap(True)

@@ -32,7 +32,7 @@ class ModelDefaultsSheet(QDialog):
         super().__init__(parent)
         self.setObjectName("modelDefaults")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle(words.title(card.name))
+        self.setWindowTitle(words.title(card.title))
         zoom = max(1.0, core.preferences.value.text_zoom / 100)
         room = parent.screen().availableSize().width()
         self.setFixedWidth(min(round(Size.SETTINGS_WIDTH * zoom), room))
@@ -53,7 +53,7 @@ class ModelDefaultsSheet(QDialog):
         self.memory = Segments(words.MEMORY, words.MEMORY_CHOICES, self)
         self.load_button = Button(commands.LOAD_AGAIN, self)
         self.done_button = Button(words.DONE, self)
-        self._build(card.name)
+        self._build(card.title)
         self._connect()
         self._refresh()
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject
 
 from app.controllers.core import Core
-from app.conversation.text import file_label
 from app.hub.values import Download
-from app.viewmodels.model_names import readable_name
+from app.viewmodels.models import model_name
 from app.words import hub as words
 
 # A function that shows a toast. Arguments: a sentence, the label of the button, its action.
@@ -33,10 +32,10 @@ class ModelNotices(QObject):
         if download.chosen:  # a GGUF file must be imported before it can be used
             self._core.opening.import_model(Path(download.folder, download.chosen))
         else:
-            self._offer_use(readable_name(download.repo_id), Path(download.folder))
+            self._offer_use(download.title, Path(download.folder))
 
     def _on_made(self, path: Path) -> None:
-        self._offer_use(file_label(path), path)
+        self._offer_use(model_name(path), path)
 
     def _offer_use(self, name: str, path: Path) -> None:
         self._offer(words.complete(name), words.USE, partial(self._core.models.choose, path))

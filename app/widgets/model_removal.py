@@ -55,7 +55,7 @@ class ModelRemoval(QObject):
             )
             if part
         )
-        question = words.ask_to_remove(plan.model.name)
+        question = words.ask_to_remove(plan.model.title)
         act = partial(self._remove, plan, self._core.hub.remove)
         self._show(question, note, plan.paths[0], words.TO_TRASH, act)
 
@@ -68,7 +68,7 @@ class ModelRemoval(QObject):
         """Unload the model if it is in use, and remove it. An answer of it is not cut off."""
         if self._is_in_use(plan):
             if self._core.turns.live:
-                title = words.not_removed(plan.model.name)
+                title = words.not_removed(plan.model.title)
                 self._core.failed.emit(Problem(title=title, cause="", advice=words.STOP_FIRST))
                 return
             self._core.models.unload()
@@ -76,7 +76,7 @@ class ModelRemoval(QObject):
 
     def _ask_to_delete(self, plan: RemovalPlan) -> None:
         size = figures.file_size(plan.freed_bytes)
-        question = words.ask_to_delete(plan.model.name)
+        question = words.ask_to_delete(plan.model.title)
         note = words.spaced(words.NO_UNDO, words.frees_now(size))
         act = partial(self._remove, plan, self._core.hub.delete)
         self._show(question, note, plan.paths[0], words.DELETE_NOW, act)

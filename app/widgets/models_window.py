@@ -54,6 +54,7 @@ class ModelsWindow(QWidget):
                 ModelsTab.DOWNLOADS: words.DOWNLOADS,
             },
             self,
+            are_tabs=True,
         )
         self.field = LineField(self)
         self.search_button = Button(words.SEARCH, self)

@@ -85,6 +85,7 @@ class OfferRow(QFrame):
             return
         old, self._shown = self._shown, offer
         self.title.setText(offer.title)
+        self._dim_title(is_dim=not offer.is_usable)
         self.title.setToolTip(offer.key)
         self.description.setText(offer.description)
         self.description.setVisible(bool(offer.description))
@@ -98,6 +99,11 @@ class OfferRow(QFrame):
         self.setAccessibleName(words.joined(offer.title, offer.description, offer.state))
         if old is None or _buttons_of(old) != _buttons_of(offer):
             self._make_buttons(offer)
+
+    def _dim_title(self, *, is_dim: bool) -> None:
+        self.title.setProperty("tone", "secondary" if is_dim else None)
+        self.style().unpolish(self.title)
+        self.style().polish(self.title)
 
     def _build(self) -> None:
         right = QVBoxLayout()

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, StateInk, Type
-from app.widgets.help_sheet import HelpSheet
+from app.widgets.help_sheet import HelpSheet, page_heading
 from app.widgets.line_height import Sentences
 from app.words import commands, promise as words
 
@@ -96,13 +96,13 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column = QVBoxLayout(page)
     column.setContentsMargins(Space.XXL, Space.XL, Space.XXL, Space.XL)
     column.setSpacing(Space.M)
-    column.addWidget(_heading(commands.REMEMBERING, page))
+    column.addWidget(page_heading(commands.REMEMBERING, page))
     column.addWidget(Sentences(page, text=words.WHY))
     column.addSpacing(Space.S)
     column.addWidget(MemoryPicture(theme, page))
     column.addSpacing(Space.S)
     column.addWidget(Sentences(page, text=words.WHAT))
-    column.addWidget(_heading(words.AGAIN_HEADING, page))
+    column.addWidget(page_heading(words.AGAIN_HEADING, page))
     for sentence in (words.OTHER_MODEL, words.SYSTEM_PROMPT, words.EDITED, words.EVICTED):
         column.addWidget(Sentences(page, text=sentence))
     column.addSpacing(Space.S)
@@ -111,9 +111,3 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     column.addWidget(more)
     column.addStretch()
     return page
-
-
-def _heading(text: str, parent: QWidget) -> QLabel:
-    label = QLabel(text, parent)
-    label.setProperty("type", "heading")
-    return label

@@ -58,10 +58,18 @@ class SearchFilters(QWidget):
         menu, filters = Menu(self), self._search.filters
         periods = ((one.value, replace(filters, period=one)) for one in Period)
         self._add(menu.add_menu(words.DATE), periods)
-        models = sorted(self._model_names() | {filters.model} - {""}, key=str.casefold)
+        models = {filters.model: filters.model_title, **self._model_titles()}
+        models[""] = words.ANY_MODEL
+        names = sorted(models, key=lambda name: (bool(name), models[name].casefold()))
         self._add(
             menu.add_menu(words.MODEL),
-            ((name or words.ANY_MODEL, replace(filters, model=name)) for name in ("", *models)),
+            (
+                (
+                    models[name],
+                    replace(filters, model=name, model_title=models[name] if name else ""),
+                )
+                for name in names
+            ),
         )
         if self._folders.folders:
             entries: list[tuple[str, Filters]] = [
@@ -79,11 +87,12 @@ class SearchFilters(QWidget):
         remove.setEnabled(filters != NO_FILTERS)
         return menu
 
-    def _model_names(self) -> set[str]:
-        """Return the names of the models on this computer, and of those in the chat on show."""
+    def _model_titles(self) -> dict[str, str]:
+        """Return the models on this computer and those of the chat on show: titles by names."""
         nodes = self._desk.get(self._library.current).nodes.values()
-        shown = {node.generation.model_name for node in nodes if node.generation is not None}
-        return shown | {card.name for card in self._models.cards if card.usable}
+        made = (node.generation for node in nodes if node.generation is not None)
+        shown = {generation.model_name: generation.model_title for generation in made}
+        return shown | {card.name: card.title for card in self._models.cards if card.usable}
 
     def _add(self, menu: Menu, choices: Iterable[tuple[str, Filters]]) -> None:
         """Add an entry for each choice, with a tick at the present one."""

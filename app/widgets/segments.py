@@ -1,4 +1,4 @@
-"""A segmented control: two or three adjacent buttons, one of which is checked."""
+"""A segmented control: adjacent buttons, one of which is checked."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ from app.widgets.button import Button, focus_checked
 
 
 class Segments(QWidget):
-    """A segmented control with one button per value. `name` is its accessible name."""
+    """A segmented control with one button per value. `name` is its accessible name.
+
+    Tabs have a quieter look than a choice, so that the accent is left to the page's own button.
+    """
 
     chosen = Signal(object)  # argument: value of the button that the user clicked
 
-    def __init__(self, name: str, words: Mapping[object, str], parent: QWidget) -> None:
+    def __init__(
+        self, name: str, words: Mapping[object, str], parent: QWidget, *, are_tabs: bool = False
+    ) -> None:
         super().__init__(parent)
         self.setAccessibleName(name)
         self._group = QButtonGroup(self)
@@ -29,6 +34,7 @@ class Segments(QWidget):
             button.setCheckable(True)
             button.setProperty("kind", "segment")
             button.setProperty("place", place)
+            button.setProperty("role", "tab" if are_tabs else None)
             button.setAccessibleName(f"{name}: {text}")
             self._group.addButton(button)
             self.buttons[value] = button

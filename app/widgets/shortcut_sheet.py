@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QWidget
 
 from app.theme.tokens import Size, Space
 from app.widgets.commands import COMMANDS
-from app.widgets.help_sheet import HelpSheet
+from app.widgets.help_sheet import HelpSheet, page_heading
 from app.widgets.key_choices import Choices, keys_of, native
 from app.widgets.message_edit import break_key, send_key
 from app.words import commands, composer, dialogs as words
@@ -50,11 +50,12 @@ def show_shortcuts(parent: QWidget, choices: Choices, *, return_sends: bool) -> 
     grid.setContentsMargins(Space.XL, Space.L, Space.XL, Space.L)
     grid.setHorizontalSpacing(Space.XXL)
     grid.setVerticalSpacing(Space.S)
+    grid.addWidget(page_heading(commands.KEYBOARD_SHORTCUTS, content), 0, 0, 1, 2)
     for menu, rows in shortcuts(choices, return_sends=return_sends).items():
         title = QLabel(menu.upper(), content)
         title.setProperty("type", "section")
         title.setProperty("tone", "tertiary")
-        title.setContentsMargins(0, Space.M if grid.count() else 0, 0, 0)
+        title.setContentsMargins(0, Space.M, 0, 0)
         grid.addWidget(title, grid.rowCount(), 0, 1, 2)
         for text, key in rows:
             row = grid.rowCount()

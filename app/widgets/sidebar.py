@@ -31,7 +31,7 @@ from app.widgets.commands import Actions, CommandId
 from app.widgets.conversation_list import ConversationList
 from app.widgets.download_line import DownloadLine
 from app.widgets.folder_sheet import FolderSheet
-from app.widgets.icon_button import IconButton
+from app.widgets.icon_button import IconButton, show_tip_of
 from app.widgets.line_height import Sentences
 from app.widgets.list_menus import ListMenus
 from app.widgets.memory_line import MemoryLine
@@ -154,6 +154,7 @@ class Sidebar(QWidget):
             self._organiser.move(chats, made.folder_id)
 
     def _build(self, theme: Theme, actions: Actions) -> None:
+        show_tip_of(actions[CommandId.SEARCH], self.search.edit)
         top = QHBoxLayout()
         top.setContentsMargins(Space.S + Space.HAIR, 0, Space.S + Space.HAIR, 0)
         top.addStretch()

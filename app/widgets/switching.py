@@ -79,7 +79,7 @@ class Switching(QObject):
                 yield Entry(
                     kind=EntryKind.MODEL,
                     key=str(card.path),
-                    name=Name.of(card.name),
+                    name=Name.of(card.title),
                     note=words.IN_USE if in_use else words.MODEL,
                 )
 

@@ -53,6 +53,8 @@ UNLOAD: Final = "Unload"
 DEFAULTS: Final = "Defaults…"
 MORE: Final = "More"
 REVEAL: Final = "Show Folder"
+UNUSABLE: Final = "Can’t be loaded"
+INCOMPLETE: Final = "Files of it are missing. Download it again, or remove it."
 REMOVE: Final = "Remove…"
 # Reasons why a model cannot be removed, shown behind the verb.
 IS_A_PART: Final = "a part of Rejoinder"

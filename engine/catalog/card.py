@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from engine.model_titles import model_title
 from engine.problem import Problem
 
 STARTER_NAME: Final = "SmolLM2 135M"
@@ -28,7 +29,7 @@ class ModelCard:
     """The description of one model folder, made from its files without loading the model."""
 
     path: Path
-    name: str
+    name: str  # on the disk and the command line; `title` is the name on screen
     source: ModelSource
     model_type: str
     # Number of parameters, computed from the tensor shapes in the weight files' headers.
@@ -41,6 +42,11 @@ class ModelCard:
     hybrid: bool  # True if config.json says that some layers are recurrent
     # The reason why the model cannot be loaded; None if it can be loaded.
     problem: Problem | None = None
+
+    @property
+    def title(self) -> str:
+        """The name on screen."""
+        return model_title(self.name)
 
     @property
     def usable(self) -> bool:

@@ -31,7 +31,6 @@ _MODELS_FILE: Final = Path(__file__).parents[2] / "resources" / "models.toml"
 class ModelSuggestion:
     """A model on Hugging Face that the app suggests for download."""
 
-    name: str
     repo_id: str
     size_bytes: int
     why: str  # one sentence for the user
@@ -132,7 +131,6 @@ def _parse(
 ) -> ModelSuggestion:
     match model:
         case {
-            "name": str(name),
             "repo_id": str(repo_id),
             "parameters": str(parameters),
             "bits": int(bits),
@@ -142,7 +140,6 @@ def _parse(
             "source": str(),
         } if isinstance(memory_gb, int):
             return ModelSuggestion(
-                name=name,
                 repo_id=repo_id,
                 size_bytes=size,
                 why=why,

@@ -26,6 +26,7 @@ from engine.catalog.model_config import (
 from engine.catalog.weights import Weights, inspect_weights
 from engine.errors import ModelFolderError, UntrustedCodeError, UserFixableError, printable
 from engine.model_kinds import why_not_run
+from engine.model_titles import folder_name
 from engine.problem import Problem
 
 # Numbers of layers and experts up to this one are never refused.
@@ -188,7 +189,7 @@ def _make_card(
 ) -> ModelCard:
     return ModelCard(
         path=path,
-        name=STARTER_NAME if source is ModelSource.STARTER else printable(_name(path)),
+        name=STARTER_NAME if source is ModelSource.STARTER else printable(folder_name(path)),
         source=source,
         model_type=config.model_type,
         num_parameters=weights.num_parameters,
@@ -199,14 +200,3 @@ def _make_card(
         hybrid=config.hybrid,
         problem=problem,
     )
-
-
-def _name(path: Path) -> str:
-    """Return the name to show for a model folder.
-
-    In the Hugging Face cache, this is the repository's name without its owner. Elsewhere it is the
-    folder's name.
-    """
-    if path.parent.name == "snapshots":
-        return path.parent.parent.name.rpartition("--")[2]
-    return path.name

@@ -19,6 +19,7 @@ from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.reading import FolderReader, is_folder
 from engine.catalog.scan import Root
 from engine.errors import printable
+from engine.model_titles import model_title
 
 # Levels below a root: publisher/model/file, and models--x/snapshots/commit/file in the Hub's cache.
 _MAX_DEPTH: Final = 4
@@ -48,6 +49,11 @@ class InstalledModel:
     is_gguf: bool = False  # True: the model must be imported before it can be loaded
     is_complete: bool = True  # False if parts are missing
     card: ModelCard | None = None  # None for GGUF files
+
+    @property
+    def title(self) -> str:
+        """The name on screen."""
+        return model_title(self.name)
 
     @property
     def size_bytes(self) -> int:

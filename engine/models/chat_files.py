@@ -27,6 +27,7 @@ from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import ModelFolderError, TokenizerError
+from engine.model_titles import folder_title
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.renderer import FunctionRenderer
 
@@ -59,7 +60,7 @@ class ChatFiles:
         try:
             rehearse_tokenizer(path / "tokenizer.json")
         except TokenizerError as error:
-            cause = f"The tokenizer of {path.name} can’t be read. {error}"
+            cause = f"The tokenizer of {folder_title(path)} can’t be read. {error}"
             raise ModelFolderError(cause) from error
         wrapper = _load_tokenizer(path)
         fast = cast("Any", wrapper)
@@ -114,7 +115,7 @@ def _load_tokenizer(path: Path) -> TokenizerWrapper:
             # reference cycle, and objects would stay in memory until a garbage collection.
             failure = repr(error)
             log.info("transformers cannot load the tokenizer: %s", failure)
-    cause = f"The tokenizer of {path.name} is broken or unknown."
+    cause = f"The tokenizer of {folder_title(path)} is broken or unknown."
     if field := wrong_tokenizer_field(path):
         cause += f" The value of {field} in tokenizer_config.json is of a wrong type."
     raise ModelFolderError(cause, details=failure)
@@ -141,4 +142,6 @@ def _renderer(path: Path, wrapper: Any) -> Renderer:
         return IsolatedRenderer(wrapper.get_chat_template(), wrapper.special_tokens_map)
     if wrapper.has_chat_template:
         return FunctionRenderer(wrapper.apply_chat_template)
-    raise ModelFolderError(f"{path.name} has no chat template.", advice="Choose a chat model.")
+    raise ModelFolderError(
+        f"{folder_title(path)} has no chat template.", advice="Choose a chat model."
+    )

@@ -79,7 +79,7 @@ def _quantised(source: Path, bits: int) -> tuple[dict[str, mx.array], dict[str, 
     model, config = quantize_model(model, config, _GROUP_SIZE, bits)
     weights = dict(cast("list[tuple[str, mx.array]]", tree_flatten(model.parameters())))
     if not any(name.endswith(".scales") for name in weights):
-        raise ModelFolderError(f"No layer of {card.name} can be quantized.")
+        raise ModelFolderError(f"No layer of {card.title} can be quantized.")
     # From here on only `weights` references the arrays, so a written tensor is freed.
     model.update(tree_map(lambda _: mx.array([]), model.parameters()))
     return weights, config

@@ -37,6 +37,7 @@ from engine.errors import (
     is_out_of_memory,
 )
 from engine.events import ModelFacts
+from engine.model_titles import folder_title
 from engine.models.abilities import (
     NO_RECORDS,
     SAFE,
@@ -133,7 +134,7 @@ def load_model(
         raise
     except StateError as error:
         raise ModelFolderError(
-            f"{card.name} can’t go on from what it has read as if it had just read it.",
+            f"{card.title} can’t go on from what it has read as if it had just read it.",
             advice=_ANOTHER_MODEL,
             details=str(error),
         ) from error
@@ -201,13 +202,17 @@ def _tested(opened: UntestedModel) -> Abilities:
 def _load_error(path: Path, error: Exception) -> EngineError:
     if is_out_of_memory(error):
         return OutOfMemoryError(
-            f"{path.name} does not fit into it.",
+            f"{folder_title(path)} does not fit into it.",
             advice="Choose a smaller model, or close other apps and try again.",
             details=repr(error),
         )
     if "No Metal back-end" in str(error):
-        return ModelFolderError(f"{path.name} runs only on a Mac’s GPU.", advice=_ANOTHER_MODEL)
-    return ModelFolderError(f"The files of {path.name} don’t fit together.", details=repr(error))
+        return ModelFolderError(
+            f"{folder_title(path)} runs only on a Mac’s GPU.", advice=_ANOTHER_MODEL
+        )
+    return ModelFolderError(
+        f"The files of {folder_title(path)} don’t fit together.", details=repr(error)
+    )
 
 
 def _facts(

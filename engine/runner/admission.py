@@ -68,7 +68,7 @@ class Admission:
             if len(alone.token_ids) >= facts.context_len:
                 needed, error = len(alone.token_ids), TextTooLongError
         raise error(
-            f"It needs {needed:,} tokens and {facts.name} reads at most {facts.context_len:,}.",
+            f"It needs {needed:,} tokens and {facts.title} reads at most {facts.context_len:,}.",
             needed,
         )
 

@@ -21,8 +21,9 @@ ROOT = Path(__file__).parents[2]
 # Twelve for several Macs: two engines, the program of a stage, hosts, their check and their states.
 # MAX_DRAFTS limits an option of the command line. write_whole and part_of replace files of both
 # packages. ReadingPace and ReadingTime announce how long reading takes. WaitReason gives the line of a
-# waiting message its reason.
-MAX_NAMES = 75
+# waiting message its reason. model_title names a model alike in the problems of the engine and on
+# screen.
+MAX_NAMES = 76
 # Child processes, their frames and opened files are not parts of the engine.
 NOT_COUNTED = (
     "engine.plain_file",

@@ -101,7 +101,7 @@ def test_second_copy_gets_a_number_and_equals_the_conversion_of_mlx_lm(
         make_copy(read_card(folder, ModelSource.FOLDER), 4, models_dir, no_progress)
 
     assert folder.name == "Tiny-4bit-2"
-    assert caught.value.problem.cause == "Tiny-4bit-2 is already quantized, to 4 bits."
+    assert caught.value.problem.cause == "Tiny 4-bit 2 is already quantized, to 4 bits."
     assert sorted(left(models_dir)) == ["Tiny-4bit", "Tiny-4bit-2"]
     model, config = load_with_mlx_lm(card.path)
     expected, _ = quantize_model(model, config, 64, 4)

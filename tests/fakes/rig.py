@@ -120,7 +120,6 @@ class FakeCatalog:
     def suggestions(self) -> tuple[ModelSuggestion, ...]:
         return tuple(
             ModelSuggestion(
-                name=name,
                 repo_id=f"mlx-community/{name.replace(' ', '-')}-4bit",
                 size_bytes=size_bytes,
                 why="Fits, with room for about 14 chats of 8,000 tokens",

@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from threading import Event
 
-from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QPainter, QPixmap
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QScrollArea, QWidget
@@ -33,7 +33,7 @@ from app.conversation.preset import Preset
 from app.conversation.tree import Setup, replace_node
 from app.hub.values import FoundModel, RepoDetails, RepoFile
 from app.settings import Appearance, Settings
-from app.theme.icons import Icon
+from app.theme.icons import Icon, app_icon
 from app.theme.tokens import Size, Space
 from app.viewmodels.offer import OfferAction
 from app.widgets.commands import CommandId, MenuName
@@ -486,7 +486,7 @@ def context_full(stage: Stage) -> None:
     two_versions(stage)
     stage.engine.hold_start = True
     say(stage, FOLLOW_UP)
-    cause = "It needs 33,012 tokens and Qwen3.5-9B reads at most 32,768."
+    cause = "It needs 33,012 tokens and Qwen3.5 9B 4-bit reads at most 32,768."
     problem = ContextFullError(cause, 33_012).problem
     stage.engine.fail(problem)
     stage.wait_until(stage.pane.notice.other_button.isVisible)
@@ -671,7 +671,7 @@ def other_model(stage: Stage) -> None:
     two_versions(stage)
     stage.core.models.choose(MODELS[1].path)
     # Wait until the tokens of the chat are counted.
-    stage.wait_until(lambda: MODELS[1].name in stage.composer.caption)
+    stage.wait_until(lambda: MODELS[1].title in stage.composer.caption)
 
 
 def model_question(stage: Stage) -> None:
@@ -888,24 +888,38 @@ def shoot(scene: WindowScene, view: View) -> QPixmap:
         for _ in range(SETTLE_STEPS):  # layouts, colours of code
             stage.wait(SHORT_MS)
         window = stage.window
-        picture = window.grab()
+        dialogs = (
+            *window.findChildren(SettingsWindow),
+            *window.findChildren(ModelsWindow),
+            *window.findChildren(QDialog),
+        )
+        picture = _with_room(window.grab(), dialogs)
         if window.picker.isVisible():
             _paste(picture, window.picker, _below(window.toolbar.model_button, window))
         switcher = window.switching.popup
         if switcher.isVisible():
             _paste(picture, switcher, window.mapFromGlobal(switcher.pos()))
-        for dialog in (
-            *window.findChildren(SettingsWindow),
-            *window.findChildren(ModelsWindow),
-            *window.findChildren(QDialog),
-        ):
-            # as much of a dialog as possible is in the picture of a small window
+        for dialog in dialogs:
             left = min(window.width() // 4, max(0, window.width() - dialog.width()))
             _paste(picture, dialog, QPoint(left, Size.TOOLBAR))
         menu = QApplication.activePopupWidget()
         if isinstance(menu, QMenu):
             _paste(picture, menu, window.pane.mapTo(window, MENU_PLACE))
     return picture
+
+
+def _with_room(picture: QPixmap, dialogs: Sequence[QWidget]) -> QPixmap:
+    """Return a picture of a window, with room for dialogs that are larger than the window."""
+    size = picture.deviceIndependentSize().toSize()
+    for dialog in dialogs:
+        size = size.expandedTo(QSize(dialog.width(), Size.TOOLBAR + dialog.height()))
+    grown = QPixmap(size * picture.devicePixelRatio())
+    grown.setDevicePixelRatio(picture.devicePixelRatio())
+    grown.fill(Qt.GlobalColor.gray)
+    painter = QPainter(grown)
+    painter.drawPixmap(0, 0, picture)
+    painter.end()
+    return grown
 
 
 def _below(anchor: QWidget, window: MainWindow) -> QPoint:
@@ -917,7 +931,7 @@ def _paste(picture: QPixmap, popup: QWidget, place: QPoint) -> None:
     """Draw a popup into the picture and hide the popup."""
     painter = QPainter(picture)
     painter.drawPixmap(place, popup.grab())
-    if popup.windowType() is Qt.WindowType.Window:
+    if popup.windowType() in (Qt.WindowType.Window, Qt.WindowType.Dialog, Qt.WindowType.Sheet):
         painter.setPen(Qt.GlobalColor.gray)  # draw a frame, as the system does around a window
         painter.drawRect(QRect(place, popup.size()).adjusted(0, 0, -1, -1))
     painter.end()
@@ -929,7 +943,9 @@ def _make_app() -> QApplication:
         json.dump({"screens": [SCREEN]}, file)
         file.flush()
         os.environ["QT_QPA_PLATFORM"] = f"offscreen:configfile={file.name}"
-        return QApplication(sys.argv[:1])
+        app = QApplication(sys.argv[:1])
+        app.setWindowIcon(app_icon())
+        return app
 
 
 def views_of(scene: WindowScene) -> list[View]:

@@ -169,7 +169,7 @@ def test_quantize_makes_a_copy_that_is_listed(home: Path, capsys: pytest.Capture
     assert [row["bits"] for row in rows if row["name"] == "Tiny-6bit"] == [6]
     assert models(home, "quantize", "Tiny-6bit") == 1
     assert capsys.readouterr().err == (
-        "rejoinder: No smaller copy can be made of this model. Tiny-6bit is already quantized, to 6 "
+        "rejoinder: No smaller copy can be made of this model. Tiny 6-bit is already quantized, to 6 "
         "bits. Choose a model in full precision (16-bit).\n"
     )
 

@@ -97,12 +97,12 @@ def test_caption_of_a_chat_that_is_too_long_stays_while_the_user_types(
     stage.chat("Why?", "Because of it. " * 400)
     stage.wait_until(lambda: "too long" in stage.composer.caption)
     before = stage.composer.caption
-    assert before.startswith("This chat is too long for Short-1B: 1,5")
+    assert before.startswith("This chat is too long for Short 1B: 1,5")
     stage.edit.setPlainText("Go on, please.")
     stage.pane.flush()
     assert stage.composer.caption == before
     stage.wait_until(lambda: stage.composer.caption != before)
-    assert stage.composer.caption.startswith("This chat is too long for Short-1B: 1,5")
+    assert stage.composer.caption.startswith("This chat is too long for Short 1B: 1,5")
 
 
 @pytest.mark.slow
@@ -113,7 +113,7 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
     stage.edit.paste()
     stage.wait_until(lambda: "too long" in stage.composer.caption)
     assert stage.composer.caption == (
-        "This text is too long for Tiny-9B-4bit: 50,004 of 32,768 tokens."
+        "This text is too long for Tiny 9B 4-bit: 50,004 of 32,768 tokens."
     )
     stage.edit.setPlainText("")
     assert "too long" not in stage.composer.caption
@@ -123,8 +123,8 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
     stage.engine.fail(TextTooLongError("It needs 50,004 tokens.", 50_004).problem)
     stage.wait_until(stage.pane.notice.other_button.isVisible)
     assert stage.edit.toPlainText().startswith("word word")
-    assert stage.pane.notice.text.endswith("Longer-4B can read this text (262,144 tokens).")
-    assert stage.pane.notice.other_button.text() == "Use Longer-4B"
+    assert stage.pane.notice.text.endswith("Longer 4B can read this text (262,144 tokens).")
+    assert stage.pane.notice.other_button.text() == "Use Longer 4B"
     stage.engine.facts = replace(stage.engine.facts, context_len=262_144)
     QTest.mouseClick(stage.pane.notice.other_button, Qt.MouseButton.LeftButton)
     stage.wait_until(lambda: stage.rig.models.status.path == str(longer.path))
@@ -160,8 +160,8 @@ def test_chat_that_is_too_long_offers_the_model_that_can_read_it(make_stage: Mak
     notice = stage.pane.notice
     stage.wait_until(notice.other_button.isVisible)
     assert notice.button.text() == "Move to a New Chat"
-    assert notice.other_button.text() == "Use Longer-4B"
-    assert notice.text.endswith("Longer-4B can read this chat (131,072 tokens).")
+    assert notice.other_button.text() == "Use Longer 4B"
+    assert notice.text.endswith("Longer 4B can read this chat (131,072 tokens).")
     QTest.mouseClick(notice.other_button, Qt.MouseButton.LeftButton)
     assert stage.rig.models.status.path == str(longer.path)
     assert stage.edit.toPlainText() == "Too much"

@@ -160,23 +160,25 @@ WAITING = """
 import os
 import sys
 from pathlib import Path
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from app.controllers.core import Core
 from app.launch import launch
 from app.options import Options
 from app.widgets import closing_note
+from app.widgets.lone_sheet import LoneSheet
 
 Core.start = lambda core: None  # this test needs no engine, which takes seconds to import
 closing_note._NOTE_MS = 0
-opened = QMessageBox.open
+opened = LoneSheet.open
 
-def open_note(box):
-    opened(box)
-    print(box.text(), flush=True)
+def open_note(sheet):
+    opened(sheet)
+    print(sheet.windowTitle(), flush=True)
     if sys.argv[2] == "cancel":
-        box.button(QMessageBox.StandardButton.Cancel).click()
+        QTest.keyClick(sheet, Qt.Key.Key_Escape)
 
-QMessageBox.open = open_note
+LoneSheet.open = open_note
 os._exit(launch(Path(sys.argv[1]), Options(model=Path(sys.argv[1]) / "none")))
 """
 
@@ -221,11 +223,11 @@ def test_start_while_the_app_closes_waits_with_a_note_and_opens_then(tmp_path: P
 REFUSED = """
 import sys
 from pathlib import Path
-from PySide6.QtWidgets import QMessageBox
 from app.launch import launch
 from app.options import Options
+from app.widgets.lone_sheet import LoneSheet
 
-QMessageBox.exec = lambda box: print(box.text(), box.informativeText())
+LoneSheet.exec = lambda sheet: print(sheet.windowTitle(), sheet.text)
 sys.prefix = sys.argv[2]
 sys.exit(launch(Path(sys.argv[1]), Options()))
 """
@@ -235,7 +237,7 @@ sys.exit(launch(Path(sys.argv[1]), Options()))
 @pytest.mark.parametrize(
     "prefix", ["/R.app/Contents/Resources/python", sys.prefix], ids=["bundle", "checkout"]
 )
-def test_failed_start_of_a_bundle_also_shows_a_message_box(tmp_path: Path, prefix: str) -> None:
+def test_failed_start_of_a_bundle_also_shows_a_sheet(tmp_path: Path, prefix: str) -> None:
     (tmp_path / "data").touch()
     ended = subprocess.run(
         [sys.executable, "-c", REFUSED, str(tmp_path / "data"), prefix],

@@ -212,7 +212,7 @@ def test_chat_works_during_an_import(make_stage: MakeStage, model: Path | None) 
     assert "Importing" not in button.toolTip()
     if model is None:
         assert "cut short" in stage.pane.app_notice.text
-        assert stage.rig.models.status.name == "Tiny-9B-4bit"
+        assert stage.rig.models.status.name == "Tiny 9B 4-bit"
     else:
         wait_for_load(stage, model)
     assert stage.rig.models.status.phase is ModelPhase.READY

@@ -101,6 +101,7 @@ def test_headings_are_not_selectable_and_rows_have_spoken_text() -> None:
     assert row.flags() & Qt.ItemFlag.ItemIsSelectable
     spoken = model.data(row, Qt.ItemDataRole.AccessibleTextRole)
     assert spoken == "About a, answering, new answer"
+    assert model.data(row, Qt.ItemDataRole.ToolTipRole) == "About a\nNew answer"
 
 
 def make_chats(names: list[str]) -> list[Row]:

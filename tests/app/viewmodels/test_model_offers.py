@@ -53,7 +53,7 @@ NOTHING = ModelsState(
 CARD = card(
     "Qwen3.5-9B-MLX-4bit", path=Path("/hub/models--mlx-community--Qwen3.5-9B-MLX-4bit/snapshots/a")
 )
-SUGGESTION = ModelSuggestion(name="Qwen3.5 9B", repo_id=REPO, size_bytes=6, why="Good.")
+SUGGESTION = ModelSuggestion(repo_id=REPO, size_bytes=6, why="Good.")
 
 
 def in_use(phase: ModelPhase, **changes: object) -> ModelsState:
@@ -87,12 +87,15 @@ def found_offer(details: RepoDetails | Problem | None, fit: Fit | Problem | None
         ((), ""),
         ((Download(repo_id="a/b", state=DownloadState.DONE),), ""),
         ((Download(repo_id="a/b", state=DownloadState.PAUSED),), ""),
-        ((RUNNING,), "Downloading Qwen3.5 9B · 42% · 2 min left"),
-        ((QUEUED, RUNNING), "Downloading Qwen3.5 9B · 42% · 2 min left · 1 more"),
-        ((QUEUED,), "Downloading Next · Waiting"),
-        ((WAITING,), "Downloading Qwen3.5 9B · tries again in 12 s"),
+        ((RUNNING,), "Downloading Qwen3.5 9B 4-bit · 42% · 2 min left"),
+        ((QUEUED, RUNNING), "Downloading Qwen3.5 9B 4-bit · 42% · 2 min left · 1 more"),
+        ((QUEUED,), "Downloading Next 4-bit · Waiting"),
+        ((WAITING,), "Downloading Qwen3.5 9B 4-bit · tries again in 12 s"),
         ((Download(repo_id="a/b", state=DownloadState.RUNNING),), "Downloading b · Starting"),
-        ((replace(RUNNING, state=DownloadState.FAILED),), "Qwen3.5 9B could not be downloaded"),
+        (
+            (replace(RUNNING, state=DownloadState.FAILED),),
+            "Qwen3.5 9B 4-bit could not be downloaded",
+        ),
     ],
 )
 def test_fetching_line_describes_the_running_download(
@@ -104,7 +107,7 @@ def test_fetching_line_describes_the_running_download(
 def test_found_model_has_a_readable_name_and_its_date_in_words() -> None:
     offer = found_offer(None)
 
-    assert offer.title == "Qwen3.5 9B"
+    assert offer.title == "Qwen3.5 9B 4-bit"
     assert offer.description == f"4-bit · MLX · updated 3 weeks ago · 12k downloads\n{REPO}"
     assert (offer.sentence, offer.actions) == ("Asking for its size…", ())
 
@@ -153,14 +156,36 @@ def test_model_that_is_being_downloaded_is_one_row_and_not_broken() -> None:
     state = replace(NOTHING, downloads=(RUNNING,))
     (offer,) = local_offers((broken,), {}, state)
 
-    assert (offer.key, offer.title, offer.sentence) == (REPO, "Qwen3.5 9B", "")
+    assert (offer.key, offer.title, offer.sentence) == (REPO, "Qwen3.5 9B 4-bit", "")
     assert (offer.state, offer.fraction) == ("42%", 0.42)
     assert offer.actions == (OfferAction.PAUSE, OfferAction.CANCEL)
 
 
 def test_usable_model_stays_in_the_list_while_a_download_of_it_runs() -> None:
     offers = local_offers((installed(),), {}, replace(NOTHING, downloads=(RUNNING,)))
-    assert [offer.key for offer in offers] == [REPO, str(CARD.path)]
+    assert [offer.key for offer in offers] == [str(CARD.path), REPO]
+
+
+def test_files_that_are_no_model_come_last_with_the_reason_and_remove() -> None:
+    broken = replace(
+        installed(ModelFolderError("1 of 1 weight files are missing.").problem),
+        path=Path("/hub/models--owner--Broken/snapshots/a"),
+        owned=(Path("/hub/models--owner--Broken"),),
+    )
+    parts = replace(broken, path=Path("/m/Big-00001-of-00009.gguf"), card=None, is_complete=False)
+    failed = replace(RUNNING, repo_id="owner/Next-4bit", state=DownloadState.FAILED)
+    state = replace(NOTHING, downloads=(failed,))
+    offers = local_offers((parts, broken, installed()), {}, state)
+
+    rows = [(one.key, one.state, one.is_usable, one.actions[:1]) for one in offers]
+    assert rows == [
+        (str(CARD.path), "", True, (OfferAction.USE,)),
+        (failed.key, "Failed", False, (OfferAction.RESUME,)),
+        (str(parts.path), "Can’t be loaded", False, (OfferAction.REMOVE,)),
+        (str(broken.path), "Can’t be loaded", False, (OfferAction.REMOVE,)),
+    ]
+    assert offers[2].sentence == "Files of it are missing. Download it again, or remove it."
+    assert offers[3].sentence.startswith("1 of 1 weight files are missing. Choose another")
 
 
 @pytest.mark.parametrize(

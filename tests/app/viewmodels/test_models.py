@@ -51,7 +51,7 @@ def test_describe_skips_unknown_parts() -> None:
 
 def test_picker_rows_show_loaded_and_broken_models() -> None:
     rows = picker_rows((BROKEN, DEMO, card()), READY)
-    assert [row.name for row in rows] == ["SmolLM2-135M-Instruct", "Tiny-9B-4bit", "Broken-7B"]
+    assert [row.name for row in rows] == ["SmolLM2 135M Instruct", "Tiny 9B 4-bit", "Broken 7B"]
     demo, tiny, broken = rows
     assert demo.sentence == DEMO_NOTE
     assert (tiny.state, tiny.fraction, tiny.source) == ("Loaded", None, "Hugging Face")
@@ -167,7 +167,7 @@ def test_waiting_phase_follows_the_model_phase() -> None:
 
 
 def test_shown_name_prefers_the_name_on_the_card() -> None:
-    assert shown_name(READY, (card(),)) == "Tiny-9B-4bit"
+    assert shown_name(READY, (card(),)) == "Tiny 9B 4-bit"
     other = ModelStatus(phase=ModelPhase.READY, path="/elsewhere/x", name="x")
     assert shown_name(other, (card(),)) == "x"
     assert shown_name(ModelStatus(phase=ModelPhase.NONE), ()) == "Choose a model"

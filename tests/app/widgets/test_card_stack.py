@@ -9,8 +9,12 @@ from PySide6.QtWidgets import QApplication
 from app.conversation.attachments import make_attachment
 from app.settings import Settings
 from app.widgets.commands import CommandId
+from app.words import several
 from engine.errors import ContextFullError
+from engine.hosts.faults import silent
+from engine.hosts.hostfile import parse_hosts
 from tests.app.conftest import MakeStage
+from tests.fakes.stage import Stage
 
 
 def test_card_scrolls_in_a_low_window_and_leaves_the_composer_whole(make_stage: MakeStage) -> None:
@@ -70,6 +74,21 @@ def test_card_that_hides_gives_its_focus_to_the_composer_and_not_to_the_next_car
     line.first.setFocus()
     line.show_offer("", has_pages=False, model_name="")
     assert stage.edit.hasFocus(), QApplication.focusWidget()
+
+
+def test_card_with_a_button_is_whole_in_the_smallest_window(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.window.resize(640, 480)
+    problem = silent(
+        parse_hosts([{"ssh": "localhost"}, {"ssh": "studio", "ips": ["10.0.0.2"]}]).hosts[1], 10.0
+    )
+    stage.pane.notice.offer(problem, several.START_AGAIN, lambda: None)
+    stage.wait_until(lambda: stage.pane.notice.height() > 0)
+    stage.settle()
+
+    cards = stage.pane.cards
+    assert cards.bar.maximum() == 0, "its button is seen without scrolling"
+    assert stage.pane.view.height() > stage.pane.height() // 8
 
 
 def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(

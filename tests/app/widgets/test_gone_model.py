@@ -27,7 +27,7 @@ pytestmark = pytest.mark.qt_log_ignore("does not support (raise|grabbing)", exte
 CHOSEN = card("Chosen-27B", path=Path("/Volumes/Disk/Chosen-27B"), num_parameters=27_000_000_000)
 GONE = str(CHOSEN.path)
 SENTENCE = (
-    f"Chosen-27B is no longer on {computer.THIS_COMPUTER}. "
+    f"Chosen 27B is no longer on {computer.THIS_COMPUTER}. "
     "Connect its disk, choose another model, or download "
     "it again."
 )
@@ -131,7 +131,7 @@ def test_model_that_failed_because_it_is_gone_is_named(stage: Stage) -> None:
     stage.engine.lose_model(ModelFolderError("model.safetensors can’t be read.").problem)
     remove(stage, path)
     stage.wait_until(stage.pane.gone_model.isVisible)
-    assert stage.pane.gone_model.sentence.text().startswith("Tiny-9B-4bit is no longer")
+    assert stage.pane.gone_model.sentence.text().startswith("Tiny 9B 4-bit is no longer")
 
 
 def test_unloaded_model_that_is_gone_is_named_and_a_loaded_one_goes_on(stage: Stage) -> None:

@@ -24,6 +24,7 @@ from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
 from app.widgets.menu import Menu
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.models_window import ModelsWindow
 from app.widgets.scroller import VerticalScroller
 from app.widgets.settings_window import SettingsWindow
@@ -327,3 +328,36 @@ def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> Non
     stage.core.preferences.set_zoom(160)
     stage.settle()
     assert [room.contains(window.frameGeometry()) for window in windows if window] == [True, True]
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_model_button_is_as_high_as_the_icons_of_its_bar(stage: Stage, zoom: int) -> None:
+    toolbar = stage.window.toolbar
+    stage.core.preferences.set_zoom(zoom)
+    stage.settle()
+    assert toolbar.model_button.height() == toolbar.inspector_button.height()
+
+
+def test_dot_of_an_unseen_answer_grows_with_the_text(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.run(CommandId.NEW_CHAT)
+    stage.answer("Hi")
+    stage.settle()
+    sidebar = stage.window.sidebar.list
+    accent = sidebar.palette().highlight().color().rgb()
+    before = int((pixels_of(sidebar.grab().toImage()) == accent).sum())
+    stage.core.preferences.set_zoom(200)
+    stage.settle()
+    after = int((pixels_of(sidebar.grab().toImage()) == accent).sum())
+    assert after > 2 * before > 0
+
+
+def test_sheet_widens_with_the_text_so_that_its_title_keeps_one_line(stage: Stage) -> None:
+    stage.core.preferences.set_zoom(150)
+    sheet = MessageSheet("Permanently delete 5 items?", "You can’t undo this.", "", stage.window)
+    sheet.open()
+    labels = sheet.findChildren(QLabel)
+    (title,) = (label for label in labels if label.text() == sheet.windowTitle())
+    assert sheet.width() > 1.4 * Size.SHEET_WIDTH
+    assert title.height() < 2 * title.fontMetrics().height()
+    sheet.reject()

@@ -47,7 +47,7 @@ def test_model_picked_while_another_chat_is_answered_is_loaded_after_the_questio
     before = loads(stage)
     pick_other(stage)
     sheet = sheet_in(stage.window)
-    assert sheet.windowTitle() == "Use Other-4B now?"
+    assert sheet.windowTitle() == "Use Other 4B now?"
     assert sheet.text == (
         "1 answer is still being written.\nIt stops. The text written so far is kept."
     )
@@ -56,7 +56,7 @@ def test_model_picked_while_another_chat_is_answered_is_loaded_after_the_questio
     answer(stage, "Cancel")
     assert loads(stage) == before
     assert stage.core.turns.live_in(answering) is not None
-    assert stage.core.preferences.value.model_name != "Other-4B", "nothing was chosen"
+    assert stage.core.preferences.value.model_name != "Other 4B", "nothing was chosen"
     pick_other(stage)
     answer(stage, "Use Now")
     assert loads(stage) == [*before, str(OTHER.path)]

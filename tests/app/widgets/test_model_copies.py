@@ -57,7 +57,7 @@ def stage(make_stage: MakeStage, copier: Copier) -> Stage:
     return make_stage(catalog=FakeCatalog(cards=(FULL, card()), copies=copier))
 
 
-def row(stage: Stage, name: str = FULL.name) -> OfferRow:
+def row(stage: Stage, name: str = FULL.title) -> OfferRow:
     window = stage.window.findChild(ModelsWindow)
     assert window is not None
     return next(one for one in window.local.rows if one.title.text() == name)
@@ -77,7 +77,7 @@ def opened(stage: Stage) -> Stage:
 
 
 def test_only_models_in_full_precision_can_be_copied(opened: Stage) -> None:
-    assert OfferAction.COPY_4 not in row(opened, card().name).entries
+    assert OfferAction.COPY_4 not in row(opened, card().title).entries
 
 
 def test_copy_shows_its_progress_and_then_the_model(opened: Stage, copier: Copier) -> None:
@@ -90,7 +90,7 @@ def test_copy_shows_its_progress_and_then_the_model(opened: Stage, copier: Copie
     assert window is not None
     opened.wait_until(lambda: len(window.local.rows) == 3)
     assert not row(opened).bar.isVisible()
-    assert opened.window.toast.text == "Full-9B-4bit is ready to use."
+    assert opened.window.toast.text == "Full 9B 4-bit is ready to use."
 
 
 def test_cancelled_copy_ends_and_can_be_made_again(opened: Stage, copier: Copier) -> None:

@@ -35,7 +35,7 @@ def loads(stage: Stage) -> list[str]:
 def test_best_model_is_loaded_at_the_start(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(DEMO, OTHER, card(), BROKEN)))
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
-    assert stage.window.toolbar.model_button.text() == "Tiny-9B-4bit"
+    assert stage.window.toolbar.model_button.text() == "Tiny 9B 4-bit"
 
 
 def test_chosen_model_is_loaded_now_and_at_the_next_start(make_stage: MakeStage) -> None:
@@ -50,7 +50,7 @@ def test_chosen_model_is_loaded_now_and_at_the_next_start(make_stage: MakeStage)
     stage.settle()
     assert not picker.isVisible()
     assert loads(stage)[-1] == "/models/Other-4B"
-    assert stage.window.toolbar.model_button.text() == "Other-4B"
+    assert stage.window.toolbar.model_button.text() == "Other 4B"
     remembered = stage.rig.core.preferences.value
     stage.close()
     again = make_stage(settings=remembered, catalog=catalog)
@@ -119,7 +119,7 @@ def test_message_sent_while_the_model_loads_is_answered_later(make_stage: MakeSt
     stage.settle()
     line = stage.items[1].state_line
     assert line is not None
-    assert line.text == "Loading Tiny-9B-4bit · 62% · 3.2 of 5.2 GB"
+    assert line.text == "Loading Tiny 9B 4-bit · 62% · 3.2 of 5.2 GB"
     stage.engine.finish_load()
     stage.settle()
     stage.answer("Worm")
@@ -191,7 +191,10 @@ def test_demo_model_has_a_note_and_its_button_opens_the_models_window(
     window = stage.window.findChild(ModelsWindow)
     assert window is not None
     assert window.isVisible()
-    assert [row.title.text() for row in window.recommended.rows] == ["Qwen3.5 9B", "Qwen3.5 4B"]
+    assert [row.title.text() for row in window.recommended.rows] == [
+        "Qwen3.5 9B 4-bit",
+        "Qwen3.5 4B 4-bit",
+    ]
 
 
 def test_picker_opens_the_models_window(stage: Stage) -> None:
@@ -253,7 +256,7 @@ def test_caption_after_model_change_has_the_tokens_to_read(make_stage: MakeStage
     stage.rig.models.choose(OTHER.path)
     stage.wait_until(lambda: "will read" in stage.composer.caption)
     assert stage.composer.caption == (
-        "Other-4B will read this chat with your next message: about 110 tokens."
+        "Other 4B will read this chat with your next message: about 110 tokens."
     )
     assert len(stage.texts) == 2
     stage.engine.work_idly(10, 110, shown=stage.current)
@@ -306,7 +309,7 @@ def test_picker_shows_a_line_while_something_is_downloaded(
         )
     )
     stage.core.hub.downloads_changed.emit()
-    assert picker.fetching.text() == "Downloading Other · 25%"
+    assert picker.fetching.text() == "Downloading Other 4-bit · 25%"
     assert picker.fetching.isVisible()
     assert picker.rect().contains(picker.fetching.geometry())
     downloads.clear()

@@ -61,9 +61,9 @@ def test_chat_of_another_model_is_not_read_ahead_before_the_choice(stage: Stage)
     open_chat(stage)
     line = stage.pane.model_question
     assert line.isVisible()
-    assert line.sentence.text() == "This chat used Tiny-9B-4bit."
-    assert line.first.text() == "Use Tiny-9B-4bit"
-    assert line.second.text() == "Stay with Other-4B (reads 110 tokens)"
+    assert line.sentence.text() == "This chat used Tiny 9B 4-bit."
+    assert line.first.text() == "Use Tiny 9B 4-bit"
+    assert line.second.text() == "Stay with Other 4B (reads 110 tokens)"
     assert "will read" not in stage.composer.caption, "the line has the tokens"
     assert stage.engine.read_aheads == []
     stage.type("words " * 100)
@@ -100,7 +100,7 @@ def test_message_and_regenerating_wait_for_the_choice(stage: Stage) -> None:
     assert stage.engine.submitted == []
     assert stage.edit.toPlainText() == "Again"
     assert line.first.hasFocus()
-    asked = "This chat used Tiny-9B-4bit. Choose the model that answers, then try again."
+    asked = "This chat used Tiny 9B 4-bit. Choose the model that answers, then try again."
     assert line.sentence.text() == asked
     QTest.keyClick(line.first, Qt.Key.Key_Tab)
     assert line.second.hasFocus()
@@ -147,7 +147,7 @@ def test_model_of_a_chat_that_cannot_be_loaded_is_not_offered(stage: Stage) -> N
     open_chat(stage)
     line = stage.pane.model_question
     stage.wait_until(lambda: not line.first.isVisible())
-    assert line.sentence.text() == "This chat used Tiny-9B-4bit, which can’t be loaded."
+    assert line.sentence.text() == "This chat used Tiny 9B 4-bit, which can’t be loaded."
 
 
 def test_pointer_over_the_chat_of_another_model_reads_nothing_from_disk(
@@ -177,6 +177,6 @@ def test_buttons_of_the_question_fit_a_narrow_window(make_stage: MakeStage) -> N
     for button in (line.first, line.second):
         assert button.sizeHint().width() <= button.width()
         assert line.rect().contains(button.geometry())
-    assert line.second.toolTip().startswith("Stay with Some-Very-Long-Model-Name-30B-A3B")
+    assert line.second.toolTip().startswith("Stay with Some Very Long Model Name 30B-A3B")
     stage.wait_until(lambda: "(reads 110 tokens)" in line.second.text())
     assert re.fullmatch(r"Stay with Some.*….*DWQ\s\(reads 110 tokens\)", line.second.text())

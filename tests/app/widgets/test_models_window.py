@@ -89,13 +89,13 @@ def question(stage: Stage, window: ModelsWindow, begins: str = "") -> MessageShe
 
 def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
     window = opened(stage)
-    row = row_of(window, OTHER.name)
+    row = row_of(window, OTHER.title)
     stage.engine.hold_load = True
     QTest.mouseClick(row.buttons[OfferAction.USE], Qt.MouseButton.LeftButton)
 
     assert row.state.text() == "Loading 0%"
     assert not row.bar.isHidden()
-    assert stage.window.sidebar.footer.accessibleName().startswith(f"Model {OTHER.name}, Loading")
+    assert stage.window.sidebar.footer.accessibleName().startswith(f"Model {OTHER.title}, Loading")
     stage.engine.load_progress(0.4)
     stage.settle()
     assert row.state.text() == "Loading 40%"
@@ -104,9 +104,31 @@ def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
     assert row.state.text() == "Loaded"
 
 
+def test_model_has_one_name_in_every_place(stage: Stage) -> None:
+    stage.engine.facts = replace(stage.engine.facts, name=card().name, path=str(card().path))
+    stage.core.models.load_again()
+    stage.settle()
+    stage.chat("Hello", "Hi")
+    title = card().title
+    assert title != card().name
+
+    main, window = stage.window, opened(stage)
+    rows = main.picker.list.model()
+    figures = stage.items[-1].figures
+    assert figures is not None
+    assert figures.model_name == title
+    assert main.toolbar.model_button.text() == title
+    assert main.sidebar.footer.accessibleName().startswith(f"Model {title}, ")
+    assert title in [rows.data(rows.index(at, 0)) for at in range(rows.rowCount())]
+    row_of(window, title).buttons[OfferAction.DEFAULTS].click()
+    (sheet,) = window.findChildren(ModelDefaultsSheet)
+    assert sheet.windowTitle() == f"Defaults for {title}"
+    sheet.accept()
+
+
 def test_unload_in_window_and_menu_frees_the_model_until_the_next_message(stage: Stage) -> None:
     window = opened(stage)
-    row = row_of(window, card().name)
+    row = row_of(window, card().title)
     row.buttons[OfferAction.UNLOAD].click()
     stage.settle()
 
@@ -127,10 +149,10 @@ def test_model_that_is_answering_cannot_be_unloaded(stage: Stage) -> None:
     stage.settle()
 
     assert not stage.window.commands[CommandId.UNLOAD].isEnabled()
-    assert OfferAction.UNLOAD not in row_of(window, card().name).buttons
+    assert OfferAction.UNLOAD not in row_of(window, card().title).buttons
     stage.answer("Hi")
     assert stage.window.commands[CommandId.UNLOAD].isEnabled()
-    assert OfferAction.UNLOAD in row_of(window, card().name).buttons
+    assert OfferAction.UNLOAD in row_of(window, card().title).buttons
 
 
 def test_question_before_a_removal_names_the_chats_and_keeps_by_default(stage: Stage) -> None:
@@ -141,10 +163,10 @@ def test_question_before_a_removal_names_the_chats_and_keeps_by_default(stage: S
     stage.rig.models.choose(card().path)
     stage.settle()
     window = opened(stage)
-    row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
+    row_of(window, OTHER.title).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
 
-    assert box.windowTitle() == f"Move {OTHER.name} to the Trash?"
+    assert box.windowTitle() == f"Move {OTHER.title} to the Trash?"
     assert box.text.startswith(
         "1 chat was answered by it: “About whales”. It stays, and another model can continue it."
     )
@@ -159,7 +181,7 @@ def test_model_that_the_trash_refuses_is_deleted_only_after_a_second_question(
     window = opened(stage)
     catalog = stage.rig.catalog
     assert isinstance(catalog, WithRemoval)
-    row_of(window, OTHER.name).entries[OfferAction.REMOVE].trigger()
+    row_of(window, OTHER.title).entries[OfferAction.REMOVE].trigger()
     press(question(stage, window), "Move to Trash")
     box = question(stage, window, "The Trash can’t take")
     assert catalog.deleted == ""
@@ -172,10 +194,10 @@ def test_removal_of_the_model_in_use_unloads_it_first(stage: Stage) -> None:
     stage.chat("About whales", "They are large.")
     window = opened(stage)
     stage.send("And dolphins?")
-    entry = row_of(window, card().name).entries[OfferAction.REMOVE]
+    entry = row_of(window, card().title).entries[OfferAction.REMOVE]
     assert (entry.text(), entry.isEnabled()) == ("Remove… (it is answering)", False)
     stage.answer("Less.")
-    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    row_of(window, card().title).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
     assert "It is in use now, and is unloaded first." in box.text
     assert "“About whales”" in box.text
@@ -185,18 +207,18 @@ def test_removal_of_the_model_in_use_unloads_it_first(stage: Stage) -> None:
     press(box, "Delete Immediately")
     stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.GONE)
     assert stage.pane.gone_model.isVisible()
-    stage.wait_until(lambda: [row.title.text() for row in window.local.rows] == [OTHER.name])
+    stage.wait_until(lambda: [row.title.text() for row in window.local.rows] == [OTHER.title])
 
 
 def test_model_that_begins_to_answer_during_the_question_is_kept(stage: Stage) -> None:
     window = opened(stage)
-    row_of(window, card().name).entries[OfferAction.REMOVE].trigger()
+    row_of(window, card().title).entries[OfferAction.REMOVE].trigger()
     box = question(stage, window)
     stage.send("Hello")
     press(box, "Move to Trash")
     stage.settle()
     assert not any(isinstance(one, UnloadModel) for one in stage.engine.commands)
-    assert stage.window.toast.text.startswith(f"{card().name} could not be removed.")
+    assert stage.window.toast.text.startswith(f"{card().title} could not be removed.")
 
 
 def test_finished_download_offers_use_in_the_main_window(stage: Stage) -> None:
@@ -205,7 +227,7 @@ def test_finished_download_offers_use_in_the_main_window(stage: Stage) -> None:
     stage.core.hub.completed.emit(done)
     stage.settle()
 
-    assert stage.window.toast.text == "New is ready to use."
+    assert stage.window.toast.text == "New 4-bit is ready to use."
     assert stage.window.toast.button.text() == "Use"
     stage.window.toast.button.click()
     stage.settle()
@@ -224,8 +246,8 @@ def test_line_about_downloads_opens_their_page(
     monkeypatch.setattr(type(stage.core.hub), "downloads", property(lambda _: (running,)))
     stage.core.hub.downloads_changed.emit()
 
-    assert line.accessibleName() == "Downloading New · 25%"
-    assert line.text() == "↓ New · 25%"
+    assert line.accessibleName() == "Downloading New 4-bit · 25%"
+    assert line.text() == "↓ New 4-bit · 25%"
     assert line.isVisible()
     line.click()
     window = stage.window.findChild(ModelsWindow)
@@ -279,7 +301,7 @@ def test_context_length_shows_all_its_digits(make_stage: MakeStage, zoom: int) -
     stage = make_stage(catalog=FakeCatalog(cards=(card(context_len=1_048_576), OTHER)))
     stage.core.preferences.set_zoom(zoom)
     window = opened(stage)
-    row_of(window, card().name).buttons[OfferAction.DEFAULTS].click()
+    row_of(window, card().title).buttons[OfferAction.DEFAULTS].click()
     sheet = window.findChild(ModelDefaultsSheet)
     assert sheet is not None
     field = sheet.context

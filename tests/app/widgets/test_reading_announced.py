@@ -13,7 +13,7 @@ from engine.events import IdleKind
 from tests.fakes.stage import Key, Stage
 
 LONG = "word " * 3_500  # the fake engine counts 4,379 tokens
-NAME = "Tiny-9B-4bit"
+NAME = "Tiny 9B 4-bit"
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.viewmodels.search import FoundRow
-from app.widgets.commands import CommandId
+from app.widgets.commands import CommandId, tooltip
 from app.widgets.menu import Menu
 from app.widgets.search_results import SearchResults
 from tests.fakes.stage import Stage
@@ -111,6 +111,13 @@ def test_found_messages_stand_below_their_conversations(chats: Stage) -> None:
     assert hit.text[hit.start : hit.end] == "fox"
     assert hit.spoken == "Answer: Use soda, or a fox."
     assert rows(results)[0].spoken == "How do foxes hunt?, 1 message"
+
+
+def test_search_field_has_the_keys_of_its_command_in_its_tooltip(chats: Stage) -> None:
+    field, action = chats.window.sidebar.search.edit, chats.window.commands[CommandId.SEARCH]
+    action.setShortcut("Ctrl+J")
+    assert field.toolTip() == tooltip(action)
+    assert field.toolTip().endswith("Ctrl+J")
 
 
 def test_marks_of_bold_text_are_left_out(chats: Stage) -> None:

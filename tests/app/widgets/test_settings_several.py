@@ -16,7 +16,7 @@ from app.viewmodels.several import mac_rows, parts
 from app.widgets.commands import CommandId
 from app.widgets.settings_several import SeveralPage
 from app.widgets.settings_window import SettingsWindow
-from app.words import several as words
+from app.words import computer, several as words
 from engine.events import LoadModel, StagePhase, StagesReported, StageState
 from engine.hosts.checking import HostCheck, check_hosts
 from engine.hosts.faults import silent
@@ -122,10 +122,13 @@ def test_start_and_stop_switch_the_engine_and_load_the_model_again(
     stage.engine.on_event(StagesReported(STAGES))
     stage.settle()
     assert page.macs.text.splitlines() == [
-        "localhost: Ready · 10 parts · 2 GB",
+        f"{computer.IN_TITLES}: Ready · 10 parts · 2 GB",
         "studio: Loading 50% · 3 of 6 GB",
     ]
-    assert page.bar.accessibleName() == "Parts of the model: studio 30 parts, localhost 10 parts"
+    assert (
+        page.bar.accessibleName()
+        == f"Parts of the model: studio 30 parts, {computer.IN_TITLES} 10 parts"
+    )
 
     stage.engine.on_event(StagesReported(()))
     QTest.mouseClick(page.stop, LEFT)

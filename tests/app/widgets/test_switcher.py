@@ -103,9 +103,9 @@ def test_model_is_chosen(stage: Stage) -> None:
     stage.rig.models.refresh()
     stage.wait_until(lambda: len(stage.rig.models.cards) == 2)
     popup = opened(stage, "oth4")
-    assert names(popup)[0] == "Other-4B-8bit, model, Model"
+    assert names(popup)[0] == "Other 4B 8-bit, model, Model"
     QTest.keyClick(popup.field, Key.Key_Return)
-    stage.wait_until(lambda: stage.rig.models.status.name == "Other-4B-8bit")
+    stage.wait_until(lambda: stage.rig.models.status.name == "Other 4B 8-bit")
 
 
 def test_text_typed_after_go_to_is_written_into_the_chat_during_a_search(stage: Stage) -> None:

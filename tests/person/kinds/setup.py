@@ -161,7 +161,7 @@ def choose_model(person: Person) -> bool:
     QTest.keyClick(picker.list, Qt.Key.Key_Home)
     for _ in person.cards:
         index = picker.list.currentIndex()
-        if picker.list.model().data(index) == other.name:
+        if picker.list.model().data(index) == other.title:
             break
         QTest.keyClick(picker.list, Qt.Key.Key_Down)
     QTest.keyClick(picker.list, Qt.Key.Key_Return)
