@@ -22,7 +22,13 @@ from app.viewmodels.state_line import (
     Reading,
     Waiting,
 )
-from app.words import hub as hub_words, models as words, several, state as state_words
+from app.words import (
+    hub as hub_words,
+    models as words,
+    several,
+    state as state_words,
+    window as window_words,
+)
 from engine.catalog.card import ModelCard
 from engine.events import ModelFacts
 from engine.model_titles import model_title
@@ -102,7 +108,7 @@ def state_word(status: ModelStatus) -> str:
         case ModelPhase.UNPACKING:
             return words.preparing(figures.percent(status.fraction))
         case ModelPhase.CLOSING:
-            return state_words.waiting(0)
+            return window_words.LOADING
         case ModelPhase.LOADING:
             return words.loading(figures.percent(status.fraction))
         case ModelPhase.READY:

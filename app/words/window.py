@@ -35,7 +35,8 @@ NEW_TITLE: Final = "New chat"  # title of a chat without messages
 ANSWERING: Final = "answering"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept in memory"
-LOADING: Final = "Loading"  # accessible name of the model's progress bar
+# Accessible name of the model's progress bar, and the state before there is progress.
+LOADING: Final = "Loading"
 
 # Texts of the search over all chats.
 SEARCH_FIELD: Final = "Search"

@@ -17,7 +17,7 @@ from engine.checking.audit import AuditJob
 from engine.events import Submit, UnloadModel
 from engine.models.adapter import ModelAdapter
 from engine.models.rows import RowByRow
-from engine.runner.runner import Runner
+from engine.runner.closing import Closing
 from engine.types import ConversationId, Request, RequestId
 from tests.fakes.asking import ask, user
 from tests.fakes.engine_fixtures import OpenTiny
@@ -52,7 +52,7 @@ FAILING_CALLS: dict[str, tuple[type, str, int]] = {
     "start": (Restorer, "restore", 0),
     "prefill": (ModelAdapter, "forward", 0),
     "decode": (RowByRow, "forward", 1),
-    "feeding the reply's end": (Runner, "_feed_closing", 0),
+    "feeding the reply's end": (Closing, "_feed", 0),
     "publishing": (Lending, "add_nodes", 0),
     "audit": (AuditJob, "step", 0),
 }

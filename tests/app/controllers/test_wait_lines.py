@@ -108,7 +108,7 @@ def test_message_to_another_model_waits_until_the_first_one_is_unloaded(
     events, rig.engine.on_event = rig.engine.on_event, ignore
     rig.models.choose(card("Next").path)
     shown = send(rig, qtbot, "Hello")
-    assert line(rig, shown) == "Waiting until Tiny-9B-4bit is unloaded"
+    assert line(rig, shown) == "Waiting until Tiny 9B 4-bit is unloaded"
     assert rig.models.status.phase is ModelPhase.CLOSING
     rig.engine.on_event, path = events, rig.models.status.path
     rig.origin.tick_s += 2

@@ -118,7 +118,7 @@ def test_state_word_is_correct_for_each_phase() -> None:
         "Preparing 62%",
         "Not loaded",
         "Starting",
-        "Waiting",
+        "Loading",
         "Connecting the Macs",
         "Loading 62%",
         "Checking the model",

@@ -132,7 +132,8 @@ def test_question_tells_of_a_backup_only_if_it_contains_the_chats(stage: Stage) 
     stage.click_row("Old")
     stage.run(CommandId.DELETE)
     sheet = opened(stage)
-    stage.settle()
+    found = stage.core.recently_deleted
+    stage.wait_until(lambda: found.count_in_backups(found.items) == 1)
 
     def sentence(*rows: int) -> str:
         sheet.list.clearSelection()

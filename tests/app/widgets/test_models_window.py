@@ -93,7 +93,7 @@ def test_use_shows_loading_at_once_in_both_windows(stage: Stage) -> None:
     stage.engine.hold_load = True
     QTest.mouseClick(row.buttons[OfferAction.USE], Qt.MouseButton.LeftButton)
 
-    assert row.state.text() == "Loading 0%"
+    assert row.state.text() == "Loading"
     assert not row.bar.isHidden()
     assert stage.window.sidebar.footer.accessibleName().startswith(f"Model {OTHER.title}, Loading")
     stage.engine.load_progress(0.4)
