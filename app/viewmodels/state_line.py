@@ -222,16 +222,21 @@ def _planned(phase: Planned) -> StateLine:
         details=_details(phase),
         link=StateLink.STORAGE if kind is StateKind.AVOIDABLE else None,
         shorter=tuple(shorter),
-        is_minor=max(plan.restored, to_feed) < MANY_TOKENS and (phase.wait_ms or 0) < LONG_MS,
+        is_minor=not (plan.restored_disk or _cause(plan) is ReasonKind.MODEL_CHANGED)
+        and max(plan.restored, to_feed) < MANY_TOKENS
+        and (phase.wait_ms or 0) < LONG_MS,
     )
 
 
 def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
     """Return the text of a planned answer, then shorter ones. Each gives up one more part."""
     spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
+    # A wait that the tokens did not cause never stands without its parts.
+    is_queued = phase.wait_ms is not None and phase.queue_ms > phase.wait_ms / 2
+    unparted = _wait(replace(phase, queue_ms=0.0, load_ms=0.0))
     rows = [
         (spared, fed, _wait(phase)),
-        (spared, fed, _wait(replace(phase, queue_ms=0.0, load_ms=0.0))),
+        (spared, fed_alone, _wait(phase)) if is_queued else (spared, fed, unparted),
         (spared, fed),
         (spared, fed_alone),
         (spared if is_spared else fed_alone,),

@@ -84,9 +84,10 @@ class SearchResults(QListWidget):
         self.setCurrentRow(max(0, self.currentRow()))
 
     def open_first(self) -> None:
-        """Open the selected row, or the first one if none is selected."""
+        """Open the selected row. If none is, open the first found message, else the first chat."""
         if self.count():
-            self.setCurrentRow(max(0, self.currentRow()))
+            has_message = self.count() > 1 and self._row(1).node_id is not None
+            self.setCurrentRow(self.currentRow() if self.currentRow() >= 0 else int(has_message))
             self._open(self.currentItem())
 
     def _row(self, number: int) -> FoundRow:

@@ -33,8 +33,8 @@ EVICTED: Final = (
     "A chat that you have not used for long may have made room for others. It is then read again."
 )
 MORE: Final = (
-    "The line above an answer tells what was restored and what was read. Settings > Storage shows"
-    f" how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
+    "A line above an answer tells what was restored and what was read, unless both were short."
+    f" Settings > Storage shows how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
 )
 
 # Texts of the picture: its rows, and the parts of the bars.

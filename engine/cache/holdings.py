@@ -6,6 +6,7 @@ restoring.py, eviction.py and faults.py. Engine thread only.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -74,6 +75,7 @@ class Lease:
     # Number of leading tokens that need not be fed again after a crash: `restored`, or more if state was
     # written to disk since.
     saved: int = 0
+    saved_at: float = field(default_factory=time.monotonic)  # when `saved` got its value
 
 
 @dataclass(slots=True)

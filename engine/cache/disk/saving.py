@@ -6,6 +6,9 @@ record over to the writing thread, so that no step of the engine takes long.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from engine.cache.disk.index import Index, IndexedRecord, PathPosition
 from engine.cache.disk.queue import COSTLY_S
 from engine.cache.disk.rates import Rates
@@ -16,7 +19,7 @@ from engine.cache.hot import KvNode, LentSpan
 from engine.cache.layout import Layout
 from engine.cache.points import PointKind
 from engine.cache.radix import TokenRun, ancestry, path_run
-from engine.cache.snapshot import Snapshot
+from engine.cache.snapshot import Snapshot, capture
 from engine.types import ConversationId
 
 # Largest K/V of one record, in bytes. Longer spans become several records, so that one step of
@@ -31,7 +34,13 @@ class PointSaver:
     """Hands the records of resume points over to the writer of one model's folder."""
 
     def __init__(
-        self, namespace: str, index: Index, writer: RecordWriter, layout: Layout, rates: Rates
+        self,
+        namespace: str,
+        index: Index,
+        writer: RecordWriter,
+        layout: Layout,
+        rates: Rates,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Create a saver.
 
@@ -41,12 +50,14 @@ class PointSaver:
             writer: the writing thread.
             layout: the bytes per token and per snapshot of the model.
             rates: the learned seconds per token of reading.
+            clock: function that returns the time in seconds that Lease.saved_at has.
         """
         self._namespace = namespace
         self._index = index
         self._writer = writer
         self._layout = layout
         self._rates = rates
+        self._clock = clock
 
     def save_next(self, node: KvNode) -> bool:
         """Hand the next missing record of a resume point over. Return False if none is missing."""
@@ -61,18 +72,18 @@ class PointSaver:
         return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
 
     def save_reading(self, lease: Lease) -> None:
-        """Hand over the newest resume point of a prompt that is still read, if it took long to reach.
+        """Hand over the state of a prompt that is still read, if it took long to reach.
 
         A prompt can take minutes. The app may end meanwhile, and then waits for no state in memory.
+        Call it between two passes.
         """
-        points = lease.snapshots
-        snapshot = points[-1] if points else None
-        end = snapshot.num_tokens if snapshot else lease.hot.num_tokens
-        is_point = snapshot is not None or not self._layout.needs_snapshot
-        if not is_point or not self._is_costly(lease.saved, end):
+        hot, end = lease.hot, lease.hot.num_tokens
+        if not self._is_costly(lease):
             return
-        node = KvNode(lease.hot.run.part(0, end), LentSpan(lease.hot, 0, end), None)
-        node.snapshot, node.users = snapshot, {lease.hot.conversation_id}
+        node = KvNode(hot.run, LentSpan(hot, 0, end), None)
+        node.users = {hot.conversation_id}
+        if self._layout.needs_snapshot:
+            node.snapshot = capture(hot.leaves, end, PointKind.STRIDE)
         self._writer.collect()
         while self.save_next(node):
             if self._writer.is_behind:
@@ -81,12 +92,13 @@ class PointSaver:
         earlier = self._state_at(node, lease.saved) if lease.saved > lease.restored else None
         if earlier and earlier.users == node.users and self._state_at(node, end):
             self._writer.remove(earlier)
-        lease.saved = end
+        lease.saved, lease.saved_at = end, self._clock()
 
-    def _is_costly(self, saved: int, end: int) -> bool:
-        """Return True if the tokens from `saved` to `end` took long to read, also beside the others."""
-        num_new = end - saved
-        return self._rates.seconds(0, num_new) >= COSTLY_S and num_new * _READ_AGAIN >= end
+    def _is_costly(self, lease: Lease) -> bool:
+        """Return True if the tokens that are not saved took long to read, also beside the others."""
+        num_tokens, num_new = lease.hot.num_tokens, lease.hot.num_tokens - lease.saved
+        seconds = max(self._clock() - lease.saved_at, self._rates.seconds(0, num_new))
+        return seconds >= COSTLY_S and num_new * _READ_AGAIN >= num_tokens
 
     def _state_at(self, node: KvNode, num_tokens: int) -> IndexedRecord | None:
         place = self._index.covered(path_run(node).part(0, num_tokens))

@@ -321,6 +321,27 @@ def test_line_gives_up_the_cause_before_what_was_spared() -> None:
     )  # fmt: skip
 
 
+def test_line_gives_up_the_cause_before_the_parts_of_a_wait_that_tokens_did_not_cause() -> None:
+    lost = again(ReasonKind.NOT_KEPT, 287)
+    line = state_line(planned(lost, restored=84, replayed=287, wait_ms=19_500, queue_ms=18_000))
+    assert line.shorter == (
+        "Restored 84 tokens · read 287 tokens again · first word after 20 s, 18 s of it waiting to begin",
+        "Restored 84 tokens · read 287 tokens again: their state was not kept",
+        "Restored 84 tokens · read 287 tokens again",
+        "Read 287 tokens again",
+    )
+
+
+def test_first_line_after_a_restart_or_a_change_of_model_is_shown_also_if_it_is_short() -> None:
+    def is_minor(phase: Planned) -> bool:
+        return state_line(phase).is_minor
+
+    assert is_minor(planned(restored=80, read=8, wait_ms=400))
+    assert not is_minor(planned(restored=80, disk=80, read=8, wait_ms=400))
+    changed = reason(ReasonKind.MODEL_CHANGED, 88)
+    assert not is_minor(planned(changed, read=88, wait_ms=400))
+
+
 def test_line_of_a_wait_gives_up_the_numbers_and_keeps_the_percentage() -> None:
     reading = state_line(Reading(done=4096, total=12_431, eta_s=9.2))
     assert reading.shorter == ("Reading 32% · about 9 s left", "Reading 32%")

@@ -126,12 +126,13 @@ def test_marks_of_bold_text_are_left_out(chats: Stage) -> None:
     assert hit.text[hit.start : hit.end] == "ear"
 
 
-def test_return_opens_the_first_conversation_and_esc_ends_the_search(chats: Stage) -> None:
+def test_return_opens_the_first_found_message_and_esc_ends_the_search(chats: Stage) -> None:
     results = search(chats, "winter")
     field = chats.window.sidebar.search.edit
     QTest.keyClick(field, Key.Key_Return)
     chats.settle()
     assert chats.texts[0] == "How do foxes hunt?"
+    assert rows(results)[results.currentRow()].node_id is not None
     assert results.isVisible(), "the search goes on"
     QTest.keyClick(field, Key.Key_Escape)
     assert field.text() == ""
