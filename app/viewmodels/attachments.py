@@ -17,6 +17,8 @@ from engine.questions import TokensCounted
 _RESERVED = 512
 _RESERVED_SHARE = 16
 _MAX_ETA_S = 3600.0
+# Highest number of tokens at the end of a file that may change with the text typed after it.
+_NUM_OPEN = 32
 _MAX_NAME = 28  # characters
 
 
@@ -120,7 +122,8 @@ def chip_of(
     if size is None and estimated is not None:
         tokens = words.about(units.tokens(figures.about(estimated)))
     if size is not None and (percent := int(100 * size.share)):
-        state = words.read(percent)
+        is_read = size.num_tokens - size.num_read <= _NUM_OPEN < size.num_read
+        state = words.read(100 if is_read else percent)
     # A chip has room for two of them. The tooltip has all. That a file is a part is never left out.
     shown = (file.part or tokens, state) if tokens and state else (part, tokens, state)
     details = " · ".join(filter(None, shown))

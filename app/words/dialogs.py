@@ -34,8 +34,8 @@ KEY_ENDS: Final = "Beginning, End of Chat"
 
 def answers_writing(count: int) -> str:
     if count == 1:
-        return "1 answer is still being written."
-    return f"{count:,} answers are still being written."
+        return "1 answer is not complete."
+    return f"{count:,} answers are not complete."
 
 
 def answers_waiting(count: int) -> str:

@@ -129,7 +129,7 @@ def test_quit_while_answering_asks_for_confirmation(
     stage.settle()
     for leave in (stage.window.close, stage.window.commands[CommandId.QUIT].trigger):
         leave()
-        assert _answer_question(stage, "Cancel") == "1 answer is still being written."
+        assert _answer_question(stage, "Cancel") == "1 answer is not complete."
         assert stage.window.isVisible()
     assert stage.engine.running is not None
     stage.window.close()

@@ -13,7 +13,8 @@ from app.viewmodels.attachments import FileSize, chip_of, estimate, reading_note
     [
         (0, "212 pages · 25,014 tokens"),
         (10_506, "25,014 tokens · 42% read"),
-        (25_014, "25,014 tokens · read"),
+        (24_980, "25,014 tokens · 99% read"),
+        (25_003, "25,014 tokens · read"),  # the end is read with the question
     ],
 )
 def test_chip_of_a_file_that_is_read_leaves_out_the_pages(num_read: int, details: str) -> None:

@@ -48,9 +48,7 @@ def test_model_picked_while_another_chat_is_answered_is_loaded_after_the_questio
     pick_other(stage)
     sheet = sheet_in(stage.window)
     assert sheet.windowTitle() == "Use Other 4B now?"
-    assert sheet.text == (
-        "1 answer is still being written.\nIt stops. The text written so far is kept."
-    )
+    assert sheet.text == ("1 answer is not complete.\nIt stops. The text written so far is kept.")
     pick_other(stage)
     assert len(stage.window.findChildren(MessageSheet)) == 1, "one question at a time"
     answer(stage, "Cancel")
