@@ -74,8 +74,7 @@ def search_chats(person: Person) -> bool:
     assert sidebar.results.isVisible()
     person.press(Qt.Key.Key_Return)
     person.settle()
-    row = sidebar.results.currentRow()
-    assert row == 0
+    assert sidebar.results.currentRow() in (0, 1), "the first message, or the chat of a title"
     person.press(Qt.Key.Key_Escape)
     assert sidebar.list.isVisible()
     return True
