@@ -6,8 +6,9 @@ passed to the callback that the app gave to `engine.engine.Engine`. The unions `
 list all command and event classes. questions.py has the questions that an Ask command puts.
 
 A request causes these events, in this order: RequestQueued (again when its position or the reason
-for its wait changes), RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or RequestFailed. A LoadModel
-command causes ModelLoading events, then one ModelLoaded, ModelFailed or ModelUnloaded.
+for its wait changes), RequestStarted, PrefillProgress, TextDelta, and one RequestFinished or
+RequestFailed. A LoadModel command causes ModelLoading events, then one ModelLoaded, ModelFailed or
+ModelUnloaded.
 """
 
 from __future__ import annotations

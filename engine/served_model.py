@@ -72,9 +72,8 @@ class ServedModel:
         self._emit = emit
         self._on_progress = on_progress
         self.model: LoadedModel | None = None
-        # Both are None while no model is loaded.
-        self.serving: Serving | None = None
-        self.next_prompts: NextPrompts | None = None
+        self.serving: Serving | None = None  # None while no model is loaded
+        self.next_prompts: NextPrompts | None = None  # None while no model is loaded
         self.records = Records()
         # The command that loaded the model in use.
         self._loaded_by: LoadModel | None = None

@@ -83,9 +83,8 @@ class LibraryController(QObject):
         # All summaries, newest first; None after a change.
         self._sorted: list[ConversationSummary] | None = None
         self._unseen = UnseenAnswers(store, self.failed.emit)
-        self.opened_unseen = (
-            False  # True if the conversation on show was opened for an unseen answer
-        )
+        # True if the conversation on show had an unseen answer when it was opened.
+        self.opened_unseen = False
         self._is_window_open = True
         self._new_chats = NewChats(desk, folders, origin)
         # The deleted conversations that can be restored.

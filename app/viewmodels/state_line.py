@@ -231,7 +231,7 @@ def _planned(phase: Planned) -> StateLine:
 def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
     """Return the text of a planned answer, then shorter ones. Each gives up one more part."""
     spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
-    # A wait that the tokens did not cause never stands without its parts.
+    # Reading was not the cause of most of the wait, so the wait is shown with its parts or not at all.
     is_queued = phase.wait_ms is not None and phase.queue_ms > phase.wait_ms / 2
     unparted = _wait(replace(phase, queue_ms=0.0, load_ms=0.0))
     rows = [

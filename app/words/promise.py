@@ -33,7 +33,7 @@ EVICTED: Final = (
     "A chat that you have not used for long may have made room for others. It is then read again."
 )
 MORE: Final = (
-    "A line above an answer tells what was restored and what was read, unless both were short."
+    "A line above an answer tells what was restored and what was read, unless it was little."
     f" Settings > Storage shows how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
 )
 

@@ -72,9 +72,9 @@ class PointSaver:
         return node.snapshot is not None and self._save_point(node.snapshot, place, node.users)
 
     def save_reading(self, lease: Lease) -> None:
-        """Hand over the state of a prompt that is still read, if it took long to reach.
+        """Hand over the state of a prompt that is still being read, if it took long to reach.
 
-        A prompt can take minutes. The app may end meanwhile, and then waits for no state in memory.
+        Reading can take minutes. If the app ends meanwhile, state that is only in memory is lost.
         Call it between two passes.
         """
         hot, end = lease.hot, lease.hot.num_tokens
@@ -95,7 +95,7 @@ class PointSaver:
         lease.saved, lease.saved_at = end, self._clock()
 
     def _is_costly(self, lease: Lease) -> bool:
-        """Return True if the tokens that are not saved took long to read, also beside the others."""
+        """Return True if the unsaved tokens took long to read and are a large part of all tokens."""
         num_tokens, num_new = lease.hot.num_tokens, lease.hot.num_tokens - lease.saved
         seconds = max(self._clock() - lease.saved_at, self._rates.seconds(0, num_new))
         return seconds >= COSTLY_S and num_new * _READ_AGAIN >= num_tokens

@@ -298,7 +298,7 @@ class DiskTier:
         self._queue.remove(node)
 
     def save_reading(self, lease: Lease) -> None:
-        """Hand over state of a prompt that is still read, if it took long to read."""
+        """Hand over the state of a prompt that is still being read. See PointSaver.save_reading."""
         if self.problem is None:
             self._saver.save_reading(lease)
 
