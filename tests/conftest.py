@@ -6,13 +6,14 @@ A test fails if it leaves a thread, timer or window behind.
 from __future__ import annotations
 
 import gc
-import inspect
 import locale
 import os
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
+from types import FrameType
 
 import pytest
 from hypothesis import Phase, settings
@@ -143,8 +144,9 @@ def _callers(num: int) -> str:
     """Return the places of the innermost calls that led to the caller of this function."""
     # traceback.format_stack reads source lines: it would take 36 µs for each started timer, instead of 3.
     places: list[str] = []
-    here = inspect.currentframe()
-    frame = here and here.f_back and here.f_back.f_back
+    # This function must not hold its own frame: that cycle would keep all callers and their wrappers
+    # of Qt objects until the next collection. PySide then takes a new object for a deleted one.
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(places) < num:
         places.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
         frame = frame.f_back

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from time import monotonic
 
-from PySide6.QtCore import QEventLoop, Qt, QTimer
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QImage
 from PySide6.QtTest import QTest
 
@@ -76,13 +76,9 @@ def settle(view: TranscriptView) -> None:
     Raises:
         TimeoutError: the work took longer than SETTLE_S.
     """
-    loop, timer = QEventLoop(), QTimer()
     until = monotonic() + SETTLE_S
-    timer.timeout.connect(
-        lambda: loop.quit() if view.statistics().is_idle or monotonic() > until else None
-    )
-    timer.start(1)
-    loop.exec()
-    timer.stop()
-    if not view.statistics().is_idle:
-        raise TimeoutError(f"the transcript was not done after {SETTLE_S} s")
+    view.viewport().repaint()  # only painted code is coloured
+    while not view.statistics().is_idle:
+        if monotonic() > until:
+            raise TimeoutError(f"the transcript was not done after {SETTLE_S} s")
+        QTest.qWait(1)
