@@ -99,8 +99,6 @@ def open_window(
     switch_threads_often()
     early_reading = read_early(options, loaded.settings)
     app = make_application()
-    # Never closed: close() turns automatic garbage collection on again, and an engine thread that did
-    # not end in time may still run when the process ends.
     garbage = GarbageSearch(app)
     theme = make_theme(app, loaded.settings.appearance)
     origin = SystemOrigin()

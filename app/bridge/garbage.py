@@ -1,11 +1,15 @@
 """Garbage collection on the main thread only.
 
-By default Python collects garbage on the thread whose allocation reaches the threshold, and
-destroys the objects that it finds on that thread. Destroying a Qt object on another thread can
-deadlock: the destructor waits for a lock that the main thread holds, and the main thread waits for
-Python's interpreter lock. A window once hung this way, when the engine thread collected garbage.
-Automatic collection is therefore off, and a timer on the main thread collects instead. The timer runs
-only once enough new objects exist, so it never wakes a resting process.
+By default Python collects garbage within any allocation, and destroys the objects that it finds
+there. To destroy a Qt object can then deadlock:
+
+- On another thread, the destructor waits for a lock that the main thread holds, and the main thread
+  waits for Python's interpreter lock. A window hung this way, when the engine thread collected garbage.
+- On the main thread, a destructor of Qt that calls Python code holds a lock, and the destructor of an
+  object that is found meanwhile waits for it. A test hung this way.
+
+Automatic collection is therefore off for good, and a timer on the main thread collects instead. The
+timer runs only once enough new objects exist, so it never wakes a resting process.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ OLDER = 10
 
 
 class GarbageSearch(QObject):
-    """The collector of garbage. Turns Python's automatic collection off until closed.
+    """The collector of garbage. Turns Python's automatic collection off.
 
     A process has one GarbageSearch at a time.
     """
@@ -43,9 +47,9 @@ class GarbageSearch(QObject):
         gc.freeze()
 
     def close(self) -> None:
+        """Collect no more. Automatic collection stays off, because Qt objects may still exist."""
         self._dispatcher.awake.disconnect(self._look)
         self._timer.stop()
-        gc.enable()
 
     def _look(self) -> None:
         """Start the timer if there are enough new objects. Called whenever the event loop wakes."""

@@ -26,13 +26,11 @@ SMALL = 4096  # bytes that may stay allocated
 
 
 @pytest.fixture(autouse=True)
-def no_search() -> Iterator[None]:
+def no_older_garbage() -> Iterator[None]:
     gc.collect()
-    gc.disable()
     logging.disable()  # pytest keeps log records, whose tracebacks hold arrays
     yield
     logging.disable(logging.NOTSET)
-    gc.enable()
 
 
 @pytest.mark.parametrize("name", ["llama", "qwen3_5", "falcon_h1"])
