@@ -68,14 +68,21 @@ def noting(self, config, on_event, *args, **options):
         on_event(event)
     init(self, config, noted, *args, **options)
 
-def send(core):
-    global timer
+def begin(core):
     note("shown")
     start(core)
-    if continues:
-        core.library.select(core.library.summaries[0].conversation_id)
-    core.chat.set_setup(core.library.current, Setup(max_tokens=4))
-    core.chat.send(core.library.current, message)
+    if not continues:
+        core.library.new_chat()
+        send(core, core.library.current)
+        return
+    chat = core.library.summaries[0].conversation_id
+    core.library.select(chat)
+    core.desk.open(chat, lambda conversation: send(core, chat), sys.exit)
+
+def send(core, chat):
+    global timer
+    core.chat.set_setup(chat, Setup(max_tokens=4))
+    core.chat.send(chat, message)
     timer = QTimer()
     timer.timeout.connect(lambda: end(core))
     timer.start(20)
@@ -86,7 +93,7 @@ def end(core):
         print(json.dumps(seconds), flush=True)
         QApplication.quit()
 
-SwitchedEngine.__init__, Core.start = noting, send
+SwitchedEngine.__init__, Core.start = noting, begin
 app.main.ENGINE_S = 60.0  # write the whole state for the next start, also on a busy machine
 timer = None
 # End as the app does. An engine thread that is in a long pass would abort a usual exit.
