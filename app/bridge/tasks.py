@@ -18,7 +18,7 @@ from typing import TypeVar
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from engine.errors import EngineError, problem_of
-from engine.problem import Problem
+from engine.problem import Problem, ProblemKind
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -69,6 +69,10 @@ class TaskLane(QObject):
         if not self._stopped:
             self._executor.submit(self._step, step, on_result, on_error)
 
+    def deliver(self, call: Callable[[], None]) -> None:
+        """Run a call on the main thread later, unless the lane is stopped by then. Any thread."""
+        self._delivered.emit(call)
+
     def stop(self) -> None:
         """Wait until all queued calls have run, then join the thread. Idempotent."""
         self._stopped = True
@@ -99,7 +103,7 @@ class TaskLane(QObject):
             if result is None:
                 queue_next()
             elif on_result is not None:
-                self._delivered.emit(partial(on_result, result))
+                self.deliver(partial(on_result, result))
 
         if self._num_waiting:
             queue_next()
@@ -117,15 +121,17 @@ class TaskLane(QObject):
         # A panic in a Rust library raises a BaseException, not an Exception.
         except BaseException as error:
             problem = problem_of(error)
-            if isinstance(error, EngineError):
+            if problem.kind is ProblemKind.STOPPED:
+                log.info("a background call was stopped")
+            elif isinstance(error, EngineError):
                 log.warning("%s: %s", type(error).__name__, problem)
             else:
                 log.exception("a background call failed")
             report = on_error or self.failed.emit
-            self._delivered.emit(lambda: report(problem))
+            self.deliver(lambda: report(problem))
         else:
             if on_result is not None:
-                self._delivered.emit(lambda: on_result(result))
+                self.deliver(lambda: on_result(result))
 
     @Slot(object)
     def _on_delivered(self, delivery: Callable[[], None]) -> None:

@@ -11,19 +11,17 @@ from __future__ import annotations
 import logging
 from datetime import datetime, time, timedelta
 from pathlib import Path
-from threading import Event
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
-from app.bridge.tasks import TaskLane
 from app.controllers.imports import Imports
 from app.controllers.origin import Origin
 from app.controllers.turns import Turns
-from app.store.backups import StoppedError, check_database, make_backup
-from app.store.errors import DatabaseDamagedError
+from app.store.backups import check_database, make_backup
 from app.store.place import DataPlace
-from engine.problem import Problem
+from engine.problem import Problem, ProblemKind
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +33,6 @@ class Backups(QObject):
 
     changed = Signal()  # a backup was made
     failed = Signal(object)  # argument: a Problem
-    _damage_found = Signal()  # emitted by the backup's thread
 
     def __init__(
         self, place: DataPlace, store: StoreLane, turns: Turns, imports: Imports, origin: Origin
@@ -46,14 +43,12 @@ class Backups(QObject):
         self._turns = turns
         self._imports = imports
         self._origin = origin
-        self._lane = TaskLane("backup", self)
-        self._stop = Event()
+        self._lane = JobLane("backup")
         self.is_running = False
         self._is_held = False
         self._has_failed = False  # True after a failure was shown, until a backup is made
         store.unchecked.connect(self._check)
         self._timer = QTimer(self, singleShot=True)
-        self._damage_found.connect(self._note_damage)
         self._timer.timeout.connect(self.look)
         store.used.connect(self._look_soon)
         turns.activity_changed.connect(self._stop_if_busy)
@@ -68,25 +63,26 @@ class Backups(QObject):
         if self.is_running or self._is_held or self._is_busy:
             return
         self.is_running = True
-        self._stop.clear()
         database, now = self._place.database, self._origin.now()
-        self._lane.run(lambda: self._make(database, now), self._on_made, self._on_failed)
+        self._lane.start(
+            lambda job: make_backup(database, now=now, stop=job.stopped),
+            self._on_made,
+            self._on_failed,
+        )
 
     def _check(self) -> None:
         """Read the whole database on the backup's thread, because its last run did not close it."""
         database = self._place.database
-        self._stop.clear()
-
-        def on_checked(is_whole: bool) -> None:  # noqa: FBT001 (a result)
-            if is_whole:
-                self._store.run(lambda store: store.note_checked())
-
-        self._lane.run(lambda: self._is_whole(database), on_checked, self._on_failed)
+        self._lane.start(
+            lambda job: check_database(database, job.stopped),
+            lambda _none: self._store.run(lambda store: store.note_checked()),
+            self._on_failed,
+        )
 
     def hold(self) -> None:
         """Stop the running copy, and begin none until resume()."""
         self._is_held = True
-        self._stop.set()
+        self._lane.stop_jobs()
 
     def resume(self) -> None:
         self._is_held = False
@@ -94,37 +90,11 @@ class Backups(QObject):
     def close(self) -> None:
         """Stop the running copy, and join the thread."""
         self._timer.stop()
-        self._stop.set()
         self._lane.stop()
 
     @property
     def _is_busy(self) -> bool:
         return self._turns.num_writing > 0 or self._imports.is_running
-
-    def _make(self, database: Path, now: float) -> Path | None:
-        """Make a backup if one is due. Runs on the backup's thread."""
-        try:
-            return make_backup(database, now=now, stop=self._stop)
-        except StoppedError:
-            return None
-        except DatabaseDamagedError:
-            self._damage_found.emit()
-            raise
-
-    def _is_whole(self, database: Path) -> bool:
-        """Check the database. Return False if the check was stopped. Runs on the backup's thread."""
-        try:
-            check_database(database, self._stop)
-        except StoppedError:
-            return False
-        except DatabaseDamagedError:
-            self._damage_found.emit()
-            raise
-        return True
-
-    @Slot()
-    def _note_damage(self) -> None:
-        self._store.run(lambda store: store.note_damage())
 
     def _look_soon(self) -> None:
         """Look a minute from now, unless a look comes before or start() was not called."""
@@ -133,8 +103,7 @@ class Backups(QObject):
 
     def _on_made(self, path: Path | None) -> None:
         self.is_running = False
-        if not self._stop.is_set():
-            self._timer.start(_until_midnight_ms(self._origin.now()) + LOOK_MS)
+        self._timer.start(_until_midnight_ms(self._origin.now()) + LOOK_MS)
         if path is not None:
             log.info("made the backup %s", path.name)
             self._has_failed = False
@@ -142,13 +111,15 @@ class Backups(QObject):
 
     def _on_failed(self, problem: Problem) -> None:
         self.is_running = False
-        if not self._has_failed:
+        if problem.kind is ProblemKind.DAMAGED:
+            self._store.run(lambda store: store.note_damage())
+        if problem.kind is not ProblemKind.STOPPED and not self._has_failed:
             self._has_failed = True
             self.failed.emit(problem)
 
     def _stop_if_busy(self) -> None:
         if self._is_busy:
-            self._stop.set()
+            self._lane.stop_jobs()
 
 
 def _until_midnight_ms(now: float) -> int:

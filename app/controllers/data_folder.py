@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 
 from PySide6.QtCore import QObject, Signal
 
+from app.bridge.jobs import Job
 from app.bridge.store_lane import StoreLane
 from app.controllers.backups import Backups
 from app.controllers.imports import Imports
@@ -47,8 +47,7 @@ class DataFolder(QObject):
         self._turns = turns
         self._imports = imports
         self._backups = backups
-        self._stop = Event()
-        self.is_moving = False
+        self._move: Job | None = None  # the move that runs
         self.figures = BackupFigures(0, 0)
         backups.changed.connect(self.look)
 
@@ -60,6 +59,10 @@ class DataFolder(QObject):
     def old_folders(self) -> tuple[Path, ...]:
         """The folders with an old copy that was kept after a move."""
         return self._place.old
+
+    @property
+    def is_moving(self) -> bool:
+        return self._move is not None
 
     def look(self) -> None:
         """Read the figures of the backups. `changed` is emitted when they have come."""
@@ -78,13 +81,10 @@ class DataFolder(QObject):
             problem = Problem(title=words.BUSY, cause="", advice=words.BUSY_ADVICE)
             self.failed.emit(problem)
             return False
-        self.is_moving = True
-        self._stop.clear()
+        self._move = job = Job(self.progressed.emit)
         self._backups.hold()
         self._store.move(
-            lambda: self._place.move(
-                folder, progress=self.progressed.emit, is_stopped=self._stop.is_set
-            ),
+            lambda: self._place.move(folder, progress=job.report),
             lambda _none: self._end(),
             self._on_failed,
         )
@@ -92,7 +92,8 @@ class DataFolder(QObject):
 
     def cancel(self) -> None:
         """Stop the move. The old folder stays in use."""
-        self._stop.set()
+        if self._move is not None:
+            self._move.stop()
 
     def delete_old(self) -> None:
         """Delete the old copies."""
@@ -105,7 +106,7 @@ class DataFolder(QObject):
         return BackupFigures(len(sizes), sum(sizes))
 
     def _end(self) -> None:
-        self.is_moving = False
+        self._move = None
         self._backups.resume()
         self.ended.emit()
         self.look()

@@ -19,8 +19,9 @@ from app.bridge.tasks import TaskLane
 from app.conversation.filed import FiledConversation
 from app.conversation.text import file_label
 from app.exchange.exporting import export
+from app.stopping import StoppedError
 from app.store.conversations import ConversationStore
-from app.words import exchange, problems as words
+from app.words import problems as words
 from engine.errors import DiskError, EngineError
 from engine.problem import Problem
 from engine.types import ConversationId
@@ -119,7 +120,7 @@ class _Feed(QObject):
             self.wanted.emit()
             part = self._parts.get()
             if part is None:
-                raise EngineError(exchange.STOPPED)
+                raise StoppedError
             if isinstance(part, Problem):
                 raise EngineError.of(part)
             if not part:

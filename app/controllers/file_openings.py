@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.bridge.tasks import TaskLane
+from app.bridge.jobs import Job, JobLane
 from app.controllers.chat import ChatController
 from app.controllers.chat_steps import Files
 from app.controllers.desk import Desk
@@ -42,7 +42,7 @@ class FileOpening:
     path: Path
     batch: _Batch
     share: float | None = None
-    is_cancelled: bool = False
+    job: Job | None = None  # None until the opening is queued
 
 
 class FileOpenings(QObject):
@@ -54,23 +54,19 @@ class FileOpenings(QObject):
     # arguments: ConversationId, tuple of sentences about files that were not attached, or not as a
     # whole
     refused = Signal(object, object)
-    _progressed = Signal(object, int, int)
 
     def __init__(self, desk: Desk, chat: ChatController) -> None:
         super().__init__()
         self._desk = desk
         self._chat = chat
-        self._lane = TaskLane("attaching")
+        self._lane = JobLane("attaching")
         self._extractor = Extractor()
         self._running: list[FileOpening] = []
         # Sentences about the files of the running openings.
         self._refused: dict[ConversationId, list[str]] = {}
-        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
 
     def close(self) -> None:
         """End the extraction process and the worker thread."""
-        for opening in self._running:
-            opening.is_cancelled = True
         self._extractor.close()
         self._lane.stop()
 
@@ -89,36 +85,34 @@ class FileOpenings(QObject):
         for path in paths:
             opening = FileOpening(conversation_id, path, batch)
             self._running.append(opening)
-            self._lane.run(
-                partial(self._extract, opening),
+            opening.job = self._lane.start(
+                partial(self._extract, path),
                 partial(self._on_extracted, opening),
                 partial(self._on_failed, opening),
+                partial(self._on_progressed, opening),
             )
         self.changed.emit(conversation_id)
 
     def cancel(self, opening: FileOpening) -> None:
-        opening.is_cancelled = True
+        if opening.job is not None:
+            opening.job.stop()
         self._running.remove(opening)
         self._report_refused(opening.conversation_id)
         self.changed.emit(opening.conversation_id)
 
-    def _extract(self, opening: FileOpening) -> Extracted | str:
+    def _extract(self, path: Path, job: Job) -> Extracted | str:
         """Return the text of a file, or a sentence. Runs on the worker thread."""
         try:
-            return self._extractor.read(opening.path, partial(self._report, opening))
+            return self._extractor.read(path, job.report)
         except RefusedFileError as refusal:
-            return words.refused(file_label(opening.path), refusal.why)
+            return words.refused(file_label(path), refusal.why)
 
-    def _report(self, opening: FileOpening, done: int, total: int) -> bool:
-        self._progressed.emit(opening, done, total)
-        return not opening.is_cancelled
-
-    def _on_progressed(self, opening: FileOpening, done: int, total: int) -> None:
-        opening.share = done / total
+    def _on_progressed(self, opening: FileOpening, share: float) -> None:
+        opening.share = share
         self.changed.emit(opening.conversation_id)
 
     def _on_extracted(self, opening: FileOpening, result: Extracted | str) -> None:
-        if opening.is_cancelled:
+        if opening not in self._running:  # it was cancelled
             return
         self._running.remove(opening)
         if isinstance(result, str):

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from threading import Event
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
-from app.bridge.tasks import TaskLane
+from app.bridge.jobs import JobLane
 from app.controllers.catalog import Catalog
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
@@ -21,16 +20,11 @@ from app.conversation.text import file_label
 from app.viewmodels import figures
 from app.viewmodels.models import ModelPhase
 from app.words import models as words
-from engine.errors import EngineError
 from engine.local_models import OpenedModel
 from engine.model_titles import model_title
 from engine.problem import Problem
 
 _GGUF = ".gguf"
-
-
-class OpeningEndedError(EngineError):
-    """The error that ends an import when the app closes. It is never shown to the user."""
 
 
 class Opening(QObject):
@@ -43,7 +37,6 @@ class Opening(QObject):
     refused = Signal(object)  # argument: a Problem
     opened = Signal()  # emitted when a path was opened
     imported = Signal(object)  # argument: Path of a model that import_model() has made
-    _progressed = Signal(str, float)
 
     def __init__(
         self, catalog: Catalog, models: ModelsController, preferences: Preferences
@@ -52,12 +45,10 @@ class Opening(QObject):
         self._catalog = catalog
         self._models = models
         self._preferences = preferences
-        self._lane = TaskLane("opening")
-        self._ended = Event()
+        self._lane = JobLane("opening")
         self.note = ""
         # The GGUF files that are imported or wait for it. Value: progress, 0 to 1.
         self.imports: dict[str, float] = {}
-        self._progressed.connect(self._on_progressed, Qt.ConnectionType.QueuedConnection)
 
     def open(self, paths: Iterable[Path]) -> None:
         """Open each path in order and load its model; the model of the last path stays in use."""
@@ -70,33 +61,23 @@ class Opening(QObject):
 
     def close(self) -> None:
         """Cancel a running import, remove its incomplete files, and join the worker thread."""
-        self._ended.set()
         self._lane.stop()
 
     def _open(self, path: Path, act: Callable[[OpenedModel], object]) -> None:
         """Open a path on the worker thread, then call `act` with its model."""
         folders = self._preferences.value.model_folders
-        call = partial(self._catalog.open, path, folders, partial(self._report, str(path)))
-        on_opened, on_failed = partial(self._on_opened, path, act), partial(self._on_failed, path)
         if path.suffix.lower() == _GGUF:
-            self._on_progressed(str(path), 0.0)
-        self._lane.run(call, on_opened, on_failed)
+            self._on_progressed(path, 0.0)
+        self._lane.start(
+            lambda job: self._catalog.open(path, folders, job.report),
+            partial(self._on_opened, path, act),
+            partial(self._on_failed, path),
+            partial(self._on_progressed, path),
+        )
 
-    def _report(self, path: str, fraction: float) -> None:
-        """Report the progress of an import, or stop the import if the app is closing.
-
-        Called on the worker thread, after each part of the file.
-
-        Raises:
-            OpeningEndedError: the app is closing.
-        """
-        if self._ended.is_set():
-            raise OpeningEndedError(path)
-        self._progressed.emit(path, fraction)
-
-    def _on_progressed(self, path: str, fraction: float) -> None:
-        self.imports[path] = fraction
-        name = model_title(file_label(Path(path).with_suffix("")))
+    def _on_progressed(self, path: Path, fraction: float) -> None:
+        self.imports[str(path)] = fraction
+        name = model_title(file_label(path.with_suffix("")))
         self._set_note(words.importing(name=name, percent=figures.percent(fraction)))
 
     def _on_opened(

@@ -42,15 +42,13 @@ class Extractor:
         self._file_s = file_s
         self._is_closed = False
 
-    def read(
-        self, path: Path, report: Callable[[int, int], bool] = lambda _done, _total: True
-    ) -> Extracted:
+    def read(self, path: Path, report: Callable[[float], None] = lambda _share: None) -> Extracted:
         """Return the text of a file.
 
         Args:
             path: the file.
-            report: called with the numbers of read pages and of all pages, on the calling thread.
-                If it returns False, reading ends.
+            report: called with the share of the pages that is read, on the calling thread. It may
+                raise an error, which ends the reading.
 
         Raises:
             RefusedFileError: the file has no text that can be attached.
@@ -71,8 +69,7 @@ class Extractor:
                 done, total = header["done"], header["total"]
                 assert isinstance(done, int)
                 assert isinstance(total, int)
-                if not report(done, total):
-                    raise RefusedFileError(Refused.STOPPED)
+                report(done / total)
                 if time.monotonic() > deadline:
                     raise RefusedFileError(Refused.TOO_COMPLEX)
                 call = Frame({"next": True})

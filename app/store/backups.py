@@ -23,6 +23,7 @@ from threading import Event
 from urllib.parse import quote
 
 from app.paths import PRIVATE_FOLDER
+from app.stopping import StoppedError
 from app.store.checks import find_damage
 from app.store.errors import BackupError, DatabaseDamagedError, store_error
 from app.words import problems as words
@@ -43,10 +44,6 @@ _HELD = (
     "SELECT value FROM json_each(?) WHERE value IN (SELECT folder_id FROM folders)",
 )
 _NAME = re.compile(r"conversations-\d{4}-\d\d-\d\d\.db")
-
-
-class StoppedError(Exception):
-    """The backup was stopped before its end."""
 
 
 def backups_of(database: Path) -> list[Path]:

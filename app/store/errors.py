@@ -22,6 +22,7 @@ from pathlib import Path
 from app.store.room import NO_ROOM, is_full
 from app.words import problems as words
 from engine.errors import UserFixableError
+from engine.problem import ProblemKind
 
 
 class StoreError(UserFixableError):
@@ -63,6 +64,7 @@ class DatabaseDamagedError(StoreError):
 
     title = words.STORE_DAMAGED
     advice = words.STORE_DAMAGED_ADVICE
+    kind = ProblemKind.DAMAGED
 
 
 class DatabaseFileError(StoreError):

@@ -25,11 +25,10 @@ from app.store.backups import FOLDER, backups_of
 from app.store.condition import ConditionNote
 from app.store.conversations import OpenedStore, open_store
 from app.store.database import BUSY_TIMEOUT_S
-from app.store.errors import DatabaseFileError, DatabaseFullError, StoreError
+from app.store.errors import DatabaseFileError, DatabaseFullError
 from app.store.lock import LOCK, InstanceLock
 from app.store.updates import copies_of
 from app.words import problems as words
-from engine.problem import ProblemKind
 from engine.whole_file import write_whole
 
 log = logging.getLogger(__name__)
@@ -40,13 +39,8 @@ _PART = ".moving"  # ending of a copy that is not complete
 _CHUNK = 1 << 20
 _SPARE_BYTES = 200_000_000  # disk space that a move must leave free
 
-Progress = Callable[[float], None]  # argument: share of the bytes that has been copied
-
-
-class MoveStoppedError(StoreError):
-    """The user has stopped the move."""
-
-    kind = ProblemKind.STOPPED
+# Argument: share of the bytes that has been copied. It may raise an error, which ends the move.
+Progress = Callable[[float], None]
 
 
 class DataPlace:
@@ -91,13 +85,12 @@ class DataPlace:
             self._lock.release()
             self._lock = None
 
-    def move(self, chosen: Path, *, progress: Progress, is_stopped: Callable[[], bool]) -> None:
+    def move(self, chosen: Path, *, progress: Progress) -> None:
         """Copy the database and its backups, verify the copies, and use them from now on.
 
         The store must be closed. A chosen folder that is not empty gets a folder for the files.
 
         Raises:
-            MoveStoppedError: is_stopped returned True.
             StoreError: the files are missing or cannot be copied. The old folder stays in use.
         """
         try:
@@ -111,7 +104,7 @@ class DataPlace:
             lock = None if folder == self._home else _locked(folder)
             self._write(moving=folder)
             try:
-                self._copy_all(folder, progress, is_stopped)
+                self._copy_all(folder, progress)
                 self._use(folder)
             except BaseException:
                 self._remove_copy(folder)
@@ -157,7 +150,7 @@ class DataPlace:
                 file.unlink(missing_ok=True)
             self._remove_rest(folder)
 
-    def _copy_all(self, folder: Path, progress: Progress, is_stopped: Callable[[], bool]) -> None:
+    def _copy_all(self, folder: Path, progress: Progress) -> None:
         files = list(_files(self.folder))
         total = sum(file.stat().st_size for file in files)
         if shutil.disk_usage(folder).free < total + _SPARE_BYTES:
@@ -166,8 +159,6 @@ class DataPlace:
 
         def advance(size: int) -> None:
             nonlocal copied
-            if is_stopped():
-                raise MoveStoppedError(words.MOVE_STOPPED)
             copied += size
             progress(copied / max(1, 2 * total))  # each byte is written, then read again
 

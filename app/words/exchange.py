@@ -47,7 +47,6 @@ ASSISTANT: Final = "Assistant"
 SYSTEM_PROMPT: Final = "System prompt"
 THOUGHTS: Final = "Thoughts"
 
-STOPPED: Final = "The export was stopped."
 NOT_PRINTED: Final = "The chat was not printed."
 NO_PRINTER: Final = "The printer accepts no pages."
 NOT_PRINTED_ADVICE: Final = "Choose another printer, or save the chat as PDF."

@@ -56,7 +56,6 @@ ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder w
 
 # Problems with the move of the data folder.
 DATA_FOLDER_NAME: Final = "Rejoinder Chats"  # folder that is made in a chosen folder with files
-MOVE_STOPPED: Final = "The move was stopped."
 COPY_DIFFERS: Final = "the copy differs from the original"
 
 # Notice after a crash of the last run.

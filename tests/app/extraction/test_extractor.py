@@ -14,6 +14,7 @@ from app.extraction import packages
 from app.extraction.extractor import Extractor
 from app.extraction.program import FileReading
 from app.extraction.refusal import Refused, RefusedFileError
+from app.stopping import StoppedError
 from app.words import attachments as words
 from engine.worker.frames import Frame
 from tests.fakes import hostile_files as files
@@ -183,10 +184,13 @@ def test_reading_ends_if_the_caller_cancels(tmp_path: Path) -> None:
     path.write_bytes(files.pdf_of(*("\n".join(["many words"] * 200) for _ in range(400))))
     extractor = Extractor()
 
-    with pytest.raises(RefusedFileError) as refused:
-        extractor.read(path, lambda _done, _total: False)
+    def stop(_share: float) -> None:
+        raise StoppedError
 
-    assert refused.value.why is Refused.STOPPED
+    with pytest.raises(StoppedError):
+        extractor.read(path, stop)
+
+    assert read(extractor, tmp_path / "a.txt", b"first") == "first"
     extractor.close()
 
 

@@ -154,7 +154,7 @@ class Changes:
         def move() -> None:
             self._store.close()
             self._place.delete_old()
-            self._place.move(target, progress=lambda _share: None, is_stopped=lambda: False)
+            self._place.move(target, progress=lambda _share: None)
             self._store = self._place.open(now=NOON).store
 
         self._print("move", "-", "-", move)

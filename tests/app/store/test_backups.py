@@ -9,8 +9,9 @@ from threading import Event
 
 import pytest
 
+from app.stopping import StoppedError
 from app.store import backups as module
-from app.store.backups import FOLDER, StoppedError, backups_of, make_backup
+from app.store.backups import FOLDER, backups_of, make_backup
 from app.store.conversations import ConversationStore, open_store
 from app.store.errors import BackupError, DatabaseDamagedError
 from tests.fakes.conversations import ConversationWriter

@@ -6,10 +6,11 @@ from threading import Event
 
 import pytest
 
+from app.stopping import StoppedError
 from app.store import place as module
 from app.store.backups import backups_of, make_backup
 from app.store.errors import AlreadyRunningError, DatabaseFileError, DatabaseFullError
-from app.store.place import DataPlace, MoveStoppedError
+from app.store.place import DataPlace
 from tests.fakes.conversations import ConversationWriter
 
 NOON = 1_760_011_200.0
@@ -34,7 +35,7 @@ def target(tmp_path: Path) -> Path:
 
 
 def _move(place: DataPlace, folder: Path) -> None:
-    place.move(folder, progress=lambda _share: None, is_stopped=lambda: False)
+    place.move(folder, progress=lambda _share: None)
 
 
 def _titles(place: DataPlace) -> list[str]:
@@ -110,10 +111,13 @@ def test_folder_of_another_rejoinder_is_refused(home: Path, target: Path) -> Non
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4, 0.7])
 def test_stopped_move_changes_nothing(home: Path, target: Path, share: float) -> None:
     place = DataPlace(home)
-    shares = [0.0]
 
-    with pytest.raises(MoveStoppedError):
-        place.move(target, progress=shares.append, is_stopped=lambda: shares[-1] >= share)
+    def stop(copied: float) -> None:
+        if copied >= share:
+            raise StoppedError
+
+    with pytest.raises(StoppedError):
+        place.move(target, progress=stop)
 
     assert place.folder == home
     assert not list(target.rglob("*.db"))

@@ -1,0 +1,84 @@
+"""Jobs: long calls on a worker thread that report their progress and can be stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from threading import Event
+from typing import TypeVar
+
+from typing_extensions import override
+
+from app.bridge.tasks import TaskLane
+from app.stopping import StoppedError
+from engine.problem import Problem
+
+T = TypeVar("T")
+
+
+class Job:
+    """A call that waits, runs or has ended. Any thread may use it.
+
+    Args:
+        on_progress: called with the share of the work that is done, on the thread of the work.
+    """
+
+    def __init__(self, on_progress: Callable[[float], None]) -> None:
+        self.stopped = Event()
+        self._on_progress = on_progress
+
+    def stop(self) -> None:
+        """Let the job end with a StoppedError when it next reports its progress."""
+        self.stopped.set()
+
+    def report(self, share: float) -> None:
+        """Report the share of the work that is done, 0 to 1. The work calls this, on its thread.
+
+        Raises:
+            StoppedError: the job was stopped.
+        """
+        if self.stopped.is_set():
+            raise StoppedError
+        self._on_progress(share)
+
+
+class JobLane(TaskLane):
+    """A worker thread that runs jobs one after the other. Used from the main thread."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self._jobs: set[Job] = set()  # the jobs that have not ended
+
+    def start(
+        self,
+        work: Callable[[Job], T],
+        on_result: Callable[[T], None],
+        on_error: Callable[[Problem], None],
+        on_progress: Callable[[float], None] = lambda _share: None,
+    ) -> Job:
+        """Queue a job. Its callbacks run on the main thread, unless the lane is stopped.
+
+        A job that ends because it was stopped calls on_error with ProblemKind.STOPPED.
+        """
+        job = Job(lambda share: self.deliver(partial(on_progress, share)))
+        self._jobs.add(job)
+
+        def run() -> T:
+            try:
+                return work(job)
+            finally:
+                self.deliver(partial(self._jobs.discard, job))
+
+        self.run(run, on_result, on_error)
+        return job
+
+    def stop_jobs(self) -> None:
+        """Stop all jobs. The lane can start others."""
+        for job in self._jobs:
+            job.stop()
+
+    @override
+    def stop(self) -> None:
+        """Stop all jobs, then join the thread. Idempotent."""
+        self.stop_jobs()
+        super().stop()

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from app.bridge.jobs import Job, JobLane
+from engine.problem import Problem, ProblemKind
+
+
+@pytest.fixture
+def lane(qapp: object) -> Iterator[JobLane]:
+    lane = JobLane("jobs")
+    yield lane
+    lane.stop()
+
+
+def work_until_stopped(job: Job) -> str:
+    while True:
+        job.report(0.5)
+        job.stopped.wait(0.001)
+
+
+def test_job_reports_its_progress_before_its_result(lane: JobLane, qtbot: QtBot) -> None:
+    seen: list[object] = []
+
+    def work(job: Job) -> str:
+        job.report(0.5)
+        return "made"
+
+    lane.start(work, seen.append, seen.append, seen.append)
+
+    qtbot.waitUntil(lambda: len(seen) == 2)
+    assert seen == [0.5, "made"]
+
+
+def test_stopped_job_fails_and_the_next_one_runs(lane: JobLane, qtbot: QtBot) -> None:
+    problems: list[Problem] = []
+    made: list[str] = []
+    shares: list[float] = []
+    job = lane.start(work_until_stopped, made.append, problems.append, shares.append)
+    lane.start(lambda _job: "made", made.append, problems.append)
+    qtbot.waitUntil(lambda: bool(shares))
+
+    job.stop()
+
+    qtbot.waitUntil(lambda: bool(made))
+    assert made == ["made"]
+    assert [problem.kind for problem in problems] == [ProblemKind.STOPPED]
+
+
+def test_stop_of_the_lane_ends_running_and_waiting_jobs(qtbot: QtBot) -> None:
+    lane, began = JobLane("jobs"), Event()
+
+    def work(job: Job) -> str:
+        began.set()
+        return work_until_stopped(job)
+
+    jobs = [lane.start(work, lambda _made: None, lambda _problem: None) for _ in range(2)]
+    began.wait()
+
+    lane.stop()
+
+    assert all(job.stopped.is_set() for job in jobs)
