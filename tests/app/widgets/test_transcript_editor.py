@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QPlainTextEdit, QPushButton
 from app.theme.tokens import Size, Space, Type
 from app.viewmodels.attachments import Chip
 from app.widgets.transcript.editor.editor import MessageEditor
+from app.widgets.transcript.messages.bubble import FOLD_LINES
+from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import answer, conversation, question
 from tests.fakes.transcript_stage import HEIGHT, LEFT, WIDTH, TranscriptStage
 
@@ -216,3 +218,28 @@ def test_typed_text_survives_item_updates(editing: TranscriptStage) -> None:
 def test_editor_controls_have_accessible_names_and_normal_height(editing: TranscriptStage) -> None:
     assert field(editing).accessibleName() == "Edit message"
     assert button(editing, "Cancel").height() >= Size.CONTROL
+
+
+@pytest.mark.parametrize(("which", "num_paragraphs"), [(0, 3), (0, 40), (1, 2), (1, 3), (1, 5)])
+def test_message_looks_the_same_after_its_edit_is_cancelled(
+    transcript: TranscriptStage, which: int, num_paragraphs: int
+) -> None:
+    text = "\n\n".join(f"- Paragraph {number}." for number in range(num_paragraphs))
+    items = [question(0, text), answer(0, text)]
+    transcript.show(items)
+    QTest.keyClick(transcript.view, Qt.Key.Key_Home)
+    transcript.settle()
+    if num_paragraphs > FOLD_LINES:
+        transcript.click(RowAction.TOGGLE_FOLD)
+        transcript.settle()
+    before, end = transcript.picture(), transcript.end
+
+    transcript.view.update_item(replace(items[which], editing=True))
+    transcript.settle()
+    transcript.view.update_item(items[which])
+    transcript.settle()
+    QTest.keyClick(transcript.view, Qt.Key.Key_Home)
+    transcript.settle()
+
+    assert transcript.end == end
+    assert transcript.picture() == before

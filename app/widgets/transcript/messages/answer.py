@@ -247,6 +247,7 @@ class AnswerContent:
             self._body.rebuild()
             self._thinking.rebuild()
         if self.item.editing:
+            self._body.rebuild()  # its rows are not shown, so they cannot stay after the edit
             self._num_before = 0
             return MessageRows(0, [self._editor], self._shape(0, 0))
         head, num_before = self._head_rows(), self._num_before

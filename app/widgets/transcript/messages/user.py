@@ -120,6 +120,7 @@ class UserContent:
             self._drop_text()
         below = self._gap_row = self._gap_row or GapRow(look)
         if self.item.editing:
+            self._drop_text()  # its rows are not shown, so they cannot stay after the edit
             below.show(None, self._line)
             below.gap = 0
             return MessageRows(0, [self._editor, below], self._shape(range(0), 0))
