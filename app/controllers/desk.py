@@ -192,7 +192,7 @@ class Desk(QObject):
         )
         self._open[conversation_id] = set_draft_attachments(set_draft(before, ""), ())
         self._save(conversation_id)
-        if before.draft_attachments:
+        if before.draft_attachments or before.draft_was_sent:
             self.changed.emit(conversation_id)
 
     def queued(self, conversation_id: ConversationId) -> Unsent:

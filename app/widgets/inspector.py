@@ -13,7 +13,6 @@ from PySide6.QtGui import QDoubleValidator, QFocusEvent, QRegularExpressionValid
 from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
-    QSlider,
     QVBoxLayout,
     QWidget,
 )
@@ -28,6 +27,7 @@ from app.widgets.line_height import Sentences
 from app.widgets.preset_button import PresetButton
 from app.widgets.sampling_fields import SamplingFields
 from app.widgets.scroller import VerticalScroller
+from app.widgets.slider import Slider
 from app.widgets.thinking_chip import ThinkingChip
 from app.words import inspector as words
 from engine.events import ModelFacts
@@ -79,7 +79,7 @@ class Inspector(QWidget):
         self.preset = PresetButton(content)
         self.prompt = PromptEdit(Type.UI.line, content)
         self.prompt_cost = Sentences(content, "small")
-        self.slider = QSlider(Qt.Orientation.Horizontal, content)
+        self.slider = Slider(content)
         self.number = LineField(content)
         self.reset = Button("", content)
         self.sampling = SamplingFields(content)

@@ -36,6 +36,7 @@ from app.widgets.hiding_bar import HidingBar
 from app.widgets.key_press import is_typing
 from app.widgets.row_painting import paint_row_ground
 from app.words import window as words
+from engine.types import ConversationId
 
 _ROW = Qt.ItemDataRole.UserRole  # data of an item: its FoundRow
 _LINES = 2  # lines of the text of a message
@@ -77,6 +78,14 @@ class SearchResults(QListWidget):
             item.setData(Qt.ItemDataRole.AccessibleTextRole, row.spoken)
         if chosen in rows:
             self.setCurrentRow(rows.index(chosen))
+
+    def follow(self, current: ConversationId) -> None:
+        """Select a row of the conversation on show, or none if it was not found."""
+        of_current = [
+            number for number in range(self.count()) if self._row(number).conversation_id == current
+        ]
+        if self.currentRow() not in of_current:
+            self.setCurrentRow(of_current[0] if of_current else -1)
 
     def enter(self) -> None:
         """Move the keyboard focus into the list, to its first row."""

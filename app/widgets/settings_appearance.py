@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSlider, QWidget
+from PySide6.QtCore import QSignalBlocker
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QWidget
 
 from app.controllers.preferences import ZOOM_STEP, Preferences
 from app.settings import ZOOM_MAX, ZOOM_MIN, Appearance
@@ -12,6 +12,7 @@ from app.theme.tokens import Size, Space
 from app.widgets.check_box import CheckBox
 from app.widgets.segments import Segments
 from app.widgets.settings_page import SettingsPage
+from app.widgets.slider import Slider
 from app.words import commands, settings as words
 
 
@@ -31,7 +32,7 @@ class AppearancePage(SettingsPage):
             self,
         )
         self.contrast = CheckBox(theme, commands.MORE_CONTRAST, self)
-        self.zoom = QSlider(Qt.Orientation.Horizontal, self)
+        self.zoom = Slider(self)
         self._percent = QLabel(self)
         self._build()
         self._refresh()

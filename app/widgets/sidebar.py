@@ -222,6 +222,7 @@ class Sidebar(QWidget):
         self.results.left_above.connect(self.search.edit.setFocus)
         self.results.ended.connect(self._end_search)
         self._search.changed.connect(self._show_found)
+        self._library.current_changed.connect(lambda: self.results.follow(self._library.current))
         self._library.deleted.connect(self._on_deleted)
         core.undo.undone.connect(self.toast.withdraw)
         core.turns.activity_changed.connect(self._on_activity_changed)
@@ -235,6 +236,7 @@ class Sidebar(QWidget):
         self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
         self._recently_deleted.changed.connect(self._show_deleted_button)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
+        actions[CommandId.NEW_CHAT].triggered.connect(self._end_search)
 
     def _refresh_list(self) -> None:
         library = self._library

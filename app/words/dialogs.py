@@ -54,6 +54,6 @@ def edits_unsaved(titles: Sequence[str]) -> str:
 def about(version: str) -> str:
     return (
         f"Rejoinder {version}\n\n"
-        "Local chat that never reads the same text twice.\n"
+        "Local chat that keeps what the model has read.\n"
         "Apache License 2.0. Qt and PySide6: LGPL 3."
     )

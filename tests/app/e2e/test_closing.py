@@ -84,6 +84,25 @@ def test_close_while_answering_returns_the_queued_message_with_a_note(
     assert not again.stored(lambda store: store.load(again.current)).draft_was_sent
 
 
+def test_note_ends_when_the_returned_message_is_queued_again(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    stage.send("And then?")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    again.click(RowAction.CONTINUE)
+    again.settle()
+
+    QTest.keyClick(again.edit, Qt.Key.Key_Return)
+
+    again.settle()
+    assert again.rig.desk.queued(again.current).text == "And then?"
+    assert _note(again).isHidden()
+
+
 def _note(stage: Stage) -> UnsentNote:
     (note,) = stage.pane.findChildren(UnsentNote)
     return note

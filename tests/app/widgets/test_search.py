@@ -216,3 +216,32 @@ def test_command_shows_a_hidden_sidebar(chats: Stage) -> None:
     assert not chats.window.sidebar.isVisible()
     chats.run(CommandId.SEARCH)
     assert chats.window.sidebar.search.edit.hasFocus()
+
+
+def test_selected_result_follows_the_chat_on_show(chats: Stage) -> None:
+    results = search(chats, "fox")
+    bread, foxes = chats.core.library.summaries
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
+    settle(chats)
+    assert rows(results)[results.currentRow()].conversation_id == foxes.conversation_id
+
+    chats.core.library.select(bread.conversation_id)
+    settle(chats)
+    assert rows(results)[results.currentRow()].conversation_id == bread.conversation_id
+
+    chats.core.library.new_chat()
+    settle(chats)
+    assert results.isVisible()
+    assert results.currentRow() == -1
+
+
+def test_new_chat_ends_the_search(chats: Stage) -> None:
+    results = search(chats, "fox")
+    assert results.isVisible()
+
+    chats.run(CommandId.NEW_CHAT)
+    settle(chats)
+
+    assert not results.isVisible()
+    assert chats.window.sidebar.search.edit.text() == ""
+    assert chats.edit.hasFocus()
