@@ -104,15 +104,18 @@ def client() -> Iterator[Client]:
     made.engine.close()
 
 
-def plant(monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]) -> None:
-    """Make the next call of a method raise Death."""
+def plant(monkeypatch: pytest.MonkeyPatch, place: tuple[type, str]) -> threading.Event:
+    """Make the next call of a method raise Death, as soon as the returned event is set."""
     owner, name = place
+    due = threading.Event()
 
     def die(*args: object, **options: object) -> None:
         monkeypatch.undo()
+        due.wait(60)
         raise Death(name)
 
     monkeypatch.setattr(owner, name, die)
+    return due
 
 
 @pytest.mark.parametrize(
@@ -127,12 +130,13 @@ def test_requests_fail_and_next_load_works_after_the_engine_thread_ended(
     client.engine.send(LoadModel(path))
     client.wait(ModelLoaded)
 
-    plant(monkeypatch, place)
+    due = plant(monkeypatch, place)
     if place[1] == "_serve":
         client.engine.send(LoadModel(path))
     for name in ("first", "second"):
         client.submit(name)
     client.engine.await_idle()
+    due.set()
     ended = client.until_model_fails()
     client.wait(Answered)
     client.engine.send(LoadModel(path))
@@ -196,7 +200,7 @@ def test_state_on_disk_is_deleted_after_the_engine_thread_ended(
     client.engine.send(LoadModel(path))
     client.wait(ModelLoaded)
     (tmp_path / "model").mkdir()
-    plant(monkeypatch, (EngineCore, "_obey"))
+    plant(monkeypatch, (EngineCore, "_obey")).set()
     client.submit("first")
     client.until_model_fails()
 
