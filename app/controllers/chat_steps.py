@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from app.controllers.desk import Desk
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
-from app.conversation.actions import is_empty_reply
+from app.conversation.actions import empty_versions, is_empty_reply
 from app.conversation.attachments import Attachment
 from app.conversation.deletion import can_delete, delete_message, restore_message
 from app.conversation.tree import (
@@ -92,7 +92,8 @@ class ChatSteps:
         """Delete a version of a reply that was stopped before its first word, and its undo.
 
         The version before is on show again, unless the user has chosen another one. If that is empty,
-        it is deleted instead: the newer one has the text, or tells why there is none.
+        it and other empty ones, which crashes have left, are deleted instead: the newest one has the
+        text, or tells why there is none.
         """
         new = self._new_versions.get(conversation_id)
         if new is None or self._turns.live_in(conversation_id) is not None:
@@ -103,14 +104,16 @@ class ChatSteps:
             if node is None or node.deleted_at is not None or before.deleted_at is not None:
                 return
             if is_empty_reply(before) and new.before not in conversation.children:
-                gone, kept = new.before, new.node_id
+                gone, kept = empty_versions(conversation, node), new.node_id
             elif is_empty_reply(node):
-                gone, kept = new.node_id, new.before
+                gone, kept = [new.node_id], new.before
             else:
                 return
             shown = conversation.shown.get(node.parent, new.node_id)
-            left = delete_message(conversation, gone, now=now)
-            self._apply(show_version(left, kept if shown in (gone, kept) else shown))
+            left = conversation
+            for one in gone:
+                left = delete_message(left, one, now=now)
+            self._apply(show_version(left, kept if shown in gone else shown))
             self._undo.drop(new.undo)
             if self._new_versions.get(conversation_id) is new:
                 del self._new_versions[conversation_id]

@@ -40,6 +40,7 @@ from app.conversation.tree import (
     path_to,
     resume_reply,
     shown_path,
+    versions,
 )
 from app.words import problems as words
 from engine.errors import UserFixableError
@@ -161,6 +162,12 @@ def can_continue(conv: Conversation, reply_id: NodeId) -> bool:
 def is_empty_reply(node: MessageNode) -> bool:
     """Return True for a reply that was stopped before its first token."""
     return node.status is MessageStatus.STOPPED and not _has_text(node)
+
+
+def empty_versions(conv: Conversation, reply: MessageNode) -> list[NodeId]:
+    """Return the other versions of a reply that are empty and have no message below them."""
+    others = (one for one in versions(conv, reply.node_id) if one != reply.node_id)
+    return [one for one in others if is_empty_reply(conv.nodes[one]) and one not in conv.children]
 
 
 def can_retry(conv: Conversation, reply_id: NodeId) -> bool:

@@ -8,7 +8,14 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
-from app.conversation.tree import MessageStatus, NodeId, Setup, shown_path, versions
+from app.conversation.tree import (
+    MessageStatus,
+    NodeId,
+    Setup,
+    add_nodes,
+    shown_path,
+    versions,
+)
 from app.store.conversations import ConversationStore
 from app.store.errors import DatabaseFullError
 from app.viewmodels.models import ModelPhase
@@ -180,6 +187,27 @@ def test_newer_one_of_two_empty_versions_stays(rig: Rig, qtbot: QtBot) -> None:
     assert "Regenerate" not in [one.name for one in rig.core.undo.entries]
     answer(rig, qtbot, "And now?", "Yes")
     assert [node.content for node in rig.path] == ["Hello", "", "And now?", "Yes"]
+
+
+def test_empty_versions_that_crashes_left_go_away_with_the_next_one(rig: Rig, qtbot: QtBot) -> None:
+    rig.chat.send(rig.library.current, "Hello")
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.chat.stop(rig.library.current)
+    settle(rig, qtbot)
+    empty = rig.path[-1]
+    crashed = [replace(empty, node_id=NodeId(f"crashed {number}")) for number in range(2)]
+    rig.desk.save(add_nodes(rig.current, *crashed))
+    settle(rig, qtbot)
+    assert len(versions(rig.current, empty.node_id)) == 3
+
+    rig.chat.regenerate(rig.library.current, crashed[-1].node_id)
+    qtbot.waitUntil(lambda: rig.engine.running is not None)
+    rig.engine.write("Hi")
+    rig.engine.finish()
+    settle(rig, qtbot)
+
+    assert [node.content for node in rig.path] == ["Hello", "Hi"]
+    assert versions(rig.current, rig.path[-1].node_id) == (rig.path[-1].node_id,)
 
 
 def test_regenerate_adds_a_version(rig: Rig, qtbot: QtBot) -> None:
