@@ -13,7 +13,7 @@ CANCEL: Final = "Cancel"
 DONE: Final = "Done"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
-QUIT_KEEPS: Final = "The text written so far will be saved."
+QUIT_KEEPS: Final = "Messages and the text written so far will be saved."
 QUIT_RETURNS: Final = "A message that no model has read returns to the message field."
 ALL_SAVED: Final = "All chats are saved."
 EDIT_LOST: Final = "The changes will be lost."

@@ -10,7 +10,6 @@ from typing import Final
 from engine.model_titles import model_title
 from engine.problem import Problem
 
-STARTER_NAME: Final = "SmolLM2 135M"
 STARTER_FOLDER: Final = "SmolLM2-135M-Instruct"
 
 

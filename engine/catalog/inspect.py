@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from engine.catalog.architectures import installed_architectures
-from engine.catalog.card import STARTER_NAME, ModelCard, ModelSource
+from engine.catalog.card import ModelCard, ModelSource
 from engine.catalog.files import require_plain_files
 from engine.catalog.model_config import (
     ModelConfig,
@@ -189,7 +189,7 @@ def _make_card(
 ) -> ModelCard:
     return ModelCard(
         path=path,
-        name=STARTER_NAME if source is ModelSource.STARTER else printable(folder_name(path)),
+        name=printable(folder_name(path)),
         source=source,
         model_type=config.model_type,
         num_parameters=weights.num_parameters,

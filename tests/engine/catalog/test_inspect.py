@@ -54,10 +54,6 @@ def test_card_of_a_cached_repository_has_the_repository_name(tmp_path: Path):
     assert card.name == "Qwen3.5-4B-MLX-4bit"
 
 
-def test_card_of_the_starter_has_the_starter_name(tmp_path: Path):
-    assert read_card(make_model(tmp_path / "x"), ModelSource.STARTER).name == "SmolLM2 135M"
-
-
 def test_weights_of_a_single_number_are_usable(tmp_path: Path):
     folder = make_model(tmp_path / "m")
     (folder / "model.safetensors").write_bytes(save({"a.beta": np.zeros((), np.float16)}))

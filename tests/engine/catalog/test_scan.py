@@ -44,7 +44,7 @@ def test_scan_finds_models_of_every_layout_in_place(tmp_path: Path):
         ("Deep", ModelSource.FOLDER),
         ("Flat", ModelSource.FOLDER),
         ("Studied", ModelSource.LM_STUDIO),
-        ("SmolLM2 135M", ModelSource.STARTER),
+        ("SmolLM2-135M-Instruct", ModelSource.STARTER),
     ]
     assert all(card.usable for card in cards)
     assert cards[1].path == hub / "models--org--Cached" / "snapshots" / "abc123"

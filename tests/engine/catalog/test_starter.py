@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.catalog.card import STARTER_NAME, ModelSource
+from engine.catalog.card import STARTER_FOLDER, ModelSource
 from engine.catalog.inspect import read_card
 from engine.catalog.scan import default_roots, scan
 from engine.catalog.starter import (
@@ -55,7 +55,7 @@ def test_starter_is_imported_and_then_listed_by_its_name(package: Path, tmp_path
     assert folder == tmp_path / "cache" / "models" / "SmolLM2-135M-Instruct"
     assert heard[-1] == 1.0
     (card,) = scan(default_roots(folder, (), {}, tmp_path / "home"))
-    assert (card.path, card.name, card.source) == (folder, STARTER_NAME, ModelSource.STARTER)
+    assert (card.path, card.name, card.source) == (folder, STARTER_FOLDER, ModelSource.STARTER)
     assert card.problem is None
     assert ensure_starter(None, folder, nothing, import_once) == folder
 
