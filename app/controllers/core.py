@@ -275,22 +275,26 @@ class Core(QObject):
         """
         until = time.monotonic() + engine_s
         self.turns.note_quit()
-        self.several.close()
-        self.opening.close()
-        self.copies.close()
-        self.hub.close()
-        self.exports.close()
-        self.imports.close()
-        self.backups.close()
-        self.attachments.close()
+        # Begin no more work: no job, and no command to the engine.
         self.data_folder.cancel()
-        self.read_ahead.stop()
-        self.titles.stop()
-        self.prompt_sizes.stop()
-        self.storage.stop()
+        for worker in (
+            self.several,
+            self.opening,
+            self.copies,
+            self.hub,
+            self.exports,
+            self.imports,
+            self.backups,
+            self.attachments,
+        ):
+            worker.close()
+        for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
+            sender.stop()
+        # End the engine. Its last events end the turns.
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
         self.idle.stop()
+        # Save what the turns, the jobs and the settings have left, the store last.
         self.turns.close()
         self.desk.close()
         self.preferences.flush()
