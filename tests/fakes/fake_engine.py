@@ -108,6 +108,7 @@ class FakeEngine(EngineCommands):
     config: EngineConfig
     on_event: Callable[[Event], None]
     hold_load: bool = False  # if True, loading lasts until finish_load() or fail_load()
+    hold_counts: bool = False  # if True, a CountTokens question waits for finish_counts()
     hold_start: bool = False  # if True, a request stays queued until begin()
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
     # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
@@ -123,6 +124,9 @@ class FakeEngine(EngineCommands):
     commands: list[Command] = field(default_factory=list[Command])  # every command received
     _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
+    _held_counts: list[tuple[QuestionId, NextPrompt]] = field(
+        default_factory=list[tuple[QuestionId, NextPrompt]]
+    )
     _running: _FakeAnswer | None = None
 
     # Methods of engine.engine.Engine. The app calls them.
@@ -318,7 +322,17 @@ class FakeEngine(EngineCommands):
         if not self.hold_load:
             self.finish_load()
 
+    def finish_counts(self) -> None:
+        """Answer the CountTokens questions that were held."""
+        self.hold_counts = False
+        for question_id, prompt in self._held_counts:
+            self._count_tokens(question_id, prompt)
+        self._held_counts.clear()
+
     def _count_tokens(self, question_id: QuestionId, prompt: NextPrompt) -> None:
+        if self.hold_counts:
+            self._held_counts.append((question_id, prompt))
+            return
         num_tokens = sum(_costs(prompt.messages))
         counted = TokensCounted(
             num_tokens=num_tokens,
