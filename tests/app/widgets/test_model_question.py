@@ -9,6 +9,7 @@ from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtTest import QTest
 
 from app.controllers import prompt_size, read_ahead
+from app.conversation.tree import shown_path
 from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.words import computer
@@ -83,6 +84,23 @@ def test_staying_reads_the_chat_ahead_and_is_remembered(stage: Stage) -> None:
     stage.rig.library.new_chat()
     stage.rig.library.select(chat)
     assert not stage.pane.model_question.isVisible()
+
+
+def test_fork_and_duplicate_keep_the_choice_of_their_chat(stage: Stage) -> None:
+    chat = open_chat(stage)
+    click(stage.pane.model_question.second)
+    asked: list[ConversationId] = []
+    stage.rig.library.current_changed.connect(
+        lambda: asked.extend([stage.current] if stage.pane.model_question.isVisible() else [])
+    )
+    stage.rig.library.fork(chat, shown_path(stage.rig.desk.get(chat))[-1].node_id)
+    stage.settle()
+    fork = stage.current
+    stage.rig.core.organiser.duplicate([fork])
+    stage.settle()
+    assert len({chat, fork, stage.current}) == 3
+    assert not stage.pane.model_question.isVisible()
+    assert asked == []
 
 
 def test_using_the_model_of_the_chat_loads_it(stage: Stage) -> None:
