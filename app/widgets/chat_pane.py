@@ -239,7 +239,7 @@ class ChatPane(QWidget):
             self._core.undoing.sending.note_typing(self._shown, before, after)
 
     def _send(self, text: str) -> None:
-        if not self.attaching.may_send():
+        if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
         self.notice.hide()

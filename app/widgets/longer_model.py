@@ -13,6 +13,7 @@ from app.widgets.composer import Composer
 from app.widgets.notice import Notice
 from app.words import composer as words, models, units
 from engine.catalog.card import ModelCard
+from engine.errors import ContextFullError, TextTooLongError
 from engine.problem import Problem, ProblemKind
 
 
@@ -52,6 +53,20 @@ class TooLongNotice(QObject):
             self._notice.say(problem)
         if problem.num_tokens:
             self._core.longer_models.find(problem.num_tokens, partial(self._offer_model, problem))
+
+    def may_send(self, text: str) -> bool:
+        """Return True if the text can be sent. Otherwise show why not: the prompt is too long."""
+        size, status = self._core.prompt_sizes.refused_size(text), self._core.models.status
+        if size is None or status.facts is None:
+            return True
+        error = TextTooLongError if size.is_text_too_long else ContextFullError
+        refused = error.of_length(
+            size.num_too_long,
+            model_name=status.name or status.facts.title,
+            limit=status.facts.context_len,
+        )
+        self.show(refused.problem, is_new_text=True)
+        return False
 
     def _offer_model(self, problem: Problem, card: ModelCard) -> None:
         """Add a model to the notice, if it still shows the problem."""
