@@ -41,6 +41,7 @@ class PaneToast(Toast):
         self._pane = pane
         self._window = window
         self.presented.connect(self.place)
+        self.ended.connect(lambda: pane.view.keep_free(0))
         for one in (pane.composer, pane.cards):
             one.installEventFilter(self)
         pane.said.connect(self.warn)
@@ -92,6 +93,7 @@ class PaneToast(Toast):
         corner = pane.mapTo(self._window, QPoint((pane.width() - self.width()) // 2, 0))
         self.move(corner.x(), corner.y() + max(0, below - self.height() - gap))
         self.raise_()
+        pane.view.keep_free(self.height() + Space.S)
 
     def _on_undone(self, name: str) -> None:
         self.say_done(undo_words.undone(name))
