@@ -17,7 +17,7 @@ from app.widgets.transcript.rows.row import Paint
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, question
 
-ALL = "58 tok/s · first token 0.11 s · 212 tokens"
+ALL = "58 tok/s · first word 0.11 s · 212 tokens"
 
 
 @pytest.mark.parametrize(("width", "is_cut"), [(600, False), (320, True), (230, True)])

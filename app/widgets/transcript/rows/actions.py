@@ -247,7 +247,7 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 
 
 def figures_text(reply: ReplyFigures) -> str:
-    """Return the figures of a reply: speed, time to the first token, number of tokens.
+    """Return the figures of a reply: speed, time to the first word, number of tokens.
 
     The text begins with the name of the model, unless the name is on show at any time.
     """
@@ -259,7 +259,7 @@ def figures_text(reply: ReplyFigures) -> str:
     if reply.first_token_s is not None:
         digits = 1 if reply.first_token_s >= 1 else 2
         time = units.seconds(f"{reply.first_token_s:.{digits}f}")
-        parts.append(words.first_token(time))
+        parts.append(words.first_word(time))
     if reply.num_tokens is not None:
         parts.append(units.tokens(reply.num_tokens))
     return _DOT.join(parts)
