@@ -12,7 +12,7 @@ from app.controllers import prompt_size, read_ahead
 from app.conversation.tree import shown_path
 from app.widgets.button import Button
 from app.widgets.commands import CommandId
-from app.words import computer
+from app.words import computer, promise
 from engine.errors import ModelFolderError
 from engine.events import LoadModel
 from engine.types import ConversationId
@@ -136,12 +136,15 @@ def test_message_and_regenerating_wait_for_the_choice(stage: Stage) -> None:
 
 
 def test_model_chosen_while_the_chat_is_on_show_needs_no_question(make_stage: MakeStage) -> None:
+    assert promise.OTHER_MODEL.endswith("Before you send, a note shows how much that is.")
     stage = make_stage(catalog=FakeCatalog(cards=(TINY, OTHER)))
     stage.chat("Hello there, model", REPLY)
     chat = stage.current
     stage.rig.models.choose(OTHER.path)
     stage.settle()
     assert not stage.pane.model_question.isVisible()
+    note = "Other 4B will read this chat with your next message: about 110 tokens."
+    stage.wait_until(lambda: stage.composer.caption.startswith(note[:-1]))
     stage.rig.library.new_chat()
     stage.rig.library.select(chat)
     assert not stage.pane.model_question.isVisible(), "the choice was for this chat"
