@@ -86,7 +86,7 @@ class PaneToast(Toast):
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
         self.resize(self.width(), height)
-        is_empty = pane.question.isVisible()
+        is_empty = pane.view.isHidden()
         has_cards = pane.cards.height() > 0
         below = pane.height() if is_empty else pane.cards.y()
         gap = Space.S if is_empty or has_cards else 0  # the composer has a margin of its own
