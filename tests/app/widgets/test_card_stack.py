@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from app.conversation.attachments import make_attachment
 from app.settings import Settings
 from app.widgets.commands import CommandId
+from app.widgets.line_height import Sentences
 from app.words import several
 from engine.errors import ContextFullError
 from engine.hosts.faults import silent
@@ -89,6 +90,27 @@ def test_card_with_a_button_is_whole_in_the_smallest_window(stage: Stage) -> Non
     cards = stage.pane.cards
     assert cards.bar.maximum() == 0, "its button is seen without scrolling"
     assert stage.pane.view.height() > stage.pane.height() // 8
+
+
+def test_button_of_a_card_that_scrolls_is_in_view_below_its_title(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.window.resize(640, 480)
+    notice, cards = stage.pane.notice, stage.pane.cards
+    problem = ContextFullError("It has 33,012 tokens and takes 32,768. " * 4).problem
+    notice.offer(problem, "Move to a New Chat", lambda: None)
+    stage.wait_until(lambda: cards.bar.maximum() > 0)
+    stage.settle()
+    assert cards.bar.value() == 0
+    bottom = notice.button.mapTo(cards.viewport(), notice.button.rect().bottomLeft()).y()
+    assert bottom <= cards.viewport().height()
+    stage.window.resize(1100, 900)
+    stage.wait_until(lambda: cards.bar.maximum() == 0)
+    stage.settle()
+    assert all(
+        label.geometry().bottom() < notice.button.y()
+        for label in notice.findChildren(Sentences)
+        if label.isVisible()
+    )
 
 
 def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(
