@@ -136,12 +136,6 @@ class ContextFullError(UserFixableError):
         super().__init__(cause)
         self.problem = replace(self.problem, num_tokens=num_tokens)
 
-    @classmethod
-    def of_length(cls, num_tokens: int, *, model_name: str, limit: int) -> Self:
-        """Create the error of a prompt with num_tokens for a model that reads fewer than `limit`."""
-        cause = f"It needs {num_tokens:,} tokens and {model_name} reads at most {limit:,}."
-        return cls(cause, num_tokens)
-
 
 class TextTooLongError(ContextFullError):
     """The new message does not fit the model's context, not even in a new conversation."""

@@ -27,6 +27,7 @@ from app.viewmodels.notes import is_from_other_model
 from app.viewmodels.prompt_cost import has_new_prompt
 from app.viewmodels.reading import ToRead
 from engine.events import IdleWorking, ModelFacts
+from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId
 
@@ -110,16 +111,16 @@ class PromptSizes(QObject):
         kept = self._too_long
         return kept if kept is not None and (has_text or not kept.is_text_too_long) else None
 
-    def refused_size(self, text: str) -> TokensCounted | None:
-        """Return the size that the engine would refuse if this text was sent now.
+    def refusal_of(self, text: str) -> Problem | None:
+        """Return the problem that the engine would report if this text was sent now.
 
-        Return None if the size is not known, or if the engine would not refuse it.
+        Return None if the size is not known, or if the prompt is not too long.
         """
-        if self._full is not None:
-            return self._full
         size, draft = self.size, self._desk.get(self._library.current).draft
+        if self._full is not None:
+            return self._full.refusal
         is_of_draft = self.is_counted and self._edit() is None and draft == text
-        return size if size is not None and size.num_too_long and is_of_draft else None
+        return size.refusal if size is not None and is_of_draft else None
 
     def watch_edit(self, edit: EditSource) -> None:
         """Set the function that returns the edited message. Call note_edit() when it changes."""

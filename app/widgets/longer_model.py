@@ -13,7 +13,6 @@ from app.widgets.composer import Composer
 from app.widgets.notice import Notice
 from app.words import composer as words, models, units
 from engine.catalog.card import ModelCard
-from engine.errors import ContextFullError, TextTooLongError
 from engine.problem import Problem, ProblemKind
 
 
@@ -56,17 +55,10 @@ class TooLongNotice(QObject):
 
     def may_send(self, text: str) -> bool:
         """Return True if the text can be sent. Otherwise show why not: the prompt is too long."""
-        size, status = self._core.prompt_sizes.refused_size(text), self._core.models.status
-        if size is None or status.facts is None:
-            return True
-        error = TextTooLongError if size.is_text_too_long else ContextFullError
-        refused = error.of_length(
-            size.num_too_long,
-            model_name=status.name or status.facts.title,
-            limit=status.facts.context_len,
-        )
-        self.show(refused.problem, is_new_text=True)
-        return False
+        refusal = self._core.prompt_sizes.refusal_of(text)
+        if refusal is not None:
+            self.show(refusal, is_new_text=True)
+        return refusal is None
 
     def _offer_model(self, problem: Problem, card: ModelCard) -> None:
         """Add a model to the notice, if it still shows the problem."""

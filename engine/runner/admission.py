@@ -67,7 +67,10 @@ class Admission:
             )
             if len(alone.token_ids) >= facts.context_len:
                 needed, error = len(alone.token_ids), TextTooLongError
-        raise error.of_length(needed, model_name=facts.title, limit=facts.context_len)
+        raise error(
+            f"It needs {needed:,} tokens and {facts.title} reads at most {facts.context_len:,}.",
+            needed,
+        )
 
     def too_long(self, task: NextPrompt, known: Prompt) -> ContextFullError | None:
         """Return the error that a draft would have if it was sent now; None if its prompt fits.

@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.errors import NoModelError
+from engine.errors import ContextFullError, NoModelError, TextTooLongError
 from engine.events import (
     Answered,
     Cancel,
@@ -337,12 +337,22 @@ class FakeEngine(EngineCommands):
         counted = TokensCounted(
             num_tokens=num_tokens,
             num_cached=min(self.num_cached, num_tokens),
-            num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
-            is_text_too_long=_costs(prompt.messages)[-1] >= self.facts.context_len
-            and prompt.messages[-1].role is Role.USER,
+            refusal=self._refusal(prompt),
             part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )
         self.on_event(Answered(question_id, counted))
+
+    def _refusal(self, prompt: NextPrompt) -> Problem | None:
+        """Return the problem of a prompt that is too long, as the engine words it."""
+        facts, costs = self.facts, _costs(prompt.messages)
+        is_text = costs[-1] >= facts.context_len and prompt.messages[-1].role is Role.USER
+        num_tokens, error = (
+            (costs[-1], TextTooLongError) if is_text else (sum(costs), ContextFullError)
+        )
+        cause = (
+            f"It needs {num_tokens:,} tokens and {facts.title} reads at most {facts.context_len:,}."
+        )
+        return error(cause, num_tokens).problem if num_tokens >= facts.context_len else None
 
     def _submit(self, request: Request) -> None:
         if not self.loaded:

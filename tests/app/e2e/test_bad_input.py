@@ -111,7 +111,7 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     assert len(stage.engine.submitted) == 1
     assert stage.edit.toPlainText() == "Go on, please."
     notice = stage.pane.notice
-    assert "tokens and Short 1B reads at most 1,000." in notice.text
+    assert "reads at most 1,000." in notice.text
     assert notice.button.text() == "Move to a New Chat"
     stage.wait_until(notice.other_button.isVisible)
     stage.engine.facts = replace(stage.engine.facts, context_len=32_768)
