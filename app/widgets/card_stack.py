@@ -27,6 +27,7 @@ class CardStack(VerticalScroller):
         self._column.setSpacing(0)
         self._rows: list[QHBoxLayout] = []
         self._notices: list[Notice] = []
+        self._beside = 0  # width that the scroll bar takes from the margin
         self.setWidget(self.content)
         self.setObjectName("cards")
         self.viewport().setAutoFillBackground(False)
@@ -68,7 +69,7 @@ class CardStack(VerticalScroller):
         column.activate()
         # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
         if column.hasHeightForWidth():
-            return column.totalHeightForWidth(self.width())
+            return column.totalHeightForWidth(self.width() - self._beside)
         return column.totalSizeHint().height()
 
     def fit(self, room: int) -> bool:
@@ -80,9 +81,9 @@ class CardStack(VerticalScroller):
         wanted = self.wanted()
         height = min(wanted, max(room, Size.CONTROL))
         # The scroll bar stands in the margin, so it takes no width from the cards.
-        beside = self.bar.sizeHint().width() if height < wanted else 0
+        self._beside = self.bar.sizeHint().width() if height < wanted else 0
         for row in self._rows:
-            row.setContentsMargins(Space.XL, 0, Space.XL - beside, 0)
+            row.setContentsMargins(Space.XL, 0, Space.XL - self._beside, 0)
         for notice in self._notices:
             notice.put_buttons_first(first=height < wanted)
         if height == self.maximumHeight():

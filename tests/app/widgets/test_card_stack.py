@@ -113,6 +113,22 @@ def test_button_of_a_card_that_scrolls_is_in_view_below_its_title(stage: Stage) 
     )
 
 
+def test_height_of_the_cards_settles_at_every_height_of_the_window(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    notice, cards = stage.pane.notice, stage.pane.cards
+    problem = ContextFullError("It has 33,012 tokens and takes 32,768. " * 4).problem
+    notice.offer(problem, "Move to a New Chat", lambda: None)
+    changes = list[int]()
+    cards.changed.connect(lambda: changes.append(cards.height()))
+    for height in range(480, 560, 4):
+        stage.window.resize(640, height)
+        stage.settle()
+        changes.clear()
+        for _ in range(4):
+            QApplication.processEvents()
+        assert changes == [], f"it is laid out again and again at {height}"
+
+
 def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(
     make_stage: MakeStage,
 ) -> None:
