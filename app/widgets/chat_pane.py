@@ -61,7 +61,7 @@ EMPTY_PLACE = 0.4
 FILES_SHARE = 1 / 3
 
 # largest share of the height above the composer for the cards, if the transcript is on show
-CARDS_SHARE = 1 / 2
+CARDS_SHARE = 2 / 3
 # the same, if the cards need not scroll then: the button of a problem is its last line
 WHOLE_CARDS_SHARE = 6 / 7
 
