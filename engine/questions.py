@@ -15,7 +15,7 @@ from enum import StrEnum
 from itertools import count
 from typing import Generic, NewType, TypeVar
 
-from engine.problem import Problem
+from engine.problem import Problem, ProblemKind
 from engine.types import ConversationId, Message, RequestId
 
 A_co = TypeVar("A_co", covariant=True)
@@ -52,13 +52,21 @@ class TokensCounted:
 
     num_tokens: int  # length of the known beginning of the next prompt
     num_cached: int  # number of these tokens whose state is cached, so they need not be fed
-    # Length of the prompt, or of its newest message, that the model would refuse; 0 if it fits. The
-    # error of a refused request has the same number.
-    num_too_long: int = 0
-    is_text_too_long: bool = False  # True if the newest message alone is refused
+    # The problem of a request with this prompt, which is too long for the model; None if it fits.
+    refusal: Problem | None = None
     # Number of tokens up to the start of the last message's text, then up to the end of each of its
     # parts (Message.part_ends). Empty if the last message has no parts.
     part_ends: tuple[int, ...] = ()
+
+    @property
+    def num_too_long(self) -> int:
+        """Length of the refused prompt, or of its newest message if that alone is refused, else 0."""
+        return 0 if self.refusal is None else self.refusal.num_tokens
+
+    @property
+    def is_text_too_long(self) -> bool:
+        """True if the newest message alone is refused."""
+        return self.refusal is not None and self.refusal.kind is ProblemKind.TEXT_TOO_LONG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

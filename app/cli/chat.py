@@ -147,7 +147,7 @@ def _print_cost(finished: RequestFinished) -> None:
     usage, plan = finished.usage, finished.usage.plan
     print(
         f"[{plan.restored} restored, {plan.replayed} replayed, {plan.read} read ·"
-        f" first token {usage.ttft_ms / 1e3:.2f} s · {usage.output_tokens} tokens ·"
+        f" first word {usage.ttft_ms / 1e3:.2f} s · {usage.output_tokens} tokens ·"
         f" {usage.decode_tok_s:.1f} tok/s, {usage.passes} passes,"
         f" {usage.accepted_tokens} of {usage.drafted_tokens} drafts kept]",
         file=sys.stderr,

@@ -213,9 +213,10 @@ class AttachmentsController(QObject):
         return excess_note(self._files, excess, status.name or status.facts.title)
 
     @property
-    def has_pages(self) -> bool:
-        """True if pages of the longest file can be chosen."""
-        return bool(self._files) and bool(self._files[_longest(self._files)].num_pages)
+    def paged_file(self) -> str:
+        """The name of the longest file, if its pages can be chosen, else an empty string."""
+        longest = self._files[_longest(self._files)] if self._files else None
+        return longest.name if longest is not None and longest.num_pages else ""
 
     @property
     def fitting_model(self) -> ModelCard | None:

@@ -8,7 +8,8 @@ chosen. Three actions choose the model for the conversation on show:
     choosing a model  in the picker or elsewhere: that model
     use()             the model of the conversation, which is loaded
 
-A choice holds while its model is in use, until the app ends.
+A choice holds while its model is in use, until the app ends. A fork or a duplicate has the choice of
+its original.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class ChatModels(QObject):
         # path of the model with which the user continues a conversation of another model
         self._kept: dict[ConversationId, str] = {}
         models.chosen.connect(self._keep)
+        library.copied.connect(self._on_copied)
 
     def must_ask(self, conversation_id: ConversationId) -> bool:
         """Return True if the user must choose between the model in use and the conversation's.
@@ -66,6 +68,10 @@ class ChatModels(QObject):
         generation = last_generation(self._desk.get(self._library.current))
         if generation is not None:
             self._models.choose(Path(where_now(generation.model_path, self._models.cards)))
+
+    def _on_copied(self, original: ConversationId, copy: ConversationId) -> None:
+        if original in self._kept:
+            self._kept[copy] = self._kept[original]
 
     def _keep(self, path: Path) -> None:
         self._kept[self._library.current] = str(path)

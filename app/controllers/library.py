@@ -60,6 +60,8 @@ class LibraryController(QObject):
     removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
     # argument: ConversationSummary; its answer ended out of sight
     finished_unseen = Signal(object)
+    # arguments: ConversationId of a conversation, ConversationId of its copy, before that is shown
+    copied = Signal(object, object)
     # arguments: ConversationId of a conversation, ConversationId of its copy down to a message
     forked = Signal(object, object)
     failed = Signal(object)  # argument: a Problem
@@ -247,6 +249,7 @@ class LibraryController(QObject):
         if original is not None:
             folder_id = original.placement.folder_id
             self._new_chats.set_place(copied.conversation_id, Placement(folder_id=folder_id))
+        self.copied.emit(conversation_id, copied.conversation_id)
         self._desk.add(copied)
         self._desk.save(copied)
 

@@ -20,13 +20,14 @@ from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
 from app.controllers.reading_rate import READING, ReadingRate
-from app.controllers.requests import edited_turn, has_long_draft, next_turn
+from app.controllers.requests import edited_turn, has_draft, has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.notes import is_from_other_model
 from app.viewmodels.prompt_cost import has_new_prompt
 from app.viewmodels.reading import ToRead
 from engine.events import IdleWorking, ModelFacts
+from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
 from engine.types import ConversationId
 
@@ -71,6 +72,8 @@ class PromptSizes(QObject):
         self.size: TokensCounted | None = None
         # The last size, if it was too long. It holds during the next count, unless the text is gone.
         self._too_long: TokensCounted | None = None
+        # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
+        self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
         self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
         self._delay.timeout.connect(self._count)
@@ -78,8 +81,8 @@ class PromptSizes(QObject):
         library.current_changed.connect(self._on_shown)
         models.status_changed.connect(self._on_status_changed)
         chat.draft_saved.connect(self._on_conversation_changed)
-        chat.next_turn_changed.connect(self._on_conversation_changed)
-        turns.activity_changed.connect(self._on_conversation_changed)
+        chat.next_turn_changed.connect(self._on_messages_changed)
+        turns.activity_changed.connect(self._on_messages_changed)
         rate.changed.connect(self.changed)
 
     def stop(self) -> None:
@@ -108,6 +111,17 @@ class PromptSizes(QObject):
         kept = self._too_long
         return kept if kept is not None and (has_text or not kept.is_text_too_long) else None
 
+    def refusal_of(self, text: str) -> Problem | None:
+        """Return the problem that the engine would report if this text was sent now.
+
+        Return None if the size is not known, or if the prompt is not too long.
+        """
+        size, draft = self.size, self._desk.get(self._library.current).draft
+        if self._full is not None:
+            return self._full.refusal
+        is_of_draft = self.is_counted and self._edit() is None and draft == text
+        return size.refusal if size is not None and is_of_draft else None
+
     def watch_edit(self, edit: EditSource) -> None:
         """Set the function that returns the edited message. Call note_edit() when it changes."""
         self._edit = edit
@@ -120,12 +134,17 @@ class PromptSizes(QObject):
         if conversation_id == self._library.current:
             self._on_changed()
 
+    def _on_messages_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._library.current:
+            self._full = None
+            self._on_changed()
+
     def _on_shown(self) -> None:
-        self._reading = self._too_long = None
+        self._reading = self._too_long = self._full = None
         self._on_changed()
 
     def _on_status_changed(self) -> None:
-        self._too_long = None  # the model may be another one
+        self._too_long = self._full = None  # the model may be another one
         self._on_changed()
 
     def _on_changed(self) -> None:
@@ -170,6 +189,8 @@ class PromptSizes(QObject):
         if conversation_id == self._library.current and not self._delay.isActive():
             self.is_counted = True
             self._too_long = counted if counted.num_too_long else None
+            if self._edit() is None and not has_draft(self._desk.get(conversation_id)):
+                self._full = self._too_long
             self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:

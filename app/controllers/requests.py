@@ -84,6 +84,10 @@ def is_far_too_long(files: Iterable[Attachment], facts: ModelFacts) -> bool:
     return sum(len(one.text) for one in files) > _FAR_TOO_LONG * facts.context_len
 
 
+def has_draft(conversation: Conversation) -> bool:
+    return bool(conversation.draft.strip() or conversation.draft_attachments)
+
+
 def next_turn(
     conversation: Conversation, facts: ModelFacts, *, min_draft: int = LONG_DRAFT
 ) -> NextPrompt:

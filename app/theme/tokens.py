@@ -240,6 +240,7 @@ class Size:
     CONTROL_MINI = 24
     CONTROL = 28
     CONTROL_LARGE = 32
+    TOAST = CONTROL + 2 * Space.S  # height of a toast with one line, with and without a button
     ROW = 34
     SIDEBAR = 264
     SIDEBAR_MIN = 200

@@ -31,6 +31,7 @@ class ModelQuestion:
     """The texts of the question."""
 
     sentence: str
+    cost: str  # sentence with the tokens that the model in use would read; empty: few or unknown
     name: str  # the chat's model
     name_in_use: str  # the model in use
     use: str  # text of the button that loads the chat's model; empty if it cannot be loaded
@@ -75,15 +76,18 @@ def model_question(
     assert generation is not None
     card = next((card for card in cards if card.is_at(generation.model_path)), None)
     name = generation.model_title if card is None else card.title
-    tokens = figures.about(unread) if unread is not None and unread >= MANY_TOKENS else None
     in_use = shown_name(status, cards)
+    cost = ""
+    if unread is not None and unread >= MANY_TOKENS:
+        cost = words.would_read(in_use, figures.about(unread))
     why_not = _why_not(generation, card, gone)
     return ModelQuestion(
         sentence=words.chat_used_but(name, why_not) if why_not else words.chat_used(name),
+        cost=cost,
         name=name,
         name_in_use=in_use,
         use="" if why_not else words.use_model(name),
-        stay=words.stay_with(in_use, tokens),
+        stay=words.stay_with(in_use),
     )
 
 

@@ -68,7 +68,7 @@ class Attaching(QObject):
         card = files.fitting_model
         self._offer.show_offer(
             files.excess_note,
-            has_pages=files.has_pages,
+            paged_file=files.paged_file,
             model_name="" if card is None else card.title,
         )
 

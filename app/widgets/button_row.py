@@ -13,7 +13,6 @@ from app.widgets.button import Button
 from app.widgets.menu_text import plain
 
 _MIDDLE = Qt.TextElideMode.ElideMiddle
-_LEAST = 96  # width that a shortened name needs, in px
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,17 +23,12 @@ class Label:
     name: str = ""  # the part of the text that may be shortened; empty: any part
 
     def shortened(self, metrics: QFontMetrics, room: int) -> str:
-        """Return the text with the middle of the name left out, if it is wider than `room` px.
-
-        If the name would get less than _LEAST px, the text after it goes to a second line.
-        """
+        """Return the text with the middle of the name left out, if it is wider than `room` px."""
         before, name, after = self.text.partition(self.name) if self.name else ("", self.text, "")
         width = metrics.horizontalAdvance
         if width(self.text) <= room:
             return self.text
         left = room - width(before) - width(after)
-        if left < _LEAST and after:
-            left, after = room - width(before), f"\n{after.strip()}"
         return f"{before}{metrics.elidedText(name, _MIDDLE, left)}{after}"
 
 
@@ -67,8 +61,7 @@ class ButtonRow(QVBoxLayout):
             shown = label.shortened(button.fontMetrics(), room - 2 * Space.L)
             button.setText(plain(shown))
             button.setToolTip(label.text if shown != label.text else "")
-            width, height = button.sizeHint().toTuple()
-            button.setMinimumHeight(height + Space.M if "\n" in shown else 0)
+            width = button.sizeHint().width()
             if button.isHidden():
                 width = -Space.S
             elif width > left and lines[-1]:

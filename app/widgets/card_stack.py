@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.tokens import Size, Space
+from app.widgets.notice import Notice
 from app.widgets.scroller import VerticalScroller
 
 
@@ -25,6 +26,8 @@ class CardStack(VerticalScroller):
         self._column.setContentsMargins(0, 0, 0, 0)
         self._column.setSpacing(0)
         self._rows: list[QHBoxLayout] = []
+        self._notices: list[Notice] = []
+        self._beside = 0  # width that the scroll bar takes from the margin
         self.setWidget(self.content)
         self.setObjectName("cards")
         self.viewport().setAutoFillBackground(False)
@@ -36,6 +39,8 @@ class CardStack(VerticalScroller):
             self._rows.append(row)
             self._column.addLayout(row)
             card.installEventFilter(self)
+            if isinstance(card, Notice):
+                self._notices.append(card)
 
     @override
     def eventFilter(self, arg__1: QObject, arg__2: QEvent) -> bool:
@@ -64,20 +69,23 @@ class CardStack(VerticalScroller):
         column.activate()
         # totalHeightForWidth() is -1 if the height of no card on show depends on its width.
         if column.hasHeightForWidth():
-            return column.totalHeightForWidth(self.width())
+            return column.totalHeightForWidth(self.width() - self._beside)
         return column.totalSizeHint().height()
 
     def fit(self, room: int) -> bool:
         """Take the height of the cards, but no more than `room`, and keep one line of text.
 
-        Return True if the height has changed.
+        If the cards must scroll, the buttons of a notice stand below its title. Return True if the
+        height has changed.
         """
         wanted = self.wanted()
         height = min(wanted, max(room, Size.CONTROL))
         # The scroll bar stands in the margin, so it takes no width from the cards.
-        beside = self.bar.sizeHint().width() if height < wanted else 0
+        self._beside = self.bar.sizeHint().width() if height < wanted else 0
         for row in self._rows:
-            row.setContentsMargins(Space.XL, 0, Space.XL - beside, 0)
+            row.setContentsMargins(Space.XL, 0, Space.XL - self._beside, 0)
+        for notice in self._notices:
+            notice.put_buttons_first(first=height < wanted)
         if height == self.maximumHeight():
             return False
         self.setFixedHeight(height)

@@ -61,9 +61,9 @@ EMPTY_PLACE = 0.4
 FILES_SHARE = 1 / 3
 
 # largest share of the height above the composer for the cards, if the transcript is on show
-CARDS_SHARE = 1 / 2
+CARDS_SHARE = 2 / 3
 # the same, if the cards need not scroll then: the button of a problem is its last line
-WHOLE_CARDS_SHARE = 2 / 3
+WHOLE_CARDS_SHARE = 6 / 7
 
 
 class ChatPane(QWidget):
@@ -112,7 +112,7 @@ class ChatPane(QWidget):
         self._above = QWidget(self)  # spacer above the heading of an empty chat
         self._layout = QVBoxLayout(self)
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
-        LostStore(core, self.notice, self.composer, self)
+        LostStore(core, self.notice, self.composer, self).changed.connect(self._refresh_words)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
         self._build()
         self._connect()
@@ -239,7 +239,7 @@ class ChatPane(QWidget):
             self._core.undoing.sending.note_typing(self._shown, before, after)
 
     def _send(self, text: str) -> None:
-        if not self.attaching.may_send():
+        if not self.attaching.may_send() or not self._too_long.may_send(text):
             return
         self.sending.emit()
         self.notice.hide()
@@ -364,8 +364,9 @@ class ChatPane(QWidget):
         models = self._core.models
         conversation = self._core.desk.get(self._shown)
         empty = not has_messages(conversation)
-        for part in (self._above, self.question, self.recent):
+        for part in (self._above, self.recent):
             part.setVisible(empty)
+        self.question.setVisible(empty and self.composer.isEnabled())
         self.view.setVisible(not empty)
         note = model_note(models.status, models.cards) if empty else ""
         lacks_model = only_demo(models.cards)
@@ -386,7 +387,7 @@ class ChatPane(QWidget):
         summaries, empty = self._core.library.summaries, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
-        self.promise.setVisible(empty and not others)
+        self.promise.setVisible(empty and not others and self.composer.isEnabled())
         self._refresh_caption()
 
     def _refresh_caption(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.controllers.core import Core
+from app.controllers.requests import has_draft
 from app.conversation.tree import Conversation
 from app.viewmodels.notes import reading_note, too_long_note
 from app.words import composer as words
@@ -28,7 +29,7 @@ def caption(
 def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool) -> str:
     """Return a note if the next message, or the edited one, makes the model read for long."""
     models, sizes = core.models, core.prompt_sizes
-    has_text = is_editing or bool(conversation.draft.strip() or conversation.draft_attachments)
+    has_text = is_editing or has_draft(conversation)
     too_long = too_long_note(models.status, sizes.size or sizes.kept_size(has_text=has_text))
     if too_long or core.chat_models.must_ask(conversation.conversation_id):
         return too_long  # the question about the model has the tokens to read

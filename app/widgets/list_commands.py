@@ -48,9 +48,13 @@ class ListCommands:
             (CommandId.ARCHIVED, bool(library.archived)),
         ):
             actions[command].setEnabled(enabled)
-        actions[CommandId.PIN].setText(words.UNPIN if self._are_pinned else words.PIN)
-        actions[CommandId.ARCHIVE].setText(words.UNARCHIVE if self._are_archived else words.ARCHIVE)
         num = len(chosen)
+        for command, text in (
+            (CommandId.PIN, words.UNPIN if self._are_pinned else words.PIN),
+            (CommandId.ARCHIVE, words.UNARCHIVE if self._are_archived else words.ARCHIVE),
+            (CommandId.DUPLICATE, words.DUPLICATE),
+        ):
+            actions[command].setText(words.for_chats(text, num))
         actions[CommandId.DELETE].setText(words.delete_several(num) if num > 1 else words.DELETE)
         actions[CommandId.ARCHIVED].setChecked(self._sidebar.shows_archived)
         actions[ORDERS[self._core.preferences.value.chat_order]].setChecked(True)

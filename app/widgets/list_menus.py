@@ -75,7 +75,9 @@ class ListMenus(QObject):
     def _menu_of_several(self, ids: Ids) -> Menu:
         menu, chats = Menu(self._list), words.chats(len(ids))
         self._add_places(menu, ids)
-        copy = menu.addAction(commands.DUPLICATE, lambda: self._organiser.duplicate(ids))
+        copy = menu.addAction(
+            commands.for_chats(commands.DUPLICATE, len(ids)), lambda: self._organiser.duplicate(ids)
+        )
         copy.setEnabled(all(map(self._organiser.can_duplicate, ids)))
         menu.addAction(
             commands.export_several(len(ids)), lambda: self.export_requested.emit(ids, chats)
@@ -89,17 +91,18 @@ class ListMenus(QObject):
         places = [self._library.summary(one).placement for one in ids]
         pins = not all(place.pinned for place in places)
         archives = not all(place.archived for place in places)
+        pin = commands.PIN if pins else commands.UNPIN
+        archive = commands.ARCHIVE if archives else commands.UNARCHIVE
         if archives:
             menu.addAction(
-                commands.PIN if pins else commands.UNPIN, lambda: self._organiser.pin(ids, pins)
+                commands.for_chats(pin, len(ids)), lambda: self._organiser.pin(ids, pins)
             )
         menu.addAction(
-            commands.ARCHIVE if archives else commands.UNARCHIVE,
-            lambda: self._organiser.archive(ids, archives),
+            commands.for_chats(archive, len(ids)), lambda: self._organiser.archive(ids, archives)
         )
         if not archives:
             return
-        moving = menu.add_menu(words.MOVE_TO)
+        moving = menu.add_menu(words.move_to(len(ids)))
         inside = {place.folder_id for place in places}
         entries = [(words.NO_FOLDER, None)]
         entries += [(plain(one.name), one.folder_id) for one, _chats in self._arranged_folders]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtWidgets import QInputDialog, QLabel, QWidget
 
 from app.conversation.attachments import parse_pages
+from app.theme.tokens import Size
 from app.widgets.button_row import Label
 from app.widgets.choice_line import ChoiceLine
+from app.widgets.menu_text import plain
 from app.words import attachments as words, models
 
 
@@ -22,24 +24,34 @@ class LongFiles(ChoiceLine):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, words.FIRST_PART, words.CHOOSE_PAGES, "")
         part, pages, model = self.buttons
+        self._paged_file = ""  # name of the file whose pages can be chosen
         part.clicked.connect(self.first_part_requested)
         pages.clicked.connect(self._ask_for_pages)
         model.clicked.connect(self.model_requested)
 
-    def show_offer(self, text: str, *, has_pages: bool, model_name: str) -> None:
-        """Show the sentence and the buttons that help, or hide the line if the text is empty."""
+    def show_offer(self, text: str, *, paged_file: str, model_name: str) -> None:
+        """Show the sentence and the buttons that help, or hide the line if the text is empty.
+
+        paged_file: the name of the file whose pages can be chosen; empty: there is none.
+        """
+        self._paged_file = paged_file
         use = models.use_model(model_name) if model_name else ""
         self.show_choices(
             text,
             Label(words.FIRST_PART),
-            Label(words.CHOOSE_PAGES if has_pages else ""),
+            Label(words.CHOOSE_PAGES if paged_file else ""),
             Label(use, model_name),
         )
 
     def _ask_for_pages(self) -> None:
         dialog = QInputDialog(self)
         dialog.setWindowTitle(words.CHOOSE_PAGES.rstrip("…"))
-        dialog.setLabelText(words.PAGES_LABEL)
+        dialog.setMinimumWidth(Size.SHEET_WIDTH)  # the title is whole
+        middle, room = Qt.TextElideMode.ElideMiddle, Size.SHEET_WIDTH // 2
+        name = dialog.fontMetrics().elidedText(self._paged_file, middle, room)
+        dialog.setLabelText(words.pages_label(plain(name)))
+        for label in dialog.findChildren(QLabel):
+            label.setTextFormat(Qt.TextFormat.PlainText)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.textValueSelected.connect(self._on_typed)
         dialog.open()

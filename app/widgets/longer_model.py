@@ -53,6 +53,13 @@ class TooLongNotice(QObject):
         if problem.num_tokens:
             self._core.longer_models.find(problem.num_tokens, partial(self._offer_model, problem))
 
+    def may_send(self, text: str) -> bool:
+        """Return True if the text can be sent. Otherwise show why not: the prompt is too long."""
+        refusal = self._core.prompt_sizes.refusal_of(text)
+        if refusal is not None:
+            self.show(refusal, is_new_text=True)
+        return refusal is None
+
     def _offer_model(self, problem: Problem, card: ModelCard) -> None:
         """Add a model to the notice, if it still shows the problem."""
         if self._notice.problem is not problem or not self._notice.isVisible():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 
 from app.controllers.core import Core
 from app.widgets.composer import Composer
@@ -13,6 +13,8 @@ from engine.problem import Problem
 
 class LostStore(QObject):
     """Shows the pane's notice, and disables the composer until the store is open."""
+
+    changed = Signal()  # emitted when the composer has been disabled or enabled
 
     def __init__(self, core: Core, notice: Notice, composer: Composer, parent: QObject) -> None:
         super().__init__(parent)
@@ -26,7 +28,9 @@ class LostStore(QObject):
         self._notice.offer(problem, words.ASK_AGAIN, self._core.open_chats)
         self._notice.close_button.hide()  # without the notice nothing tells why Send is disabled
         self._composer.setEnabled(False)
+        self.changed.emit()
 
     def _on_opened(self) -> None:
         self._notice.close_button.show()
         self._composer.setEnabled(True)
+        self.changed.emit()

@@ -18,6 +18,9 @@ class ModelQuestionLine(ChoiceLine):
 
     An action that needs an answer, such as Send, moves the focus to the buttons and does nothing
     else. After the choice the user repeats the action.
+
+    The number of tokens is counted after the line has appeared. It stands in the sentence, which
+    grows upwards: the buttons stay where they are.
     """
 
     answered = Signal()  # emitted when the user has pressed one of the buttons
@@ -26,6 +29,7 @@ class ModelQuestionLine(ChoiceLine):
         super().__init__(parent, "", "")
         self._core = core
         self._is_urgent = False  # True after an action that needs an answer
+        self._cost = ""  # kept while the tokens are counted again, for example after typing
         core.chat.may_begin = self._may_begin
         self.first.clicked.connect(core.chat_models.use)
         self.second.clicked.connect(core.chat_models.stay)
@@ -49,6 +53,7 @@ class ModelQuestionLine(ChoiceLine):
         current, models = core.library.current, core.models
         if not core.chat_models.must_ask(current):
             self._is_urgent = False
+            self._cost = ""
             self.show_text("")
             return
         to_read = core.prompt_sizes.to_read
@@ -59,14 +64,18 @@ class ModelQuestionLine(ChoiceLine):
             models.gone,
             None if to_read is None else to_read.num_tokens,
         )
+        if to_read is not None or core.prompt_sizes.is_counted:
+            self._cost = question.cost
+        advice = words.CHOOSE_FIRST if self._is_urgent else ""
         self.show_choices(
-            f"{question.sentence} {words.CHOOSE_FIRST}" if self._is_urgent else question.sentence,
+            " ".join(text for text in (question.sentence, self._cost, advice) if text),
             Label(question.use, question.name),
             Label(question.stay, question.name_in_use),
         )
 
     def _on_shown(self) -> None:
         self._is_urgent = False
+        self._cost = ""
 
     def _may_begin(self, conversation_id: ConversationId) -> bool:
         """Return False, and focus the first button, if the user must choose a model first."""

@@ -43,6 +43,7 @@ class Notice(QFrame):
         self._cause = Sentences(self)
         self._advice = Sentences(self)
         self._advice.setProperty("tone", "secondary")
+        self._sentences = (self._title, self._cause, self._advice)
         self._log = Details(self)
         self.button = Button("", self)
         self.other_button = Button("", self)
@@ -60,7 +61,7 @@ class Notice(QFrame):
 
     @property
     def text(self) -> str:
-        return " ".join(one.text() for one in (self._title, self._cause, self._advice))
+        return " ".join(one.text() for one in self._sentences)
 
     @property
     def details(self) -> str:
@@ -77,6 +78,16 @@ class Notice(QFrame):
         self.say(problem)
         self._add(self.button, Label(word), act)
 
+    def put_buttons_first(self, *, first: bool) -> None:
+        """Put the buttons directly below the title, or below all sentences.
+
+        In a low window the sentences scroll, and the buttons would be out of view.
+        """
+        place = 1 if first else len(self._sentences)
+        if self._texts.indexOf(self._row) != place:
+            self._texts.removeItem(self._row)
+            self._texts.insertLayout(place, self._row)
+
     def add_choice(self, sentence: str, label: Label, act: Callable[[], object]) -> None:
         """Add a sentence and a button to the problem on show."""
         self._advice.setText(f"{self._advice.text()} {sentence}".strip())
@@ -92,11 +103,11 @@ class Notice(QFrame):
         texts = self._texts
         texts.setContentsMargins(0, Space.XS, 0, Space.L)
         texts.setSpacing(Space.XS)
-        for label in (self._title, self._cause, self._advice):
+        for label in self._sentences:
             texts.addWidget(label)
         texts.addLayout(self._row)
         texts.addWidget(self._log)
-        for label in (self._title, self._cause, self._advice):
+        for label in self._sentences:
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.L, Space.M, Space.S, 0)

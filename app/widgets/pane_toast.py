@@ -41,6 +41,7 @@ class PaneToast(Toast):
         self._pane = pane
         self._window = window
         self.presented.connect(self.place)
+        self.ended.connect(lambda: pane.view.keep_free(0))
         for one in (pane.composer, pane.cards):
             one.installEventFilter(self)
         pane.said.connect(self.warn)
@@ -85,13 +86,14 @@ class PaneToast(Toast):
         self.setFixedWidth(min(Size.INSPECTOR + Size.SIDEBAR, pane.width() - Space.XXL))
         height = max(self.minimumHeight(), self.heightForWidth(self.width()))
         self.resize(self.width(), height)
-        is_empty = pane.question.isVisible()
+        is_empty = pane.view.isHidden()
         has_cards = pane.cards.height() > 0
         below = pane.height() if is_empty else pane.cards.y()
         gap = Space.S if is_empty or has_cards else 0  # the composer has a margin of its own
         corner = pane.mapTo(self._window, QPoint((pane.width() - self.width()) // 2, 0))
         self.move(corner.x(), corner.y() + max(0, below - self.height() - gap))
         self.raise_()
+        pane.view.keep_free(self.height() + Space.S)
 
     def _on_undone(self, name: str) -> None:
         self.say_done(undo_words.undone(name))

@@ -17,6 +17,7 @@ from app.words import composer as words
 from engine.events import ModelFacts
 
 # Columns: value of Setup.thinking (None: the model's default), text in the menu, text on the chip.
+_ELLIPSIS = "…"
 CHOICES: tuple[tuple[bool | None, str, str], ...] = (
     (None, words.DEFAULT, words.THINKING_DEFAULT),
     (True, words.ON, words.THINKING_ON),
@@ -78,7 +79,8 @@ class ThinkingChip(Button):
         room = self.width() - 2 * (Space.M + 1)  # the style sheet sets the padding and the border
         metrics = self.fontMetrics()
         if metrics.horizontalAdvance(self.text()) > room:
-            option.text = metrics.elidedText(self._short, Qt.TextElideMode.ElideRight, room)
+            short = metrics.elidedText(self._short, Qt.TextElideMode.ElideRight, room)
+            option.text = short or _ELLIPSIS  # in the padding, rather than no text
         QStylePainter(self).drawControl(QStyle.ControlElement.CE_PushButton, option)
 
     def _choose(self, thinking: bool | None) -> None:  # noqa: FBT001 (slot)

@@ -41,6 +41,7 @@ class Toast(QFrame):
     """
 
     presented = Signal()  # another message is on show
+    ended = Signal()  # no message is left
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -60,7 +61,7 @@ class Toast(QFrame):
         layout = QHBoxLayout(self)
         layout.setContentsMargins(Space.M, Space.S, Space.S, Space.S)
         layout.setSpacing(Space.S)
-        self.setMinimumHeight(Size.CONTROL + 2 * Space.S)  # the same with and without a button
+        self.setMinimumHeight(Size.TOAST)
         layout.addWidget(self._label, 1)
         layout.addWidget(self.button)
         self.hide()
@@ -156,6 +157,7 @@ class Toast(QFrame):
             self._timer.stop()
             self._hand_focus_back()
             self.hide()
+            self.ended.emit()
         elif message is not before:
             self._present(message)
 

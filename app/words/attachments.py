@@ -17,7 +17,6 @@ MOVE_RIGHT: Final = "Move Right"
 DROP_HERE: Final = "Drop to attach"
 FIRST_PART: Final = "Use First Part"
 CHOOSE_PAGES: Final = "Choose Pages…"
-PAGES_LABEL: Final = "Pages, for example 1-20, 35:"
 WAIT: Final = "Wait until the files are opened, then send."
 MESSAGE_LINK: Final = "Links can’t be attached. Save the page as a file, then attach it."
 NO_ATTACHMENT: Final = "The file could not be attached."
@@ -75,6 +74,11 @@ def cut_at(name: str, num_chars: int) -> str:
 
 def attached(name: str, part: str) -> str:
     return f"[{name}, {part}]" if part else f"[{name}]"
+
+
+def pages_label(name: str) -> str:
+    """Return the label of the field for the pages of a file with this name."""
+    return f"Pages of “{name}”, for example 1-20, 35:"
 
 
 def pages_part(ranges: str) -> str:

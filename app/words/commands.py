@@ -101,6 +101,11 @@ DIAGNOSTICS: Final = "Save Diagnostics…"
 ABOUT: Final = "About Rejoinder"
 
 
+def for_chats(command: str, count: int) -> str:
+    """Return the text of a command, such as PIN, for one chat or for several selected ones."""
+    return command if count <= 1 else f"{command} {count:,} Chats"
+
+
 def export_several(count: int) -> str:
     return f"Export {count:,} Chats…"
 

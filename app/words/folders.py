@@ -40,7 +40,6 @@ SAVE: Final = "Save"
 CREATE: Final = "Create"
 
 # Menus.
-MOVE_TO: Final = "Move to Folder"
 NO_FOLDER: Final = "No Folder"
 NEW_FOLDER: Final = "New Folder…"
 NEW_CHAT: Final = "New Chat in Folder"
@@ -64,6 +63,11 @@ def chats(count: int) -> str:
 def archived(count: int) -> str:
     """Return the text of the button that shows the archived chats."""
     return f"{ARCHIVED} ({count:,})"
+
+
+def move_to(count: int) -> str:
+    """Return the title of the menu with the folders, for one chat or for several selected ones."""
+    return "Move to Folder" if count == 1 else f"Move {count:,} Chats to Folder"
 
 
 def new_chat_in(name: str) -> str:

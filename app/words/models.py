@@ -81,10 +81,13 @@ def stops_answers(count: int) -> str:
     return f"{'It stops' if count == 1 else 'They stop'}. The text written so far is kept."
 
 
-def stay_with(name: str, num_tokens: int | None) -> str:
-    """Return the text of a button. num_tokens: what the model would read; None if unknown."""
-    reads = "" if num_tokens is None else f" (reads {units.tokens(num_tokens)})"
-    return f"Stay with {name}{reads}"
+def stay_with(name: str) -> str:
+    return f"Stay with {name}"
+
+
+def would_read(name: str, num_tokens: int) -> str:
+    """Return the cost of staying with the model of this name."""
+    return f"{name} would first read {units.tokens(num_tokens)}."
 
 
 def importing(*, name: str, percent: str) -> str:

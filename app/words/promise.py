@@ -24,7 +24,9 @@ WHAT: Final = (
     " new message. The answer is the same as if it had read everything."
 )
 AGAIN_HEADING: Final = "When it reads again"
-OTHER_MODEL: Final = "Another model has to read the whole chat. Rejoinder asks you first."
+OTHER_MODEL: Final = (
+    "Another model has to read the whole chat. Before you send, a note shows how much that is."
+)
 SYSTEM_PROMPT: Final = (
     "The system prompt stands before the first message. After a change the whole chat is read."
 )

@@ -117,8 +117,8 @@ def reached_limit(limit: str) -> str:
     return f"Reached the limit of {limit}"
 
 
-def first_token(time: str) -> str:
-    return f"first token {time}"
+def first_word(time: str) -> str:
+    return f"first word {time}"
 
 
 def faster(factor: str) -> str:

@@ -7,7 +7,6 @@ from functools import partial
 
 from engine.cache.points import PointKind
 from engine.cache.prefix_cache import ANOTHER_TOKEN, PrefixCache
-from engine.errors import TextTooLongError
 from engine.events import ReadAhead
 from engine.models.loader import LoadedModel
 from engine.questions import NextPrompt, TokensCounted
@@ -88,7 +87,6 @@ class NextPrompts:
         return TokensCounted(
             num_tokens=len(token_ids),
             num_cached=num_cached,
-            num_too_long=0 if error is None else error.problem.num_tokens,
-            is_text_too_long=isinstance(error, TextTooLongError),
+            refusal=None if error is None else error.problem,
             part_ends=tuple(starts[-1 - num_parts :]) if num_parts else (),
         )

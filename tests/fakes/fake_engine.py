@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from engine.commands import EngineCommands
 from engine.config import EngineConfig
-from engine.errors import NoModelError
+from engine.errors import ContextFullError, NoModelError, TextTooLongError
 from engine.events import (
     Answered,
     Cancel,
@@ -108,6 +108,7 @@ class FakeEngine(EngineCommands):
     config: EngineConfig
     on_event: Callable[[Event], None]
     hold_load: bool = False  # if True, loading lasts until finish_load() or fail_load()
+    hold_counts: bool = False  # if True, a CountTokens question waits for finish_counts()
     hold_start: bool = False  # if True, a request stays queued until begin()
     facts: ModelFacts = FACTS  # facts of the model that finish_load() reports
     # Plan (restored and fed tokens) of the next requests; if None, _plan_of() estimates it.
@@ -123,6 +124,9 @@ class FakeEngine(EngineCommands):
     commands: list[Command] = field(default_factory=list[Command])  # every command received
     _loading: str | None = None  # path of the model that is being loaded, or None
     _queue: list[Request] = field(default_factory=list[Request])
+    _held_counts: list[tuple[QuestionId, NextPrompt]] = field(
+        default_factory=list[tuple[QuestionId, NextPrompt]]
+    )
     _running: _FakeAnswer | None = None
 
     # Methods of engine.engine.Engine. The app calls them.
@@ -318,17 +322,37 @@ class FakeEngine(EngineCommands):
         if not self.hold_load:
             self.finish_load()
 
+    def finish_counts(self) -> None:
+        """Answer the CountTokens questions that were held."""
+        self.hold_counts = False
+        for question_id, prompt in self._held_counts:
+            self._count_tokens(question_id, prompt)
+        self._held_counts.clear()
+
     def _count_tokens(self, question_id: QuestionId, prompt: NextPrompt) -> None:
+        if self.hold_counts:
+            self._held_counts.append((question_id, prompt))
+            return
         num_tokens = sum(_costs(prompt.messages))
         counted = TokensCounted(
             num_tokens=num_tokens,
             num_cached=min(self.num_cached, num_tokens),
-            num_too_long=num_tokens if num_tokens >= self.facts.context_len else 0,
-            is_text_too_long=_costs(prompt.messages)[-1] >= self.facts.context_len
-            and prompt.messages[-1].role is Role.USER,
+            refusal=self._refusal(prompt),
             part_ends=_part_ends(prompt.messages, self.chars_per_token),
         )
         self.on_event(Answered(question_id, counted))
+
+    def _refusal(self, prompt: NextPrompt) -> Problem | None:
+        """Return the problem of a prompt that is too long, as the engine words it."""
+        facts, costs = self.facts, _costs(prompt.messages)
+        is_text = costs[-1] >= facts.context_len and prompt.messages[-1].role is Role.USER
+        num_tokens, error = (
+            (costs[-1], TextTooLongError) if is_text else (sum(costs), ContextFullError)
+        )
+        cause = (
+            f"It needs {num_tokens:,} tokens and {facts.title} reads at most {facts.context_len:,}."
+        )
+        return error(cause, num_tokens).problem if num_tokens >= facts.context_len else None
 
     def _submit(self, request: Request) -> None:
         if not self.loaded:

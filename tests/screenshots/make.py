@@ -681,7 +681,7 @@ def model_question(stage: Stage) -> None:
     stage.core.library.new_chat()
     stage.core.models.choose(MODELS[1].path)
     stage.core.library.select(chat)
-    stage.wait_until(lambda: "reads" in stage.pane.model_question.second.text())
+    stage.wait_until(lambda: "tokens" in stage.pane.model_question.sentence.text())
 
 
 def return_note(stage: Stage) -> None:

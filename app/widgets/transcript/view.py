@@ -55,7 +55,11 @@ from app.widgets.transcript.layout.selection import (
     Selection,
     selected_text,
 )
-from app.widgets.transcript.layout.stack import MessageStack, TranscriptStatistics
+from app.widgets.transcript.layout.stack import (
+    BOTTOM_MARGIN,
+    MessageStack,
+    TranscriptStatistics,
+)
 from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.find_matches import FindMatches
@@ -223,6 +227,17 @@ class TranscriptView(QAbstractScrollArea):
         """Scroll to the end, and keep the end in view until the user scrolls up."""
         self._placement.jump()
         self._reflow()
+
+    def keep_free(self, height: int) -> None:
+        """Let the transcript end above this height, which another widget covers. 0: none does.
+
+        The text moves only if the widget is higher than the usual margin, and the end is in view.
+        """
+        margin = max(BOTTOM_MARGIN, height)
+        if margin != self._stack.bottom_margin:
+            self._placement.resized()
+            self._stack.bottom_margin = margin
+            self._reflow()
 
     def set_zoom(self, zoom: float) -> None:
         """Scale the whole transcript by a factor from 0.8 to 2.0."""

@@ -86,7 +86,7 @@ def test_template_error_shows_notice_and_keeps_the_text(stage: Stage) -> None:
 
 
 @pytest.mark.slow
-def test_caption_of_a_chat_that_is_too_long_stays_while_the_user_types(
+def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     make_stage: MakeStage,
 ) -> None:
     short = card("Short-1B", context_len=1_000)
@@ -101,8 +101,25 @@ def test_caption_of_a_chat_that_is_too_long_stays_while_the_user_types(
     stage.edit.setPlainText("Go on, please.")
     stage.pane.flush()
     assert stage.composer.caption == before
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    assert len(stage.engine.submitted) == 1, (
+        "a full chat takes no message, before it is counted again"
+    )
     stage.wait_until(lambda: stage.composer.caption != before)
     assert stage.composer.caption.startswith("This chat is too long for Short 1B: 1,5")
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    assert len(stage.engine.submitted) == 1
+    assert stage.edit.toPlainText() == "Go on, please."
+    notice = stage.pane.notice
+    assert "reads at most 1,000." in notice.text
+    assert notice.button.text() == "Move to a New Chat"
+    stage.wait_until(notice.other_button.isVisible)
+    stage.engine.facts = replace(stage.engine.facts, context_len=32_768)
+    QTest.mouseClick(notice.other_button, Qt.MouseButton.LeftButton)
+    stage.settle()
+    assert stage.rig.models.status.path == str(card().path)
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    assert len(stage.engine.submitted) == 2, "the longer model takes the message"
 
 
 @pytest.mark.slow
@@ -115,7 +132,11 @@ def test_pasted_text_that_is_too_long_is_counted_before_it_is_sent(make_stage: M
     assert stage.composer.caption == (
         "This text is too long for Tiny 9B 4-bit: 50,004 of 32,768 tokens."
     )
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    assert stage.pane.notice.text.startswith("This text is too long for the model.")
     stage.edit.setPlainText("")
+    assert stage.engine.submitted == []
+    assert not stage.pane.notice.isVisible()
     assert "too long" not in stage.composer.caption
     stage.edit.paste()
     stage.engine.hold_start = True

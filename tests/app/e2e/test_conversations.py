@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
 
@@ -20,6 +20,7 @@ from engine.errors import ContextFullError, OutOfMemoryError
 from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
+from tests.fakes.transcript_stage import targets
 
 
 def test_a_first_message_is_sent_and_answered(stage: Stage) -> None:
@@ -742,3 +743,24 @@ def test_new_chat_reuses_an_empty_one(stage: Stage) -> None:
     stage.run(CommandId.NEW_CHAT)
     assert stage.current == before
     assert QApplication.focusWidget() is stage.edit
+
+
+@pytest.mark.parametrize("text", ["Deleted.", "Several lines of a problem, with what to do. " * 5])
+def test_toast_covers_no_button_of_the_last_answer(stage: Stage, text: str) -> None:
+    stage.chat("Hello", "A line.\n\n" * 40)
+    stage.pane.view.jump_to_latest()
+    view, toast = stage.pane.view, stage.window.toast
+    points = list(targets(view, RowAction.REGENERATE))
+    toast.warn(text)
+    stage.settle()
+    assert view.verticalScrollBar().value() == view.verticalScrollBar().maximum()
+    (shown,) = targets(view, RowAction.REGENERATE)
+    top = view.viewport().mapFrom(stage.window, toast.geometry().topLeft()).y()
+    height, width = view.viewport().height(), view.viewport().width()
+    places = [QPointF(x, y) for y in range(top, height, 4) for x in range(0, width, 8)]
+    assert not [p for p in places if view.target_at(p)], (top, height, toast.geometry())
+    if toast.height() == Size.TOAST:
+        assert [shown] == points, "the text stays"
+    toast.dismiss()
+    stage.settle()
+    assert list(targets(view, RowAction.REGENERATE)) == points

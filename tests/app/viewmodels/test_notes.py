@@ -9,7 +9,7 @@ from app.viewmodels.notes import context_share, model_note, reading_note, too_lo
 from app.viewmodels.reading import ToRead
 from app.words import computer
 from app.words.models import DEMO_NOTE
-from engine.errors import DiskError, ModelFolderError
+from engine.errors import ContextFullError, DiskError, ModelFolderError, TextTooLongError
 from engine.questions import TokensCounted
 from engine.reading_pace import ReadingTime
 from tests.app.viewmodels.test_items import EMPTY, finished, send
@@ -20,12 +20,9 @@ PROBLEM = ModelFolderError("It is not installed.", advice="Run `make starter`.")
 
 
 def counted(num_tokens: int, num_cached: int = 0, *, is_text: bool = False) -> TokensCounted:
-    return TokensCounted(
-        num_tokens=num_tokens,
-        num_cached=num_cached,
-        num_too_long=num_tokens if num_tokens >= FACTS.context_len else 0,
-        is_text_too_long=is_text,
-    )
+    error = (TextTooLongError if is_text else ContextFullError)("It is too long.", num_tokens)
+    refusal = error.problem if num_tokens >= FACTS.context_len else None
+    return TokensCounted(num_tokens=num_tokens, num_cached=num_cached, refusal=refusal)
 
 
 def test_model_note_is_empty_for_a_good_model() -> None:

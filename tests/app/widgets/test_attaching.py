@@ -8,7 +8,7 @@ import pytest
 from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QInputDialog, QLabel, QWidget
 
 from app.conversation.attachments import make_attachment, marked_page
 from app.theme.tokens import Space
@@ -169,6 +169,23 @@ def test_chosen_pages_and_later_attaching_are_undone_one_at_a_time(
     assert stage.rig.current.draft_attachments[0] == book
 
 
+def test_choosing_pages_with_two_files_names_the_file(stage: Stage, notes: Path) -> None:
+    attach(stage, notes)
+    text = "\n\n".join(marked_page(number, "Text. " * 9000) for number in (1, 2))
+    book = make_attachment("<b>report of 2026</b>.pdf", "pdf", text, num_pages=2)
+    files = (*stage.rig.current.draft_attachments, book)
+    stage.core.chat.set_attachments(stage.current, files)
+    stage.settle()
+    stage.pane.long_files.second.click()
+    (dialog,) = stage.window.findChildren(QInputDialog)
+    label = dialog.findChild(QLabel)
+    assert label is not None
+    assert dialog.labelText() == "Pages of “<b>report of 2026</b>.pdf”, for example 1-20, 35:"
+    assert label.textFormat() is Qt.TextFormat.PlainText
+    assert dialog.width() >= dialog.fontMetrics().horizontalAdvance(dialog.windowTitle()) + 200
+    dialog.reject()
+
+
 def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.md"
     other.write_text("# Other", encoding="utf-8")
@@ -230,7 +247,7 @@ def test_toast_leaves_the_buttons_above_the_composer_free(stage: Stage) -> None:
     toast, line = stage.window.toast, stage.pane.long_files
     toast.say("The files are too long.")
     for text, below in (("Too long.", line), ("", stage.composer)):
-        line.show_offer(text, has_pages=False, model_name="")
+        line.show_offer(text, paged_file="", model_name="")
         stage.settle()
         bottom = toast.mapTo(stage.window, toast.rect().bottomLeft()).y()
         top = below.mapTo(stage.window, below.rect().topLeft()).y()
@@ -322,7 +339,7 @@ def test_buttons_stay_while_the_sentence_about_long_files_grows(stage: Stage) ->
     stage.window.resize(1100, 800)
     line, places = stage.pane.long_files, list[QPoint]()
     for text in ("It is too long.", "The files are too long. " * 6):
-        line.show_offer(text, has_pages=False, model_name="")
+        line.show_offer(text, paged_file="", model_name="")
         stage.settle()
         places.append(line.first.mapTo(stage.pane, QPoint()))
     assert line.sentence.height() > line.first.height(), "the sentence has a second line"

@@ -12,6 +12,7 @@ from app.widgets.commands import CommandId
 from app.widgets.composer_caption import PRIVACY_CHATS
 from app.widgets.models_window import ModelsWindow
 from app.words import computer
+from engine.problem import Problem
 from tests.app.conftest import MakeStage
 from tests.fakes.rig import DEMO, FakeCatalog, card
 from tests.fakes.stage import Stage
@@ -107,3 +108,19 @@ def test_composer_is_as_high_in_later_chats_as_in_the_first(stage: Stage) -> Non
         stage.chat(f"Question {number}", "Yes")
         places.add(stage.composer.box.mapTo(stage.window, QPoint()).y())
     assert len(places) == 1
+
+
+def test_empty_chat_without_a_store_shows_only_the_problem(stage: Stage) -> None:
+    pane = stage.pane
+    stage.settle()  # the store has been opened
+    assert pane.question.isVisible()
+    assert pane.promise.isVisible()
+    problem = Problem(title="Your chats are in use.", cause="", advice="Try again.", details="")
+    stage.core.store.unavailable.emit(problem)
+    stage.settle()
+    assert pane.notice.isVisible()
+    assert not pane.question.isVisible(), "no message can be written"
+    assert not pane.promise.isVisible()
+    stage.core.store.opened.emit()
+    stage.settle()
+    assert pane.question.isVisible()

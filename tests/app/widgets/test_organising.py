@@ -270,7 +270,13 @@ def test_restored_chat_is_named_after_the_draft_typed_before_its_deletion(stage:
 def test_menu_of_several_acts_on_all_of_them(stage: Stage) -> None:
     make_chats(stage, "One", "Two", "Three")
     click(stage, "Two", CTRL)
-    choose(stage, "Archive")
+    named = {"Pin 2 Chats", "Archive 2 Chats", "Move 2 Chats to Folder", "Duplicate 2 Chats"}
+    menu = open_menu(stage, "Two")
+    assert named <= {action.text() for action in menu.actions()}
+    menu.close()
+    for command in (CommandId.PIN, CommandId.ARCHIVE, CommandId.DUPLICATE):
+        assert stage.window.commands[command].text() in named
+    choose(stage, "Archive 2 Chats")
     assert stage.rows == ["TODAY", "One"]
     assert stage.window.sidebar.toast.text == "Archived 2 chats"
     stage.run(CommandId.UNDO)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -9,15 +10,20 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
-from app.viewmodels.transcript import ReplyFigures, Version
-from app.widgets.transcript.rows.actions import answer_actions, faster_text, user_actions
+from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
+from app.widgets.transcript.rows.actions import (
+    ActionsRow,
+    answer_actions,
+    faster_text,
+    user_actions,
+)
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
-from app.widgets.transcript.rows.row import Paint
+from app.widgets.transcript.rows.row import Paint, RowAction
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, question
 
-ALL = "58 tok/s · first token 0.11 s · 212 tokens"
+ALL = "58 tok/s · first word 0.11 s · 212 tokens"
 
 
 @pytest.mark.parametrize(("width", "is_cut"), [(600, False), (320, True), (230, True)])
@@ -58,6 +64,23 @@ def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> No
         one, two = places
         assert one.items() <= two.items()
         assert len(two) >= len(one) + 1
+    shelf.close()
+
+
+@pytest.mark.parametrize("actions", [answer_actions, user_actions])
+def test_buttons_of_a_message_fit_the_narrowest_window_with_larger_text(
+    theme: Theme, actions: Callable[[Look, TranscriptItem], ActionsRow]
+) -> None:
+    shelf = FormulaShelf()
+    look = Look(theme, shelf, 2.0)
+    width = look.column(376)  # a window of 640 px with its sidebar
+    row = actions(look, replace(answer(0, "Yes."), version=Version(2, 3)))
+    assert row.measure(width) == look.px(28)
+    margin = look.px(6)  # of an icon
+    buttons = [hit.rect for hit in row.hits() if hit.target.action is not RowAction.EXPLAIN]
+    assert len(buttons) >= 5
+    assert all(-margin <= rect.left() < rect.right() <= width + margin for rect in buttons)
+    assert all(rect.width() >= look.px(16) for rect in buttons)
     shelf.close()
 
 

@@ -31,7 +31,8 @@ from app.widgets.transcript.messages.user import UserContent
 from engine.types import Channel, Role
 
 TOP_MARGIN = Space.XL
-BOTTOM_MARGIN = Space.XL
+# A toast above a card covers this margin, and no button of the last message.
+BOTTOM_MARGIN = Size.TOAST + Space.S
 KEPT = 30  # number of messages above and below the view that keep their rows
 KEPT_CONVERSATIONS = 5  # number of conversations that keep their layouts while they are not shown
 # Maximum number of layout rounds in one call. Each round can change heights and so bring other
@@ -83,6 +84,7 @@ class MessageStack:
 
     def __init__(self, kit: RowKit) -> None:
         self.layouts = MessageLayouts(kit, 0)
+        self.bottom_margin: int = BOTTOM_MARGIN
         self._kit = kit
         # For each message, the height of the gap above it plus the height of its layout.
         self._tree = HeightTree()
@@ -106,7 +108,7 @@ class MessageStack:
     @property
     def total(self) -> int:
         """Height of all messages plus the margins above and below."""
-        return self._tree.total + BOTTOM_MARGIN if self.layouts else 0
+        return self._tree.total + self.bottom_margin if self.layouts else 0
 
     def open(self, items: Sequence[TranscriptItem], name: str) -> None:
         """Show another conversation. Reuse layouts that were kept under `name`, if any.

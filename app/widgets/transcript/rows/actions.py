@@ -78,11 +78,13 @@ class ActionsRow(TranscriptRow):
 
     @override
     def measure(self, width: int) -> int:
-        placed = list(self._place())
+        button = self._button_width(width)
+        placed = list(self._place(button))
         # Align the icons, not their larger click areas, with the edge of the column. A text has
         # half of Space.S at each side.
         starts_with_text = self._side is Side.LEFT and placed and isinstance(placed[0].part, Note)
-        inset = self._look.px(Space.S / 2 if starts_with_text else (_BUTTON - _GLYPH) / 2)
+        beside = round((button - self._look.px(_GLYPH)) / 2)
+        inset = self._look.px(Space.S / 2) if starts_with_text else beside
         if placed:
             placed[-1] = self._cut(placed[-1], width + inset)
         used = placed[-1].rect.right() if placed else 0
@@ -129,15 +131,25 @@ class ActionsRow(TranscriptRow):
         icon = Icon.CHECK if paint.confirmed == target else button.icon
         self._look.icons.paint(painter, icon, ink, glyph)
 
-    def _place(self) -> Iterator[_Placed]:
+    def _button_width(self, width: int) -> float:
+        """Return the width of each button. It is smaller if the buttons do not fit otherwise.
+
+        A text at the end is not counted: it is shortened. The icons of the first and the last button
+        stand at the edges.
+        """
+        glyph, usual = self._look.px(_GLYPH), self._look.px(_BUTTON)
+        num_buttons = sum(isinstance(part, ActionButton) for part in self._parts)
+        texts = sum(self._text_width(part) for part in self._parts[:-1] if isinstance(part, Note))
+        return max(glyph, min(usual, (width - texts - glyph) / max(1, num_buttons - 1)))
+
+    def _text_width(self, note: Note) -> float:
         metrics = QFontMetricsF(self._look.face(Type.SMALL).font)
-        height = self._look.px(_BUTTON)
-        x: float = 0
+        return metrics.horizontalAdvance(note.text) + self._look.px(Space.S)
+
+    def _place(self, button_width: float) -> Iterator[_Placed]:
+        height, x = self._look.px(_BUTTON), 0.0
         for part in self._parts:
-            if isinstance(part, ActionButton):
-                width: float = height
-            else:
-                width = metrics.horizontalAdvance(part.text) + self._look.px(Space.S)
+            width = button_width if isinstance(part, ActionButton) else self._text_width(part)
             yield _Placed(part, QRectF(x, 0, width, height))
             x += width
 
@@ -247,7 +259,7 @@ def version_parts(version: Version) -> tuple[ActionButton | Note, ...]:
 
 
 def figures_text(reply: ReplyFigures) -> str:
-    """Return the figures of a reply: speed, time to the first token, number of tokens.
+    """Return the figures of a reply: speed, time to the first word, number of tokens.
 
     The text begins with the name of the model, unless the name is on show at any time.
     """
@@ -259,7 +271,7 @@ def figures_text(reply: ReplyFigures) -> str:
     if reply.first_token_s is not None:
         digits = 1 if reply.first_token_s >= 1 else 2
         time = units.seconds(f"{reply.first_token_s:.{digits}f}")
-        parts.append(words.first_token(time))
+        parts.append(words.first_word(time))
     if reply.num_tokens is not None:
         parts.append(units.tokens(reply.num_tokens))
     return _DOT.join(parts)
