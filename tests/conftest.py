@@ -6,14 +6,13 @@ A test fails if it leaves a thread, timer or window behind.
 from __future__ import annotations
 
 import gc
+import inspect
 import locale
 import os
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
 from itertools import count
-from types import FrameType
 
 import pytest
 from hypothesis import Phase, settings
@@ -144,9 +143,11 @@ def _callers(num: int) -> str:
     """Return the places of the innermost calls that led to the caller of this function."""
     # traceback.format_stack reads source lines: it would take 36 µs for each started timer, instead of 3.
     places: list[str] = []
-    # This function must not hold its own frame: that cycle would keep all callers and their wrappers
-    # of Qt objects until the next collection. PySide then takes a new object for a deleted one.
-    frame: FrameType | None = sys._getframe(2)
+    # No variable may keep the frame of this function: that cycle would keep all callers and their
+    # wrappers of Qt objects until the next collection. PySide then takes a new object for a deleted one.
+    frame = inspect.currentframe()
+    for _ in range(2):
+        frame = frame and frame.f_back
     while frame is not None and len(places) < num:
         places.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
         frame = frame.f_back
