@@ -42,6 +42,7 @@ class TooLongNotice(QObject):
         composer.emptied.connect(self._end)
         # Saving the empty draft ends the caption that the text is too long.
         composer.emptied.connect(flush)
+        core.prompt_sizes.changed.connect(self._end_if_it_fits)
 
     def show(self, problem: Problem, *, is_new_text: bool) -> None:
         """Show the problem. is_new_text: True if the text of the message is in the composer again."""
@@ -80,7 +81,13 @@ class TooLongNotice(QObject):
         self._composer.set_text(text)
         self._composer.edit.setFocus()
 
+    def _end_if_it_fits(self) -> None:
+        """Hide the notice if the prompt fits the model now, for example with a part of a file."""
+        size = self._core.prompt_sizes.size
+        if size is not None and not size.num_too_long:
+            self._end()
+
     def _end(self) -> None:
-        """Hide the notice: the composer is empty now."""
+        """Hide the notice: what it describes is not so any more."""
         if self._problem is not None and self._notice.problem is self._problem:
             self._notice.hide()

@@ -15,6 +15,7 @@ from app.theme.tokens import Space
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from app.words import attachments as words
+from engine.errors import TextTooLongError
 from engine.types import ConversationId
 from tests.fakes.stage import Stage
 
@@ -318,6 +319,23 @@ def test_first_part_of_a_file_that_is_far_too_long_fills_the_context(stage: Stag
     assert stage.edit.hasFocus()
     part = stage.rig.current.draft_attachments[1]
     assert 0.98 < (len(part.text) / 4 + 266) / (stage.engine.facts.context_len - 512) < 1.0
+
+
+def test_refusal_ends_with_the_first_part_of_the_file(stage: Stage) -> None:
+    file = make_attachment("book.txt", "text", "Sail on and on.\n" * 9_000)
+    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.type("What happens?")
+    stage.engine.hold_start = True
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    stage.engine.fail(TextTooLongError("It needs 36,000 tokens.", 36_000).problem)
+    stage.wait_until(stage.pane.notice.isVisible)
+    stage.wait_until(stage.pane.long_files.isVisible)
+
+    stage.pane.long_files.first.click()
+
+    stage.wait_until(lambda: not stage.pane.notice.isVisible())
+    assert stage.edit.toPlainText() == "What happens?"
+    assert "too long" not in stage.composer.caption
 
 
 def test_estimates_of_a_file_that_is_far_too_long_are_marked_and_follow_a_sample(
