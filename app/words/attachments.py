@@ -117,11 +117,15 @@ def read(percent: int) -> str:
 
 
 def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:
-    return f"“{name}” is too long for {model_name}: {num_tokens}, {over} too many."
+    return f"“{name}” is too long for {model_name}: {_excess(num_tokens, over)}."
 
 
 def all_too_long(*, model_name: str, num_tokens: str, over: str) -> str:
-    return f"The files are too long for {model_name}: {num_tokens}, {over} too many."
+    return f"The files are too long for {model_name}: {_excess(num_tokens, over)}."
+
+
+def _excess(num_tokens: str, over: str) -> str:
+    return f"{num_tokens}, {over} too many to leave room for an answer"
 
 
 def source_gone(name: str) -> str:

@@ -25,7 +25,7 @@ NOT_SENT_BEFORE_END: Final = (
     " It is in the message field, so you can send it again."
 )
 TAKE_BACK: Final = "Edit Before Sending"
-MOVE_TO_NEW_CHAT: Final = "Move to a New Chat"
+MOVE_TO_NEW_CHAT: Final = "Move Message to a New Chat"
 PRIVATE: Final = f"Runs on {computer.THIS_COMPUTER}. Nothing leaves it."
 PRIVATE_ON_MACS: Final = "Runs on your Macs. Nothing leaves them."
 

@@ -112,7 +112,7 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     assert stage.edit.toPlainText() == "Go on, please."
     notice = stage.pane.notice
     assert "reads at most 1,000." in notice.text
-    assert notice.button.text() == "Move to a New Chat"
+    assert notice.button.text() == "Move Message to a New Chat"
     stage.wait_until(notice.other_button.isVisible)
     stage.engine.facts = replace(stage.engine.facts, context_len=32_768)
     QTest.mouseClick(notice.other_button, Qt.MouseButton.LeftButton)
@@ -180,7 +180,7 @@ def test_chat_that_is_too_long_offers_the_model_that_can_read_it(make_stage: Mak
     stage.engine.fail(ContextFullError("33,012 tokens; the model takes 32,768.", 33_012).problem)
     notice = stage.pane.notice
     stage.wait_until(notice.other_button.isVisible)
-    assert notice.button.text() == "Move to a New Chat"
+    assert notice.button.text() == "Move Message to a New Chat"
     assert notice.other_button.text() == "Use Longer 4B"
     assert notice.text.endswith("Longer 4B can read this chat (131,072 tokens).")
     QTest.mouseClick(notice.other_button, Qt.MouseButton.LeftButton)

@@ -97,7 +97,7 @@ def test_button_of_a_card_that_scrolls_is_in_view_below_its_title(stage: Stage) 
     stage.window.resize(640, 480)
     notice, cards = stage.pane.notice, stage.pane.cards
     problem = ContextFullError("It has 33,012 tokens and takes 32,768. " * 4).problem
-    notice.offer(problem, "Move to a New Chat", lambda: None)
+    notice.offer(problem, "Move Message to a New Chat", lambda: None)
     stage.wait_until(lambda: cards.bar.maximum() > 0)
     stage.settle()
     assert cards.bar.value() == 0
@@ -117,7 +117,7 @@ def test_height_of_the_cards_settles_at_every_height_of_the_window(stage: Stage)
     stage.chat("Hello", "Hi")
     notice, cards = stage.pane.notice, stage.pane.cards
     problem = ContextFullError("It has 33,012 tokens and takes 32,768. " * 4).problem
-    notice.offer(problem, "Move to a New Chat", lambda: None)
+    notice.offer(problem, "Move Message to a New Chat", lambda: None)
     changes = list[int]()
     cards.changed.connect(lambda: changes.append(cards.height()))
     for height in range(480, 560, 4):
