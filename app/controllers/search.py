@@ -25,8 +25,8 @@ class SearchController(QObject):
     """The words that the user searches for, and the conversations that contain them."""
 
     changed = Signal()  # the words or the found conversations have changed
-    # arguments: ConversationId, NodeId of a message that is about to be shown
-    located = Signal(object, object)
+    # arguments: ConversationId, NodeId of a message that is about to be shown, the found text in it
+    located = Signal(object, object, str)
     failed = Signal(object)  # argument: the Problem of a failed search
 
     def __init__(
@@ -84,20 +84,23 @@ class SearchController(QObject):
                 self._on_failed,
             )
 
-    def open(self, conversation_id: ConversationId, node_id: NodeId | None) -> None:
-        """Show a conversation. With node_id, show the branch of this message, and scroll to it."""
+    def open(self, conversation_id: ConversationId, node_id: NodeId | None, text: str = "") -> None:
+        """Show a conversation. With node_id, show the branch of this message, and scroll to it.
+
+        text: the found text of the message.
+        """
         if node_id is None:
             self._library.select(conversation_id)
         else:
             self._desk.open(
                 conversation_id,
-                lambda _conversation: self._show(conversation_id, node_id),
+                lambda _conversation: self._show(conversation_id, node_id, text),
                 self.failed.emit,
             )
 
-    def _show(self, conversation_id: ConversationId, node_id: NodeId) -> None:
+    def _show(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
         self._chat.show_branch(conversation_id, node_id)
-        self.located.emit(conversation_id, node_id)
+        self.located.emit(conversation_id, node_id, text)
         self._library.select(conversation_id)
 
     def _on_found(self, words: str, filters: Filters, found: tuple[ConversationHits, ...]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QWidget
 from typing_extensions import override
@@ -72,6 +72,16 @@ class FindBar(QWidget):
         self.field.selectAll()
         if was_hidden:
             self._look()
+
+    def look_up(self, text: str) -> None:
+        """Find a text and leave the focus where it is. Stay hidden if the chat does not have it."""
+        with QSignalBlocker(self.field):
+            self.field.setText(text)
+        found = self._view.find_controller.look_for(text)
+        self._show(found)
+        self.setVisible(found.total > 0)
+        if not found.total:
+            self._view.find_controller.look_for("")
 
     def step(self, step: int) -> None:
         """Go to the next (1) or previous (-1) match. If the bar is hidden, only open it."""

@@ -54,6 +54,7 @@ from app.widgets.editing import TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
 from app.widgets.focus_order import set_tab_order
 from app.widgets.folder_watch import FolderWatch
+from app.widgets.found_text import FoundText
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_panel import InspectorPanel
 from app.widgets.key_choices import apply_choices
@@ -249,6 +250,7 @@ class MainWindow(QMainWindow):
         core.opening.note_changed.connect(self._refresh_model)
         core.chat.restored.connect(core.library.select)
         core.search.located.connect(self.pane.transcript.show_message)
+        FoundText(core.search, core.library, self.pane.find_bar, self)
         self.pane.view.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)

@@ -278,7 +278,7 @@ class Sidebar(QWidget):
         self.nothing_found.setVisible(found == ())
 
     def _open_found(self, row: FoundRow) -> None:
-        self._search.open(row.conversation_id, row.node_id)
+        self._search.open(row.conversation_id, row.node_id, row.text[row.start : row.end])
 
     def _end_search(self) -> None:
         self._search.end()

@@ -245,3 +245,29 @@ def test_new_chat_ends_the_search(chats: Stage) -> None:
     assert not results.isVisible()
     assert chats.window.sidebar.search.edit.text() == ""
     assert chats.edit.hasFocus()
+
+
+def test_opened_result_is_found_in_its_chat_until_another_chat_is_shown(chats: Stage) -> None:
+    search(chats, "snow")
+    bar = chats.pane.find_bar
+    assert chats.current == chats.core.library.summaries[0].conversation_id
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
+    settle(chats)
+
+    assert chats.texts[-1] == "They dive into the snow."
+    assert bar.isVisible()
+    assert (bar.field.text(), bar.count.text()) == ("snow", "1 of 1")
+    assert not bar.field.hasFocus()
+
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Escape)
+    chats.run(CommandId.NEW_CHAT)
+    assert not bar.isVisible()
+
+
+def test_result_in_the_chat_on_show_is_found_at_once(chats: Stage) -> None:
+    search(chats, "soda")
+    QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
+    settle(chats)
+
+    assert chats.pane.find_bar.field.text() == "soda"
+    assert chats.pane.find_bar.isVisible()
