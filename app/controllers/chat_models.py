@@ -44,7 +44,6 @@ class ChatModels(QObject):
         # path of the model with which the user continues a conversation of another model
         self._kept: dict[ConversationId, str] = {}
         models.chosen.connect(self._keep)
-        library.copied.connect(self._on_copied)
 
     def must_ask(self, conversation_id: ConversationId) -> bool:
         """Return True if the user must choose between the model in use and the conversation's.
@@ -69,7 +68,8 @@ class ChatModels(QObject):
         if generation is not None:
             self._models.choose(Path(where_now(generation.model_path, self._models.cards)))
 
-    def _on_copied(self, original: ConversationId, copy: ConversationId) -> None:
+    def note_copy(self, original: ConversationId, copy: ConversationId) -> None:
+        """Keep the choice of a conversation for its copy."""
         if original in self._kept:
             self._kept[copy] = self._kept[original]
 

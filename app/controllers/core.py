@@ -22,6 +22,7 @@ from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.catalog import Catalog
 from app.controllers.chat import ChatController
+from app.controllers.chat_copies import ChatCopies
 from app.controllers.chat_models import ChatModels
 from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
@@ -140,6 +141,7 @@ class Core(QObject):
         self.organiser = Organiser(
             self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
         )
+        self.chat_copies = ChatCopies(self.library, self.desk, self.undo, seams.origin)
         self.continuing = UndoContinue(self.desk, self.turns, self.chat, self.undo)
         self.undoing = Undoing(
             self.undo,
@@ -214,6 +216,7 @@ class Core(QObject):
 
     def _connect(self) -> None:
         self.several.counted.connect(self.hub.judge_again)
+        self.chat_copies.copied.connect(self.chat_models.note_copy)
         self.library.selected.connect(self.preferences.set_selected)
         self.store.purged.connect(self.storage.forget)
         for source in (
@@ -224,6 +227,7 @@ class Core(QObject):
             self.library,
             self.folders,
             self.organiser,
+            self.chat_copies,
             self.preferences,
             self.exports,
             self.hub,

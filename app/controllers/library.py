@@ -25,14 +25,11 @@ from app.controllers.origin import Origin
 from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.controllers.unseen import UnseenAnswers
-from app.conversation.branching import fork
 from app.conversation.placement import NO_PLACE, FolderId, Placement
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
     DeletedConversation,
-    NodeId,
-    set_title,
     summary_of,
 )
 from app.settings import ChatOrder
@@ -60,10 +57,6 @@ class LibraryController(QObject):
     removed = Signal(object)  # argument: ConversationId of a conversation that was removed for good
     # argument: ConversationSummary; its answer ended out of sight
     finished_unseen = Signal(object)
-    # arguments: ConversationId of a conversation, ConversationId of its copy, before that is shown
-    copied = Signal(object, object)
-    # arguments: ConversationId of a conversation, ConversationId of its copy down to a message
-    forked = Signal(object, object)
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -227,59 +220,18 @@ class LibraryController(QObject):
         if conversation_id != self.current:
             self._desk.open(conversation_id, self._on_opened, self._on_open_failed)
 
-    def fork(self, conversation_id: ConversationId, node_id: NodeId) -> None:
-        """Copy a branch down to a message into a new conversation, and show that conversation.
-
-        The conversation must be in memory, and the message must have ended. See branching.fork().
-        """
-        forked = fork(
-            self._desk.get(conversation_id),
-            node_id,
-            ConversationId(self._origin.new_id()),
-            self._origin.new_id,
-            now=self._origin.now(),
-        )
-        self.add_beside(forked, conversation_id)
-        self._show(forked.conversation_id)
-        self.forked.emit(conversation_id, forked.conversation_id)
-
     def add_beside(self, copied: Conversation, conversation_id: ConversationId) -> None:
         """List and store a new conversation in the folder of the one that it was copied from."""
         original = self._summaries.get(conversation_id)
         if original is not None:
             folder_id = original.placement.folder_id
             self._new_chats.set_place(copied.conversation_id, Placement(folder_id=folder_id))
-        self.copied.emit(conversation_id, copied.conversation_id)
         self._desk.add(copied)
         self._desk.save(copied)
 
     def expect(self, conversation_id: ConversationId) -> None:
         """Load a conversation that may be selected next, for example the one under the pointer."""
         self._desk.expect(conversation_id)
-
-    def rename(self, conversation_id: ConversationId, title: str) -> None:
-        """Set the title of a conversation. Undo brings the title before back."""
-
-        def change(conversation: Conversation) -> Conversation:
-            renamed = set_title(conversation, title)
-            if renamed.title != conversation.title and self.is_listed(conversation_id):
-                back, again = (
-                    partial(replace, title=one.title, title_is_manual=one.title_is_manual)
-                    for one in (conversation, renamed)
-                )
-                self._undo.add(
-                    undo_words.RENAME,
-                    lambda: self._change_listed(conversation_id, back),
-                    conversation_id,
-                    redo=lambda: self._change_listed(conversation_id, again),
-                )
-            return renamed
-
-        self._change(conversation_id, change)
-
-    def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
-        """Pin or unpin a conversation. The engine evicts the cached state of a pinned one last."""
-        self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 
     def delete(self, conversation_id: ConversationId) -> None:
         """Delete a conversation and stop its answer; undo restores the conversation."""
@@ -446,23 +398,6 @@ class LibraryController(QObject):
 
     def _remember_current(self) -> None:
         self.selected.emit(self.current if self.current in self._summaries else None)
-
-    def _change_listed(
-        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
-    ) -> None:
-        """Change a conversation, unless it has been deleted since."""
-        if self.is_listed(conversation_id):
-            self._change(conversation_id, change)
-
-    def _change(
-        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
-    ) -> None:
-        """Load a conversation if necessary, change it and save it."""
-        self._desk.open(
-            conversation_id,
-            lambda conversation: self._desk.save(change(conversation)),
-            self.failed.emit,
-        )
 
     def _on_summaries(self, summaries: tuple[ConversationSummary, ...]) -> None:
         """Add the stored summaries to the list.

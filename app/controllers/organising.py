@@ -1,4 +1,4 @@
-"""Actions on one or several conversations of the list: pin, archive, file, copy, delete. Main thread.
+"""Actions on one or several conversations of the list: rename, pin, archive, file, delete. Main thread.
 
 Every action can be undone. The controller also holds the order of the sidebar, which the keys for
 the next and the previous conversation follow.
@@ -18,10 +18,9 @@ from app.controllers.library import LibraryController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.undo import UndoList
-from app.conversation.branching import duplicate
 from app.conversation.filed import FiledConversation
 from app.conversation.placement import FolderId, Placement
-from app.conversation.tree import Conversation, MessageStatus
+from app.conversation.tree import Conversation, set_title
 from app.store.conversations import ConversationSummary
 from app.viewmodels.sections import Arrangement, arrange
 from app.words import folders as words, undo as undo_words
@@ -58,7 +57,6 @@ class Organiser(QObject):
         self._closed = preferences.value.closed_folders
         self._arrangement: Arrangement | None = None  # None: must be computed
         library.list_changed.connect(self._on_changed)
-        library.forked.connect(self._on_forked)
         folders.changed.connect(self._on_changed)
         preferences.changed.connect(self._on_preferences_changed)
 
@@ -100,6 +98,30 @@ class Organiser(QObject):
             lambda place: replace(place, pinned=pinned),
             partial(undo_words.pin, pinned=pinned),
         )
+
+    def rename(self, conversation_id: ConversationId, title: str) -> None:
+        """Set the title of a conversation. Undo brings the title before back."""
+
+        def change(conversation: Conversation) -> Conversation:
+            renamed = set_title(conversation, title)
+            if renamed.title != conversation.title and self._library.is_listed(conversation_id):
+                back, again = (
+                    partial(replace, title=one.title, title_is_manual=one.title_is_manual)
+                    for one in (conversation, renamed)
+                )
+                self._undo.add(
+                    undo_words.RENAME,
+                    lambda: self._change_listed(conversation_id, back),
+                    conversation_id,
+                    redo=lambda: self._change_listed(conversation_id, again),
+                )
+            return renamed
+
+        self._change(conversation_id, change)
+
+    def keep_ready(self, conversation_id: ConversationId, keep: bool) -> None:  # noqa: FBT001 (the value)
+        """Pin or unpin a conversation. The engine evicts the cached state of a pinned one last."""
+        self._change(conversation_id, lambda conversation: replace(conversation, keep_ready=keep))
 
     def archive(self, conversation_ids: Ids, archived: bool) -> None:  # noqa: FBT001 (the value)
         """Put conversations into the archive, or take them out. They stay searchable."""
@@ -144,63 +166,22 @@ class Organiser(QObject):
         """Delete conversations. They can be restored for 30 days."""
         self._library.delete_all(conversation_ids, self._following(conversation_ids))
 
-    def duplicate(self, conversation_ids: Ids) -> None:
-        """Copy conversations with all their versions. The copy of a single one is shown.
+    def _change_listed(
+        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
+    ) -> None:
+        """Change a conversation, unless it has been deleted since."""
+        if self._library.is_listed(conversation_id):
+            self._change(conversation_id, change)
 
-        The copies keep the token ids of the answers, so that the engine finds their cached state
-        and reads nothing again.
-        """
-        wanted, made = list(conversation_ids), list[Conversation]()
-        original = self._library.current if len(wanted) > 1 else wanted[0]
-
-        def on_ready(conversation: Conversation) -> None:
-            copied = duplicate(
-                conversation,
-                ConversationId(self._origin.new_id()),
-                self._origin.new_id,
-                now=self._origin.now(),
-            )
-            self._library.add_beside(copied, conversation.conversation_id)
-            made.append(copied)
-            next_one()
-
-        def next_one() -> None:
-            if wanted:
-                self._desk.open(wanted.pop(0), on_ready, self.failed.emit)
-            else:
-                self._on_duplicated(made, original)
-
-        next_one()
-
-    def can_duplicate(self, conversation_id: ConversationId) -> bool:
-        """Return False while an answer of the conversation is written, or if it is not listed."""
-        if not self._library.is_listed(conversation_id):
-            return False
-        if conversation_id not in self._desk:
-            return True
-        nodes = self._desk.get(conversation_id).nodes.values()
-        return all(node.status is not MessageStatus.STREAMING for node in nodes)
-
-    def _on_duplicated(self, made: Sequence[Conversation], original: ConversationId) -> None:
-        ids = [one.conversation_id for one in made]
-        undo = self._undo.add(
-            undo_words.duplicate(len(ids)),
-            partial(self._library.discard_all, ids, original),
-            redo=partial(self._library.restore_all, ids),
+    def _change(
+        self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
+    ) -> None:
+        """Load a conversation if necessary, change it and save it."""
+        self._desk.open(
+            conversation_id,
+            lambda conversation: self._desk.save(change(conversation)),
+            self.failed.emit,
         )
-        if len(ids) == 1:
-            self._library.select(ids[0])
-        title = self._library.summary(original).title if len(ids) == 1 else ""
-        text = words.toast_duplicated(title=title, count=len(made))
-        self.done.emit(text, undo)
-
-    def _on_forked(self, original: ConversationId, forked: ConversationId) -> None:
-        undo = self._undo.add(
-            undo_words.FORK,
-            partial(self._library.discard_all, [forked], original),
-            redo=partial(self._library.restore_all, [forked]),
-        )
-        self.done.emit(words.toast_forked(self._library.summary(original).title), undo)
 
     def _titles(self, conversation_ids: Ids) -> list[str]:
         library = self._library

@@ -72,4 +72,4 @@ class ChatCommands:
 
     def _toggle_ready(self) -> None:
         library = self._core.library
-        library.keep_ready(library.current, library.current not in library.kept_ready)
+        self._core.organiser.keep_ready(library.current, library.current not in library.kept_ready)

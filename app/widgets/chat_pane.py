@@ -87,6 +87,7 @@ class ChatPane(QWidget):
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
+        self.transcript.fork_requested.connect(core.chat_copies.fork)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = EmptyHeading(theme, self)
         self.model_note = ModelNote(self)

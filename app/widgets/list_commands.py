@@ -22,7 +22,7 @@ class ListCommands:
         self._get_sidebar = get_sidebar
 
     def slots(self) -> Mapping[CommandId, Callable[[], object]]:
-        organiser = self._core.organiser
+        organiser, copies = self._core.organiser, self._core.chat_copies
         order = self._core.preferences.change
         return {
             CommandId.NEW_FOLDER: lambda: self._sidebar.ask_for_folder(None, []),
@@ -31,7 +31,7 @@ class ListCommands:
             ),
             CommandId.PIN: lambda: organiser.pin(self._chosen, not self._are_pinned),
             CommandId.ARCHIVE: lambda: organiser.archive(self._chosen, not self._are_archived),
-            CommandId.DUPLICATE: lambda: organiser.duplicate(self._chosen),
+            CommandId.DUPLICATE: lambda: copies.duplicate(self._chosen),
             CommandId.DELETE: lambda: organiser.delete(self._chosen),
             **{command: partial(order, chat_order=one) for one, command in ORDERS.items()},
         }
@@ -39,7 +39,7 @@ class ListCommands:
     def refresh(self, actions: Actions) -> None:
         """Enable the commands that would have an effect now, with a text that says which."""
         chosen, library = self._chosen, self._core.library
-        can_copy = bool(chosen) and all(map(self._core.organiser.can_duplicate, chosen))
+        can_copy = bool(chosen) and all(map(self._core.chat_copies.can_duplicate, chosen))
         for command, enabled in (
             (CommandId.PIN, bool(chosen) and not self._are_archived),
             (CommandId.ARCHIVE, bool(chosen)),

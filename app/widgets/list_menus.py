@@ -38,6 +38,7 @@ class ListMenus(QObject):
         super().__init__(chats)
         self._list = chats
         self._organiser = core.organiser
+        self._copies = core.chat_copies
         self._folders = core.folders
         self._library = core.library
         self._actions = actions
@@ -59,13 +60,13 @@ class ListMenus(QObject):
         menu, ids = Menu(self._list), [row.conversation_id]
         menu.addAction(commands.RENAME, lambda: self._list.edit_row(row))
         self._add_places(menu, ids)
-        copy = menu.addAction(commands.DUPLICATE, lambda: self._organiser.duplicate(ids))
-        copy.setEnabled(self._organiser.can_duplicate(row.conversation_id))
+        copy = menu.addAction(commands.DUPLICATE, lambda: self._copies.duplicate(ids))
+        copy.setEnabled(self._copies.can_duplicate(row.conversation_id))
         keep = menu.addAction(commands.KEEP_READY)
         keep.setCheckable(True)
         keep.setChecked(row.keep_ready)
         keep.triggered.connect(
-            lambda: self._library.keep_ready(row.conversation_id, not row.keep_ready)
+            lambda: self._organiser.keep_ready(row.conversation_id, not row.keep_ready)
         )
         menu.addAction(commands.EXPORT, lambda: self.export_requested.emit(ids, row.title))
         menu.addSeparator()
@@ -76,9 +77,9 @@ class ListMenus(QObject):
         menu, chats = Menu(self._list), words.chats(len(ids))
         self._add_places(menu, ids)
         copy = menu.addAction(
-            commands.for_chats(commands.DUPLICATE, len(ids)), lambda: self._organiser.duplicate(ids)
+            commands.for_chats(commands.DUPLICATE, len(ids)), lambda: self._copies.duplicate(ids)
         )
-        copy.setEnabled(all(map(self._organiser.can_duplicate, ids)))
+        copy.setEnabled(all(map(self._copies.can_duplicate, ids)))
         menu.addAction(
             commands.export_several(len(ids)), lambda: self.export_requested.emit(ids, chats)
         )

@@ -258,7 +258,7 @@ class MainWindow(QMainWindow):
         self.sidebar.memory.clicked.connect(self._open_storage)
         self.pane.transcript.storage_requested.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
-        self.toolbar.renamed.connect(core.library.rename)
+        self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self.pane.choose_model_requested.connect(self._choose_model)
         self.pane.get_models_requested.connect(self._get_models)

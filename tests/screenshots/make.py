@@ -246,7 +246,7 @@ def two_versions(stage: Stage) -> None:
     stage.pane.view.edit_submitted.emit(stage.items[0].key, QUESTION)
     stage.wait(SHORT_MS)
     answer(stage, ANSWER, thought=THOUGHT, following=plan(restored=12_702, read=24))
-    stage.core.library.rename(stage.current, "DeltaNet cache design")
+    stage.core.organiser.rename(stage.current, "DeltaNet cache design")
 
 
 def second_turn(stage: Stage) -> None:
@@ -593,7 +593,7 @@ def reading_ahead(stage: Stage) -> None:
     two_versions(stage)
     library = stage.core.library
     for summary in library.summaries[::2]:
-        library.keep_ready(summary.conversation_id, True)
+        stage.core.organiser.keep_ready(summary.conversation_id, True)
     stage.engine.work_idly(512, 1840)
     stage.wait(HOLD_MS + 200)
 
@@ -660,7 +660,7 @@ def thinking_menu(stage: Stage) -> None:
 
 def chat_menu(stage: Stage) -> None:
     two_versions(stage)
-    stage.core.library.keep_ready(stage.current, True)
+    stage.core.organiser.keep_ready(stage.current, True)
     chosen = (action.menu() for action in stage.window.menuBar().actions())
     menus = [menu for menu in chosen if isinstance(menu, QMenu)]
     next(menu for menu in menus if menu.title() == MenuName.CHAT).popup(QPoint(0, 0))

@@ -25,6 +25,8 @@ class TranscriptBinding(QObject):
     """
 
     stop_requested = Signal()  # a click on the Stop button of the answer
+    # arguments: ConversationId, NodeId of the message down to which it is copied
+    fork_requested = Signal(object, object)
     storage_requested = Signal()  # a click on the link to the settings of room for chats
 
     def __init__(
@@ -280,7 +282,7 @@ class TranscriptBinding(QObject):
 
     def _fork(self, key: str) -> None:
         if self._shown is not None and self._items[key].status is not ItemStatus.STREAMING:
-            self._library.fork(self._shown, NodeId(key))
+            self.fork_requested.emit(self._shown, NodeId(key))
 
     def _continue(self, key: str) -> None:
         if self._shown is not None:

@@ -369,7 +369,7 @@ def test_message_refused_by_a_full_context_is_returned_and_not_stored(
 def test_refusal_keeps_the_draft_and_title_changed_since_sending(rig: Rig, qtbot: QtBot) -> None:
     rig.engine.hold_start = True
     send(rig, qtbot, "Too long")
-    rig.library.rename(rig.library.current, "My chat")
+    rig.core.organiser.rename(rig.library.current, "My chat")
     rig.chat.save_draft(rig.library.current, "next thought")
     rig.engine.fail(FULL)
     settle(rig, qtbot)

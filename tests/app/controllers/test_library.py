@@ -63,7 +63,7 @@ def deliver(rig: Rig, qtbot: QtBot) -> None:
 
 def test_a_closed_chat_can_be_renamed(rig: Rig, qtbot: QtBot) -> None:
     closed = closed_chat(rig)
-    rig.library.rename(closed, "By hand")
+    rig.core.organiser.rename(closed, "By hand")
     deliver(rig, qtbot)
     assert titles(rig) == ["Two", "By hand"]
     assert rig.stored(lambda store: store.load(closed)).title == "By hand"
@@ -73,7 +73,7 @@ def test_rename_while_the_chat_is_loaded_from_the_store_is_kept(rig: Rig, qtbot:
     closed = closed_chat(rig)
     rig.library.expect(closed)
     rig.library.select(closed)
-    rig.library.rename(closed, "By hand")
+    rig.core.organiser.rename(closed, "By hand")
     deliver(rig, qtbot)
     assert rig.library.current == closed
     assert rig.desk.get(closed).title == "By hand"
@@ -81,7 +81,7 @@ def test_rename_while_the_chat_is_loaded_from_the_store_is_kept(rig: Rig, qtbot:
 
 
 def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) -> None:
-    rig.library.rename(closed_chat(rig), "By hand")
+    rig.core.organiser.rename(closed_chat(rig), "By hand")
     rig.library.delete(closed_chat(rig))
     deliver(rig, qtbot)
     assert titles(rig) == ["Two"]
@@ -102,7 +102,7 @@ def test_chat_deleted_while_it_loads_is_not_shown(rig: Rig, qtbot: QtBot, is_rem
 @pytest.mark.parametrize("is_deleted", [False, True])
 def test_keep_ready_can_be_set_for_a_closed_chat(rig: Rig, qtbot: QtBot, is_deleted: bool) -> None:
     closed = closed_chat(rig)
-    rig.library.keep_ready(closed, True)
+    rig.core.organiser.keep_ready(closed, True)
     if is_deleted:
         rig.library.delete(closed)
     deliver(rig, qtbot)
@@ -146,6 +146,6 @@ def test_emptied_chat_that_the_user_changed_stays_listed(rig: Rig) -> None:
     rig.library.new_chat()
     current = rig.library.current
     rig.chat.save_draft(current, "Hello")
-    rig.library.rename(current, "By hand")
+    rig.core.organiser.rename(current, "By hand")
     rig.chat.save_draft(current, "")
     assert set(titles(rig)) == {"By hand", "Two", "One"}

@@ -322,12 +322,12 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     chat(rig, qtbot, "One", "1")
     rig.library.new_chat()
     chat(rig, qtbot, "Two", "2")
-    rig.library.keep_ready(first, True)
+    rig.core.organiser.keep_ready(first, True)
     assert rig.engine.wanted.pinned == frozenset({first})
     again = restarted(make_rig, rig)
     qtbot.waitUntil(lambda: again.engine.wanted.pinned == frozenset({first}))
     assert first not in again.desk
-    again.library.keep_ready(first, False)
+    again.core.organiser.keep_ready(first, False)
     qtbot.waitUntil(lambda: not again.engine.wanted.pinned)
     last = restarted(make_rig, again)
     qtbot.waitUntil(lambda: bool(last.library.summaries))
@@ -336,7 +336,7 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
 
 def test_model_change_keeps_the_pins(rig: Rig, qtbot: QtBot) -> None:
     chat(rig, qtbot, "One", "1")
-    rig.library.keep_ready(rig.library.current, True)
+    rig.core.organiser.keep_ready(rig.library.current, True)
     rig.models.choose(Path("/models/other"))
     qtbot.waitUntil(lambda: rig.models.status.phase is ModelPhase.READY)
     pins = rig.engine.changes(lambda one: one.pinned)
@@ -346,7 +346,7 @@ def test_model_change_keeps_the_pins(rig: Rig, qtbot: QtBot) -> None:
 def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot: QtBot) -> None:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
-    rig.library.keep_ready(first, True)
+    rig.core.organiser.keep_ready(first, True)
     rig.library.delete(first)
     rig.core.undoing.undo()
     pins = rig.engine.changes(lambda one: one.pinned)
@@ -359,7 +359,7 @@ def test_keep_ready_set_during_a_turn_is_kept_if_the_turn_is_stopped(
     chat(rig, qtbot, "One", "1")
     rig.engine.hold_start = True
     rig.chat.send(rig.library.current, "Two")
-    rig.library.keep_ready(rig.library.current, True)
+    rig.core.organiser.keep_ready(rig.library.current, True)
     rig.chat.stop(rig.library.current)
     qtbot.waitUntil(lambda: not rig.turns.live)
     assert rig.current.keep_ready

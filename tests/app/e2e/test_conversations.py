@@ -672,7 +672,7 @@ def test_long_title_is_shortened_to_the_room_in_the_toolbar(stage: Stage) -> Non
     stage.window.resize(640, 480)
     stage.settle()
     assert stage.window.toolbar.title_button.text().endswith("…")
-    stage.rig.library.rename(stage.current, "R & D")
+    stage.rig.core.organiser.rename(stage.current, "R & D")
     stage.settle()
     assert stage.window.toolbar.title_button.text() == "R && D", (
         "an ampersand must not become a menu key"
@@ -720,7 +720,7 @@ def test_a_chat_that_is_not_open_can_be_renamed(make_stage: MakeStage) -> None:
     stage.close()
     again = make_stage()
     again.wait_until(lambda: again.rows == ["TODAY", "Hello"])
-    again.rig.library.rename(conversation_id, "Greetings")
+    again.rig.core.organiser.rename(conversation_id, "Greetings")
     again.wait_until(lambda: again.rows == ["TODAY", "Greetings"])
     assert again.stored(lambda store: store.load(conversation_id)).title == "Greetings"
 

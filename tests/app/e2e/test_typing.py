@@ -114,7 +114,7 @@ def test_long_title_does_not_change_the_width_of_the_sidebar(stage: Stage) -> No
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     stage.chat("Hello", "Yes.")
     before = stage.window.sidebar.width()
-    stage.rig.library.rename(stage.current, "A long title " * 9)
+    stage.rig.core.organiser.rename(stage.current, "A long title " * 9)
     stage.settle()
     assert stage.window.sidebar.width() == before
     title = stage.window.toolbar.title_button

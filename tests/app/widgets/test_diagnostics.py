@@ -41,7 +41,7 @@ def test_file_has_no_text_of_a_user(make_stage: MakeStage, tmp_path: Path) -> No
     )
     stage = make_stage(settings=secret)
     stage.chat("secretquestion", "secretanswer")
-    stage.core.library.rename(stage.current, "secrettitle")
+    stage.core.organiser.rename(stage.current, "secrettitle")
     stage.core.chat.set_system_prompt(stage.current, "secretprompt")
     stage.type("secretdraft")
     stage.pane.flush()

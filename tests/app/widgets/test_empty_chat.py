@@ -75,7 +75,9 @@ def test_recent_chats_are_shown_as_far_as_they_fit(make_stage: MakeStage) -> Non
         stage.rig.origin.time_s += 1
         stage.chat(f"Question {number}", "Yes")
         stage.run(CommandId.NEW_CHAT)
-    stage.rig.library.rename(stage.rig.library.summaries[0].conversation_id, "Salt & pepper " * 9)
+    stage.rig.core.organiser.rename(
+        stage.rig.library.summaries[0].conversation_id, "Salt & pepper " * 9
+    )
     stage.settle()
     resized(stage, SIZES[0])
     assert recent(stage)[0].text().startswith("Salt && pepper Salt &&")

@@ -115,7 +115,7 @@ def test_toast_touches_the_composer_so_that_it_covers_the_jump_button(stage: Sta
 
 def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
-    stage.core.library.rename(stage.current, "i" * 200)
+    stage.core.organiser.rename(stage.current, "i" * 200)
     stage.settle()
     toolbar = stage.window.toolbar
     button = toolbar.title_button
@@ -128,7 +128,7 @@ def test_long_title_takes_the_whole_room_in_the_smallest_window(stage: Stage) ->
 def test_name_of_the_model_leaves_room_for_the_title_in_the_smallest_window(stage: Stage) -> None:
     stage.window.resize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
     toolbar = stage.window.toolbar
-    stage.core.library.rename(stage.current, "A long title of a chat")
+    stage.core.organiser.rename(stage.current, "A long title of a chat")
     stage.core.preferences.set_zoom(160)
     stage.settle()
     toolbar.set_model("A-Model-With-A-Name-4bit")

@@ -93,10 +93,10 @@ def test_fork_and_duplicate_keep_the_choice_of_their_chat(stage: Stage) -> None:
     stage.rig.library.current_changed.connect(
         lambda: asked.extend([stage.current] if stage.pane.model_question.isVisible() else [])
     )
-    stage.rig.library.fork(chat, shown_path(stage.rig.desk.get(chat))[-1].node_id)
+    stage.core.chat_copies.fork(chat, shown_path(stage.rig.desk.get(chat))[-1].node_id)
     stage.settle()
     fork = stage.current
-    stage.rig.core.organiser.duplicate([fork])
+    stage.core.chat_copies.duplicate([fork])
     stage.settle()
     assert len({chat, fork, stage.current}) == 3
     assert not stage.pane.model_question.isVisible()

@@ -163,7 +163,7 @@ def test_archived_chat_that_is_renamed_stays_archived(stage: Stage) -> None:
     make_chats(stage, "One", "Two")
     archived = stage.current
     stage.run(CommandId.ARCHIVE)
-    stage.rig.library.rename(archived, "Other")
+    stage.rig.core.organiser.rename(archived, "Other")
     stage.settle()
     assert stage.rows == ["TODAY", "One"]
     assert [one.title for one in stage.rig.library.archived] == ["Other"]
@@ -351,7 +351,7 @@ def test_chat_that_is_answering_cannot_be_duplicated(stage: Stage) -> None:
 
 def test_undo_brings_back_the_title_before_a_rename(stage: Stage) -> None:
     make_chats(stage, "One")
-    stage.rig.library.rename(stage.current, "Uno")
+    stage.rig.core.organiser.rename(stage.current, "Uno")
     stage.settle()
     assert stage.rows == ["TODAY", "Uno"]
     stage.run(CommandId.UNDO)

@@ -50,7 +50,7 @@ def test_text_that_is_no_title_leaves_the_automatic_one(stage: Stage) -> None:
 
 def test_user_who_renames_the_chat_meanwhile_wins(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
-    stage.rig.library.rename(stage.current, "Mine")
+    stage.rig.core.organiser.rename(stage.current, "Mine")
     stage.settle()
     assert stage.engine.num_withdrawn == 1
     write_title(stage, "A friendly greeting")
@@ -166,14 +166,14 @@ def test_title_of_the_model_stays_until_an_edited_first_message_has_one(stage: S
 def test_name_that_the_user_typed_stays_after_an_edit_of_the_first_message(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     write_title(stage, "A friendly greeting")
-    stage.rig.library.rename(stage.current, "Mine")
+    stage.rig.core.organiser.rename(stage.current, "Mine")
     edit_last(stage, "Ships")
     stage.answer("They float")
     stage.run(CommandId.PREVIOUS_VERSION)
 
     assert stage.rows == ["TODAY", "Mine"]
     assert len(stage.engine.titles) == 1
-    stage.rig.library.rename(stage.current, "")
+    stage.rig.core.organiser.rename(stage.current, "")
     stage.settle()
     assert stage.rows == ["TODAY", "A friendly greeting"]
 

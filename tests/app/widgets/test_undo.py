@@ -40,7 +40,7 @@ def redo(stage: Stage) -> str:
 
 
 def rename(stage: Stage, title: str) -> None:
-    stage.rig.library.rename(stage.current, title)
+    stage.rig.core.organiser.rename(stage.current, title)
     stage.settle()
 
 
