@@ -1,16 +1,15 @@
 """The list of all conversations, and which of them is on show. Main thread.
 
-The sidebar shows `summaries` and calls the controller to open, create, rename and delete
-conversations. Organiser (organising.py) pins, archives and files them. The list has a
-ConversationSummary of every stored conversation. Messages are loaded when a conversation is opened,
-and are kept in memory by desk.py. A new conversation is listed and stored after its first change. A
-deleted conversation is restored by undo, or from the list of the recently deleted ones, where it
-can also be removed for good.
+The sidebar shows `summaries` and calls the controller to open, create and delete conversations.
+Organiser (organising.py) names, pins, archives and files them, and ChatCopies (chat_copies.py)
+copies them. The list has a ConversationSummary of every stored conversation. Messages are loaded
+when a conversation is opened, and are kept in memory by desk.py. A new conversation is listed and
+stored after its first change. A deleted conversation is restored by undo, or from the list of the
+recently deleted ones, where it can also be removed for good.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -18,6 +17,7 @@ from functools import partial
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.store_lane import StoreLane
+from app.controllers.deleted_chats import DeletedChats, Removal
 from app.controllers.desk import Desk
 from app.controllers.folders import FoldersController
 from app.controllers.new_chats import NewChats
@@ -82,10 +82,7 @@ class LibraryController(QObject):
         self.opened_unseen = False
         self._is_window_open = True
         self._new_chats = NewChats(desk, folders, origin)
-        # The deleted conversations that can be restored.
-        self._deleted: dict[ConversationId, DeletedConversation] = {}
-        # The functions in the undo list that restore them, if there are any.
-        self._undos: dict[ConversationId, Callable[[], object]] = {}
+        self._deleted = DeletedChats(undo)
         # True if files were opened for the conversation on show. start() then keeps that on show.
         self.keeps_current = False
         # The conversation that was selected last. It may still be loading and not yet on show.
@@ -119,7 +116,7 @@ class LibraryController(QObject):
     @property
     def recently_deleted(self) -> list[DeletedConversation]:
         """The deleted conversations that can be restored, in any order."""
-        return list(self._deleted.values())
+        return self._deleted.all
 
     @property
     def unseen(self) -> frozenset[ConversationId]:
@@ -206,8 +203,8 @@ class LibraryController(QObject):
                 summary = self._summaries[conversation_id]
                 self._put(replace(summary, placement=placement))
             elif conversation_id in self._deleted:
-                summary = self._deleted[conversation_id].summary
-                self._put_deleted(replace(summary, placement=placement))
+                summary = self._deleted.summary(conversation_id)
+                self._deleted.update(replace(summary, placement=placement))
         self._store.run(lambda store: store.folders.place(placements), None, self.failed.emit)
         self.list_changed.emit()
 
@@ -271,8 +268,7 @@ class LibraryController(QObject):
         if not gone:
             return
         for conversation_id in gone:
-            self._put(self._deleted[conversation_id].summary)
-            self._end_deletion(conversation_id)
+            self._put(self._deleted.end(conversation_id))
         self._store.run(lambda store: store.restore_all(gone), None, self.failed.emit)
         self.list_changed.emit()
         self.recently_deleted_changed.emit()
@@ -283,15 +279,15 @@ class LibraryController(QObject):
 
         Skip those that have been restored, and those whose answer is still being stopped.
         """
-        removable = self._deleted.keys() - self._turns.answering
-        gone = [one for one in conversation_ids if one in removable]
+        stopping = self._turns.answering
+        gone = [one for one in conversation_ids if one in self._deleted and one not in stopping]
         for conversation_id in gone:
-            self._end_deletion(conversation_id)
+            self._deleted.end(conversation_id)
             self._desk.drop(conversation_id)
             self.removed.emit(conversation_id)
         if gone:
             self._store.run(lambda store: store.mark_removed(gone), None, self.failed.emit)
-            self._store.run_aside(_Removal(gone).step, None, self.failed.emit)
+            self._store.run_aside(Removal(gone).step, None, self.failed.emit)
             self.recently_deleted_changed.emit()
 
     def set_window_open(self, is_open: bool) -> None:  # noqa: FBT001 (setter)
@@ -328,8 +324,7 @@ class LibraryController(QObject):
         # Add the conversations to _deleted before stop(). stop() may change a conversation, and a
         # changed conversation is listed again unless it is in _deleted.
         for summary in summaries:
-            deleted = DeletedConversation(summary=summary, deleted_at=now)
-            self._deleted[summary.conversation_id] = deleted
+            self._deleted.add(DeletedConversation(summary=summary, deleted_at=now))
         for conversation_id in listed:
             self._turns.stop(conversation_id)
         self._store.run(lambda store: store.delete_all(listed, now=now), None, self.failed.emit)
@@ -348,7 +343,7 @@ class LibraryController(QObject):
     ) -> Callable[[], object]:
         def delete_again() -> None:
             if summaries := self._delete(conversation_ids, following):
-                self._undos.update(dict.fromkeys(conversation_ids, undo))
+                self._deleted.note_undo(conversation_ids, undo)
                 self.deleted.emit(summaries, undo)
 
         undo = self._undo.add(
@@ -356,16 +351,8 @@ class LibraryController(QObject):
             partial(self.restore_all, conversation_ids),
             redo=delete_again,
         )
-        self._undos.update(dict.fromkeys(conversation_ids, undo))
+        self._deleted.note_undo(conversation_ids, undo)
         return undo
-
-    def _end_deletion(self, conversation_id: ConversationId) -> None:
-        """Note that a conversation is not deleted any more: it is restored, or removed for good."""
-        del self._deleted[conversation_id]
-        undo = self._undos.pop(conversation_id, None)
-        # The function restores several conversations. It stays as long as one of them is deleted.
-        if undo is not None and undo not in self._undos.values():
-            self._undo.drop(undo)
 
     def _on_defaults_changed(self) -> None:
         """Begin the conversation on show again if it is new and unchanged."""
@@ -415,7 +402,7 @@ class LibraryController(QObject):
     def _on_imported(self, summaries: tuple[ConversationSummary, ...]) -> None:
         for summary in summaries:
             if summary.conversation_id in self._deleted:
-                self._end_deletion(summary.conversation_id)
+                self._deleted.end(summary.conversation_id)
                 self._put(summary)
         self._list_part(summaries)
         self.recently_deleted_changed.emit()
@@ -433,7 +420,7 @@ class LibraryController(QObject):
             conversation_id = one.summary.conversation_id
             if conversation_id in self._deleted or conversation_id in self._desk:
                 continue
-            self._deleted[conversation_id] = one
+            self._deleted.add(one)
             if now - one.deleted_at < UNDO_KEPT_S:
                 self._add_undo((conversation_id,))
         self.recently_deleted_changed.emit()
@@ -451,8 +438,8 @@ class LibraryController(QObject):
         conversation = self._desk.get(conversation_id)
         if conversation_id in self._deleted:
             # The pane saves its draft after the deletion, and a draft can change the title.
-            place = self._deleted[conversation_id].summary.placement
-            self._put_deleted(summary_of(conversation, place))
+            place = self._deleted.summary(conversation_id).placement
+            self._deleted.update(summary_of(conversation, place))
             self.recently_deleted_changed.emit()
             return
         if self._new_chats.is_emptied(conversation, self._summaries.get(conversation_id)):
@@ -465,10 +452,6 @@ class LibraryController(QObject):
     def _put(self, summary: ConversationSummary) -> None:
         self._summaries[summary.conversation_id] = summary
         self._sorted = None
-
-    def _put_deleted(self, summary: ConversationSummary) -> None:
-        one = self._deleted[summary.conversation_id]
-        self._deleted[summary.conversation_id] = replace(one, summary=summary)
 
     def _list(self, conversation: Conversation) -> None:
         """Update the summary of a conversation.
@@ -496,16 +479,3 @@ class LibraryController(QObject):
 
     def _is_on_show(self, conversation_id: ConversationId) -> bool:
         return conversation_id == self.current and self._is_window_open
-
-
-class _Removal:
-    """The removal of the rows of chats. Only the store thread uses it."""
-
-    def __init__(self, conversation_ids: Iterable[ConversationId]) -> None:
-        self._left = deque(conversation_ids)
-
-    def step(self, store: ConversationStore) -> bool | None:
-        """Remove a slice of a chat. Return True after the last one."""
-        if not store.remove_slice(self._left[0]):
-            self._left.popleft()
-        return None if self._left else True
