@@ -69,14 +69,7 @@ def test_close_while_loading_returns_the_waiting_message_with_a_note(
 def test_close_while_answering_returns_the_queued_message_with_a_note(
     make_stage: MakeStage,
 ) -> None:
-    stage = make_stage()
-    stage.send("Hello")
-    stage.engine.write("Half an ans")
-    stage.send("And then?")
-    settings = stage.rig.core.preferences
-    stage.close()
-    again = make_stage(settings=settings.value)
-    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    again = _quit_with_a_queued_message(make_stage)
     assert not _note(again).isHidden()
     QTest.mouseClick(_note(again).first, Qt.MouseButton.LeftButton)
     again.settle()
@@ -85,14 +78,7 @@ def test_close_while_answering_returns_the_queued_message_with_a_note(
 
 
 def test_note_ends_when_the_returned_message_is_queued_again(make_stage: MakeStage) -> None:
-    stage = make_stage()
-    stage.send("Hello")
-    stage.engine.write("Half an ans")
-    stage.send("And then?")
-    settings = stage.rig.core.preferences
-    stage.close()
-    again = make_stage(settings=settings.value)
-    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    again = _quit_with_a_queued_message(make_stage)
     again.click(RowAction.CONTINUE)
     again.settle()
 
@@ -101,6 +87,19 @@ def test_note_ends_when_the_returned_message_is_queued_again(make_stage: MakeSta
     again.settle()
     assert again.rig.desk.queued(again.current).text == "And then?"
     assert _note(again).isHidden()
+
+
+def _quit_with_a_queued_message(make_stage: MakeStage) -> Stage:
+    """Return the window of the next start, with "And then?" in the composer again."""
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    stage.send("And then?")
+    settings = stage.rig.core.preferences
+    stage.close()
+    again = make_stage(settings=settings.value)
+    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    return again
 
 
 def _note(stage: Stage) -> UnsentNote:
