@@ -136,13 +136,26 @@ class ModelsController(QObject):
     def choose(self, path: Path) -> None:
         """Load the model in a folder, and remember it for the next start.
 
-        Confirm it first if answers would be cut off.
+        Confirm it first if answers would be cut off. A model that is in use stays as it is.
         """
-        self.confirm(self._name(path), lambda: self._choose(path))
+        if self._is_in_use(path):
+            self._remember(path)
+        else:
+            self.confirm(self._name(path), lambda: self._choose(path))
 
-    def _choose(self, path: Path) -> None:
+    def _is_in_use(self, path: Path) -> bool:
+        """Return True if the model is loaded, or will be, with the options that it has now."""
+        status = self.status
+        is_usable = status.will_be_ready or status.phase is ModelPhase.READY
+        is_kept = is_usable and not status.is_unloaded and not self.must_load_again(str(path))
+        return status.path == str(path) and is_kept
+
+    def _remember(self, path: Path) -> None:
         self._preferences.change(model_path=str(path), model_name=self._name(path))
         self.chosen.emit(path)
+
+    def _choose(self, path: Path) -> None:
+        self._remember(path)
         self._load(path)
 
     @property

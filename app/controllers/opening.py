@@ -18,7 +18,6 @@ from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.conversation.text import file_label
 from app.viewmodels import figures
-from app.viewmodels.models import ModelPhase
 from app.words import models as words
 from engine.local_models import OpenedModel
 from engine.model_titles import model_title
@@ -89,13 +88,8 @@ class Opening(QObject):
         act(opened)
 
     def _use(self, opened: OpenedModel) -> None:
-        if not self._is_in_use(opened.path):
-            self._models.choose(opened.path)
+        self._models.choose(opened.path)
         self.opened.emit()
-
-    def _is_in_use(self, path: Path) -> bool:
-        status = self._models.status
-        return status.path == str(path) and status.phase is not ModelPhase.FAILED
 
     def _end_import(self, path: Path) -> None:
         self.imports.pop(str(path), None)

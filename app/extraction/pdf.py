@@ -16,8 +16,11 @@ from app.extraction.plain import tidied
 from app.extraction.refusal import Refused, RefusedFileError
 
 MAX_PAGES = 20_000
-_LIGATURES = str.maketrans(
-    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st", "\xad": ""}
+# Ligatures, soft hyphens, and the tabs that Qt's PDF files have between words: they would take a
+# token each.
+_REPLACED = str.maketrans(
+    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "ft", "ﬆ": "st"}
+    | {"\xad": "", "\t": " "}
 )
 _WORD = re.compile(r"\w")
 
@@ -68,5 +71,5 @@ class PdfPages:
         except Exception:  # noqa: BLE001 - pypdf raises errors of every kind for damaged pages
             self.num_damaged += 1
             return ""
-        lines = tidied(text.translate(_LIGATURES)).split("\n")
+        lines = tidied(text.translate(_REPLACED)).split("\n")
         return "\n".join(line.rstrip() for line in lines)

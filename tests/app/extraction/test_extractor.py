@@ -9,6 +9,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from PySide6.QtCore import QPoint
+from PySide6.QtGui import QPainter, QPdfWriter
 
 from app.extraction import packages
 from app.extraction.extractor import Extractor
@@ -67,6 +69,20 @@ def test_pages_of_a_pdf_are_marked_and_counted(extractor: Extractor, tmp_path: P
 
     assert attachment.text == "[Page 1]\nFirst page\n\n[Page 3]\nThird page"
     assert (attachment.name, attachment.kind, attachment.num_pages) == ("a.pdf", "pdf", 3)
+
+
+@pytest.mark.usefixtures("qapp")
+def test_words_of_a_pdf_that_qt_wrote_have_spaces_between_them(
+    extractor: Extractor, tmp_path: Path
+) -> None:
+    path = tmp_path / "printed.pdf"
+    painter = QPainter(QPdfWriter(str(path)))
+    painter.drawText(QPoint(500, 500), "Emma visited the old house")
+    painter.end()
+
+    text = extractor.read(path).attachment.text
+
+    assert text == "[Page 1]\nEmma visited the old house"
 
 
 def test_word_document_keeps_paragraphs_and_cells_and_drops_deleted_text(

@@ -45,6 +45,10 @@ def test_chosen_model_is_loaded_now_and_at_the_next_start(make_stage: MakeStage)
     picker = stage.window.picker
     assert picker.isVisible()
     assert picker.list.currentIndex().row() == 0
+    QTest.keyClick(picker.list, Key.Key_Return)
+    stage.settle()
+    assert loads(stage) == ["/models/Tiny-9B-4bit"], "it is loaded already"
+    stage.run(CommandId.CHOOSE_MODEL)
     QTest.keyClick(picker.list, Key.Key_Down)
     QTest.keyClick(picker.list, Key.Key_Return)
     stage.settle()
