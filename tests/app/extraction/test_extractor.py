@@ -76,7 +76,8 @@ def test_words_of_a_pdf_that_qt_wrote_have_spaces_between_them(
     extractor: Extractor, tmp_path: Path
 ) -> None:
     path = tmp_path / "printed.pdf"
-    painter = QPainter(QPdfWriter(str(path)))
+    writer = QPdfWriter(str(path))
+    painter = QPainter(writer)
     painter.drawText(QPoint(500, 500), "Emma visited the old house")
     painter.end()
 
