@@ -22,6 +22,7 @@ from app.controllers.models import ModelsController
 from app.controllers.reading_rate import READING, ReadingRate
 from app.controllers.requests import edited_turn, has_draft, has_long_draft, next_turn
 from app.controllers.turns import Turns
+from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.notes import is_from_other_model
 from app.viewmodels.prompt_cost import has_new_prompt
@@ -70,8 +71,10 @@ class PromptSizes(QObject):
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
-        # The last size, if it was too long. It holds during the next count, unless the text is gone.
+        # The last size, if it was too long. It holds during the next count, unless the text is gone or
+        # the files are others.
         self._too_long: TokensCounted | None = None
+        self._too_long_files: tuple[Attachment, ...] = ()
         # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
         self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
@@ -109,7 +112,13 @@ class PromptSizes(QObject):
     def kept_size(self, *, has_text: bool) -> TokensCounted | None:
         """Return the last size during a count, if the prompt was and must still be too long."""
         kept = self._too_long
-        return kept if kept is not None and (has_text or not kept.is_text_too_long) else None
+        if kept is None or self._too_long_files != self._files:
+            return None
+        return kept if has_text or not kept.is_text_too_long else None
+
+    @property
+    def _files(self) -> tuple[Attachment, ...]:
+        return self._desk.get(self._library.current).draft_attachments
 
     def refusal_of(self, text: str) -> Problem | None:
         """Return the problem that the engine would report if this text was sent now.
@@ -189,6 +198,7 @@ class PromptSizes(QObject):
         if conversation_id == self._library.current and not self._delay.isActive():
             self.is_counted = True
             self._too_long = counted if counted.num_too_long else None
+            self._too_long_files = self._files
             if self._edit() is None and not has_draft(self._desk.get(conversation_id)):
                 self._full = self._too_long
             self._set(counted)

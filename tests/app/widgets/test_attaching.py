@@ -338,6 +338,26 @@ def test_refusal_ends_with_the_first_part_of_the_file(stage: Stage) -> None:
     assert "too long" not in stage.composer.caption
 
 
+def test_refusal_of_the_whole_file_is_not_shown_while_its_first_part_is_counted(
+    stage: Stage,
+) -> None:
+    file = make_attachment("book.txt", "text", "Sail on and on.\n" * 9_000)
+    stage.rig.chat.set_attachments(stage.current, (file,))
+    stage.type("What happens?")
+    stage.wait_until(stage.pane.long_files.isVisible)
+    stage.wait_until(lambda: stage.core.prompt_sizes.is_counted)
+    shown: list[str] = []
+    stage.core.prompt_sizes.changed.connect(lambda: shown.append(stage.composer.caption))
+
+    stage.pane.long_files.first.click()
+
+    stage.wait_until(lambda: stage.core.attachments.excess is None)
+    stage.wait_until(lambda: stage.core.prompt_sizes.is_counted)
+    stage.settle()
+    assert shown
+    assert not [caption for caption in shown if "too long" in caption]
+
+
 def test_estimates_of_a_file_that_is_far_too_long_are_marked_and_follow_a_sample(
     stage: Stage,
 ) -> None:
