@@ -276,33 +276,48 @@ class _Case:
         """Return the reason why a message is fed although no stored state was lost.
 
             message                                        reason
+            read by other models only, no known path       MODEL_CHANGED
             the newest answer, without its tokens          INTERRUPTED
             follows a change of the known path             self.change, unless it is new and not the
                                                            first message that changed
-            new, and so are all messages                   NEW_CONVERSATION
+            no known path, all messages are new            NEW_CONVERSATION
+            no known path, a new system prompt, or
+            a message after it that was read before        SYSTEM_CHANGED
             new                                            NEW_MESSAGE
             read before, by other models only              MODEL_CHANGED
             read before, for a newest answer               INTERRUPTED, if that has no tokens
             read before                                    NOT_KEPT
 
-        Without a known path (after a start of the app, or if the engine forgot the path) no message
-        follows a change.
+        There is no known path after a start of the app, or if the engine forgot it.
         """
-        is_new, messages = index in self.request.new_messages, self.request.messages
+        request = self.request
+        is_new, is_foreign = index in request.new_messages, index in request.foreign_messages
+        if is_foreign and self.known is None:
+            return Why(kind=ReasonKind.MODEL_CHANGED)
         if self._is_cut_off(index):
             return Why(kind=ReasonKind.INTERRUPTED)
-        is_changed = self.known is not None and not self._extends_path
-        if is_changed and not (is_new and index != self._changed_message):
-            return self.change
-        if is_new and self.known is None and len(self.request.new_messages) == len(messages):
-            return Why(kind=ReasonKind.NEW_CONVERSATION)
+        if (change := self._why_changed(index, is_new=is_new)) is not None:
+            return change
         if is_new:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
-        if index in self.request.foreign_messages:
+        if is_foreign:
             return Why(kind=ReasonKind.MODEL_CHANGED)
-        is_last = index == len(messages) - 1
-        is_cut = self._is_cut_off(index + 1) or (is_last and self.request.is_unsaved)
+        is_last = index == len(request.messages) - 1
+        is_cut = self._is_cut_off(index + 1) or (is_last and request.is_unsaved)
         return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
+
+    def _why_changed(self, index: int, *, is_new: bool) -> Why | None:
+        """Return the reason if a change at this message or before it explains why it is fed."""
+        if self.known is not None:
+            is_beside = self._extends_path or (is_new and index != self._changed_message)
+            return None if is_beside else self.change
+        messages, new = self.request.messages, self.request.new_messages
+        if len(new) == len(messages):
+            return Why(kind=ReasonKind.NEW_CONVERSATION)
+        if messages[0].role is Role.SYSTEM and 0 in new and (index == 0 or not is_new):
+            place = self.found.matched
+            return Why(kind=ReasonKind.SYSTEM_CHANGED, message=self._number(0), place=place)
+        return None
 
     def _is_cut_off(self, index: int) -> bool:
         """Return True if a message is an answer of a model whose tokens were not saved.

@@ -175,6 +175,29 @@ def test_messages_that_another_model_read_name_the_change_of_model() -> None:
     assert texts(found)[0] == "Another model had read these messages: 18 tokens read again."
 
 
+def test_cut_off_answer_of_another_model_names_the_change_of_model() -> None:
+    cut = replace(STRIPPED, message=replace(STRIPPED.message, reply=None))
+    asked = ask(SYSTEM, ONE, cut, SECOND)
+    asked = replace(asked, request=replace(asked.request, foreign_messages=frozenset({1, 2})))
+    found = reasons(History(), asked, at(10))
+    assert brief(found) == [(ReasonKind.MODEL_CHANGED, 10, 18), (ReasonKind.NEW_MESSAGE, 28, 13)]
+
+
+def test_changed_system_prompt_is_the_reason_after_a_start_of_the_app() -> None:
+    found = reasons(History(), ask(SYSTEM, ONE, STRIPPED, SECOND, new=[0, 3]), at(4))
+    assert {reason.kind for reason in found[:-1]} == {ReasonKind.SYSTEM_CHANGED}
+    assert [(reason.at, reason.is_again) for reason in found] == [
+        (4, False),
+        (10, True),
+        (28, False),
+    ]
+    assert texts(found)[:2] == [
+        "The system prompt changed at token 4: 6 tokens read.",
+        "The system prompt changed at token 4: 18 tokens read again.",
+    ]
+    assert found[-1].kind is ReasonKind.NEW_MESSAGE
+
+
 def test_imported_messages_have_one_reason(history: History) -> None:
     history.forget(CHAT)
     asked = ask(SYSTEM, ONE, STRIPPED, SECOND, THIRD, new=range(5))
