@@ -50,7 +50,7 @@ from app.widgets.return_note import ReturnNote
 from app.widgets.transcript.binding import TranscriptBinding
 from app.widgets.transcript.view import TranscriptView
 from app.widgets.unsent_note import UnsentNote
-from app.words import commands, composer as words, several
+from app.words import commands, composer as words, several, undo as undo_words
 from engine.problem import Problem
 from engine.types import ConversationId
 
@@ -88,6 +88,9 @@ class ChatPane(QWidget):
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
         self.transcript.fork_requested.connect(core.chat_copies.fork)
+        self.transcript.edit_dropped.connect(
+            lambda chat, open_again: core.undo.add(undo_words.CANCEL_EDIT, open_again, chat)
+        )
         self.find_bar = FindBar(theme, self.view, self)
         self.question = EmptyHeading(theme, self)
         self.model_note = ModelNote(self)

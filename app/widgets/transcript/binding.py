@@ -12,6 +12,7 @@ from app.controllers.turns import Turns
 from app.conversation.tree import NodeId, shown_path
 from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
+from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.rows.row import RowAction
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, ConversationId, Role
@@ -25,6 +26,9 @@ class TranscriptBinding(QObject):
     """
 
     stop_requested = Signal()  # a click on the Stop button of the answer
+    # arguments: ConversationId, function that opens the editor with the cancelled text again, and
+    # returns False if that is not possible now
+    edit_dropped = Signal(object, object)
     # arguments: ConversationId, NodeId of the message down to which it is copied
     fork_requested = Signal(object, object)
     storage_requested = Signal()  # a click on the link to the settings of room for chats
@@ -203,6 +207,7 @@ class TranscriptBinding(QObject):
         view.requested.connect(self._on_requested)
         view.edit_submitted.connect(self._submit_edit)
         view.edit_cancelled.connect(self._close_editor)
+        view.edit_dropped.connect(self._on_edit_dropped)
         self._desk.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
@@ -275,6 +280,20 @@ class TranscriptBinding(QObject):
         if key is not None and key == self._editing and self._shown is not None:
             self._editing = None
             self.refresh(self._shown)
+
+    def _on_edit_dropped(self, key: str, typed: TypedEdit) -> None:
+        shown = self._shown
+
+        def open_again() -> bool:
+            if shown is None or shown != self._shown or key not in self._items:
+                return False
+            if self._turns.live_in(shown) is not None:
+                return False
+            self._view.restore_edit(key, typed)
+            self._edit(key)
+            return True
+
+        self.edit_dropped.emit(shown, open_again)
 
     def _regenerate(self, key: str) -> None:
         if self._shown is not None:

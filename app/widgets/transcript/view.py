@@ -36,6 +36,7 @@ from app.widgets.menu import pop_up
 from app.widgets.tips import hide_tip
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
+from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.editor.host import EditorHost
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.input.click_actions import ClickActions
@@ -88,6 +89,9 @@ class TranscriptView(QAbstractScrollArea):
     file_requested = Signal(str, int)
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
+    edit_dropped = Signal(
+        str, object
+    )  # arguments: key of the message, TypedEdit that was cancelled
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     edited = Signal()  # an editor was opened or closed, or its text has changed
     edit_closed = Signal()  # an editor that had the focus has closed
@@ -279,6 +283,10 @@ class TranscriptView(QAbstractScrollArea):
         """Close the editor of a message without submitting the text."""
         self._editor_host.cancel()
 
+    def restore_edit(self, key: str, typed: TypedEdit) -> None:
+        """Let the next editor of a message open with a text that was cancelled."""
+        self._editor_host.restore(key, typed)
+
     def has_selection(self) -> bool:
         selection = self._pointer.selection
         return selection is not None and not selection.is_empty
@@ -410,6 +418,7 @@ class TranscriptView(QAbstractScrollArea):
         self._jump.button.clicked.connect(self.jump_to_latest)
         self._editor_host.submitted.connect(self.edit_submitted)
         self._editor_host.cancelled.connect(self.edit_cancelled)
+        self._editor_host.dropped.connect(self.edit_dropped)
         self._editor_host.focus_left.connect(self.edit_closed)
         self._editor_host.edited.connect(self.edited)
         self._editor_host.size_changed.connect(self._reflow)

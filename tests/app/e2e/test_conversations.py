@@ -92,6 +92,11 @@ def test_text_typed_in_an_editor_survives_deletion_and_undo(stage: Stage) -> Non
     QTest.keyClick(stage.edit, Key.Key_Escape)
     stage.click(RowAction.EDIT)
     assert editor(stage).toPlainText() == "One", "Escape must discard the edit"
+    QTest.keyClick(editor(stage), Key.Key_Escape)
+    stage.run(CommandId.NEW_CHAT)
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["One", "1"]
+    assert editor(stage).toPlainText() == "One and more", "Undo must bring the edit back"
 
 
 def editor(stage: Stage) -> MessageEdit:

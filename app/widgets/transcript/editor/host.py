@@ -21,6 +21,7 @@ class EditorHost(QObject):
 
     submitted = Signal(str, str)  # arguments: key of the message, new text
     cancelled = Signal(str)  # argument: key of the message
+    dropped = Signal(str, object)  # arguments: key of the message, TypedEdit that was cancelled
     edited = Signal()  # an editor was opened or closed, or its text has changed
     size_changed = Signal()  # the editor's size has changed; the view must lay out again
     focus_left = Signal()  # an editor has closed that had the focus
@@ -79,7 +80,13 @@ class EditorHost(QObject):
         """Drop the typed text and emit `cancelled`, so that the controller ends the editing."""
         key = self._key
         self.cancelled.emit(key)
-        self._typed.pop(key, None)
+        typed = self._typed.pop(key, None)
+        if typed is not None:
+            self.dropped.emit(key, typed)
+
+    def restore(self, key: str, typed: TypedEdit) -> None:
+        """Let the next editor of a message open with this text."""
+        self._typed[key] = typed
 
     def set_look(self, look: Look) -> None:
         if self._editor is not None:
