@@ -215,7 +215,10 @@ class StagedEngine(EngineCommands):
             if life is None:
                 self._answer_without_model(command)
                 return
-        # If rank 0 has ended, its group reports a fault, which answers the command.
+        self._send_to(life, command)
+
+    def _send_to(self, life: _Life, command: Command) -> None:
+        """Send a command to rank 0. If it has ended, its group reports a fault: that is the answer."""
         with suppress(OSError):
             life.channel.send(command)
 
@@ -228,7 +231,11 @@ class StagedEngine(EngineCommands):
         self._idle_load, self._loaded_by = None, command
         with self._lock:
             life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
-            earlier = [Want(self.wanted.for_stages()), *self._unanswered.take_questions()]
+            wanted, questions = Want(self.wanted.for_stages()), self._unanswered.take_questions()
+            commands = (wanted, *questions, command)
+            # Before the start: a group may fail at once, and its fault answers what is noted.
+            for one in commands:
+                self._unanswered.note_command(one)
         first = LoadStage.CONNECTING if self._is_divided else LoadStage.LOADING
         self._pass_on(ModelLoading(command.path, first, 0.0, 0, 0))
         life.group.start(
@@ -238,8 +245,8 @@ class StagedEngine(EngineCommands):
         threading.Thread(
             target=self._receive, args=(life,), name="stage events", daemon=True
         ).start()
-        for one in (*earlier, command):
-            self._forward(one)
+        for one in commands:
+            self._send_to(life, one)
 
     def _finish(self) -> None:
         """End the stages. Running requests are cut off: they finish with their text so far."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -21,8 +22,10 @@ from engine.events import (
     TextDelta,
 )
 from engine.hosts import group
-from engine.hosts.group import Limits
+from engine.hosts.faults import StagesError
+from engine.hosts.group import Group, Limits
 from engine.hosts.hostfile import Hosts, local_stages, parse_hosts
+from engine.problem import Problem
 from tests.e2e.stage_faults import Fault, FaultRun, Moment, Trial
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.ssh import install_ssh
@@ -110,6 +113,18 @@ def test_fault_of_the_follower_or_of_rank_0_names_the_stage(model: Path, trial: 
         run.close()
 
     assert outcome.holds, outcome
+
+
+def test_fault_that_comes_before_the_command_is_sent_is_reported(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(group: Group, on_fault: Callable[[Problem], None], _on_change: object) -> None:
+        group._end_all()  # pyright: ignore[reportPrivateUsage]
+        on_fault(StagesError("It failed at once.").problem)
+
+    monkeypatch.setattr(Group, "start", fail)
+
+    assert sentence_of(failed_load(hosts_with("studio"), model)).cause == "It failed at once."
 
 
 def test_host_without_password_less_login_is_named(ssh: None, model: Path) -> None:
