@@ -10,6 +10,8 @@ place. Main thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 from typing_extensions import override
@@ -88,9 +90,7 @@ class ChatPane(QWidget):
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
         self.transcript.fork_requested.connect(core.chat_copies.fork)
-        self.transcript.edit_dropped.connect(
-            lambda chat, open_again: core.undo.add(undo_words.CANCEL_EDIT, open_again, chat)
-        )
+        self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = EmptyHeading(theme, self)
         self.model_note = ModelNote(self)
@@ -235,6 +235,9 @@ class ChatPane(QWidget):
         self._layout.activate()
         self._place_composer()
         self.transcript.show(self._shown)
+
+    def _on_edit_dropped(self, chat: ConversationId, open_again: Callable[[], bool]) -> None:
+        self._core.undo.add(undo_words.CANCEL_EDIT, open_again, chat)
 
     def _note_typing(self) -> None:
         """Let Undo take back the text that was typed into the composer, when the chat returns."""
