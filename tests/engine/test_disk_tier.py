@@ -443,7 +443,8 @@ def test_a_state_that_saves_much_memory_or_time_does_not_wait(
     client.core.disk.rates.token_s = token_s
     ask(client, user(text))
     client.run_until_idle()
-    assert _points(tmp_path) == 1
+    # A quick writer has also saved the state at the end of the prompt, while that was read.
+    assert _points(tmp_path) in (1, 2)
     _close(client)
 
 
