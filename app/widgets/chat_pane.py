@@ -89,8 +89,6 @@ class ChatPane(QWidget):
         self.transcript = TranscriptBinding(
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
-        self.transcript.fork_requested.connect(core.chat_copies.fork)
-        self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.find_bar = FindBar(theme, self.view, self)
         self.question = EmptyHeading(theme, self)
         self.model_note = ModelNote(self)
@@ -200,6 +198,8 @@ class ChatPane(QWidget):
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
         self.transcript.stop_requested.connect(self._stop_in_transcript)
+        self.transcript.fork_requested.connect(core.chat_copies.fork)
+        self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.queued.withdrawn.connect(self._withdraw)
         self.model_note.requested.connect(self._on_model_note)
         self.gone_model.first.clicked.connect(self.choose_model_requested)

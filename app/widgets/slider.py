@@ -9,7 +9,7 @@ from typing_extensions import override
 
 
 class Slider(QSlider):
-    """A horizontal slider. The wheel scrolls what is around it: by chance it changed the value."""
+    """A horizontal slider. The wheel scrolls its page, and so changes no value by chance."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(Qt.Orientation.Horizontal, parent)

@@ -16,8 +16,8 @@ from app.widgets.menu import Menu
 from app.words import composer as words
 from engine.events import ModelFacts
 
-# Columns: value of Setup.thinking (None: the model's default), text in the menu, text on the chip.
 _ELLIPSIS = "…"
+# Columns: value of Setup.thinking (None: the model's default), text in the menu, text on the chip.
 CHOICES: tuple[tuple[bool | None, str, str], ...] = (
     (None, words.DEFAULT, words.THINKING_DEFAULT),
     (True, words.ON, words.THINKING_ON),

@@ -89,9 +89,8 @@ class TranscriptView(QAbstractScrollArea):
     file_requested = Signal(str, int)
     edit_submitted = Signal(str, str)  # arguments: key of the message, new text
     edit_cancelled = Signal(str)  # argument: key of the message
-    edit_dropped = Signal(
-        str, object
-    )  # arguments: key of the message, TypedEdit that was cancelled
+    # arguments: key of the message, TypedEdit that was cancelled
+    edit_dropped = Signal(str, object)
     save_requested = Signal(str, str)  # arguments: suggested file name, text to save
     edited = Signal()  # an editor was opened or closed, or its text has changed
     edit_closed = Signal()  # an editor that had the focus has closed
