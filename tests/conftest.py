@@ -1,6 +1,6 @@
 """Fixtures for all tests: no display, a fixed locale, and checks for leaks.
 
-A test fails if it leaves a thread, timer or window behind.
+A test fails if it leaves a thread, timer, window or pressed mouse button behind.
 """
 
 from __future__ import annotations
@@ -119,6 +119,16 @@ def no_leaked_windows() -> Iterator[None]:
         gc.collect()
     left = _windows() - before
     assert not left, f"windows left: {sorted(left)}"
+
+
+@pytest.fixture(autouse=True)
+def no_pressed_mouse_button() -> Iterator[None]:
+    """Fail if the test pressed a mouse button and did not release it.
+
+    Qt keeps its buttons beyond the window. In the next test each move of the mouse would be a drag.
+    """
+    yield
+    assert not QApplication.mouseButtons(), "a mouse button is still pressed"
 
 
 @pytest.fixture(autouse=True)

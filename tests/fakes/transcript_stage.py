@@ -82,6 +82,11 @@ class TranscriptStage:
     def click(self, action: RowAction, which: int = 0) -> None:
         QTest.mouseClick(self.view.viewport(), LEFT, pos=self.find(action, which))
 
+    def double_click(self, point: QPoint) -> None:
+        viewport = self.view.viewport()
+        QTest.mouseDClick(viewport, LEFT, pos=point)
+        QTest.mouseRelease(viewport, LEFT, pos=point)  # mouseDClick ends with a press
+
     def drag(self, start: QPoint, end: QPoint) -> None:
         viewport = self.view.viewport()
         QTest.mousePress(viewport, LEFT, pos=start)

@@ -69,7 +69,7 @@ def test_drag_over_right_to_left_text_selects_the_letters_below_it(
     assert transcript.copied() == HEBREW[:5]
     transcript.drag(QPoint(left - 20, y), QPoint((left + right) // 2 - 4, y))
     assert transcript.copied() == HEBREW[5:]
-    QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(left + 4, y))
+    transcript.double_click(QPoint(left + 4, y))
     assert transcript.copied() == "עולם"
 
 

@@ -78,7 +78,7 @@ def test_double_click_after_emoji_selects_the_whole_word(transcript: TranscriptS
     transcript.show([answer(0, "😀😀😀 word **bold** 😀\n\nnext")])
     selected: set[str] = set()
     for x in range(44, 240, 6):
-        QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(x, 36))
+        transcript.double_click(QPoint(x, 36))
         selected.add(transcript.copied())
     assert {"word", "bold"} <= selected
     assert not {"old", "bol", "wor", "ord"} & selected
@@ -86,7 +86,7 @@ def test_double_click_after_emoji_selects_the_whole_word(transcript: TranscriptS
 
 def test_double_click_selects_a_word(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "incomprehensibilities are words")])
-    QTest.mouseDClick(transcript.view.viewport(), LEFT, pos=QPoint(80, 36))
+    transcript.double_click(QPoint(80, 36))
     assert transcript.copied() == "incomprehensibilities"
 
 
