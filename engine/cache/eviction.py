@@ -123,9 +123,11 @@ class Eviction:
         The first number is negative if a stage lacks room. The second one counts the bytes of all
         stages: evicting frees only a part of them on the stage that lacks room.
 
-        to_come: bytes of K/V that will be added to all stages together.
+        to_come: bytes of K/V that will be added to all stages together, besides the first buffers of
+            running requests.
         """
         ledger, layout = self._holdings.ledger(), self._holdings.layout
+        to_come += sum(lease.first_buffers for lease in self._holdings.leases if not lease.hot.nbytes)
         rows = ledger.rows(layout, kv_less=self._held_twice() - to_come)
         rooms = [budget - held for held, budget in zip(rows, self._budgets, strict=True)]
         room = min(rooms)
@@ -240,15 +242,16 @@ class Eviction:
     def _held_twice(self) -> int:
         """Return the number of K/V bytes that are in memory twice.
 
-        Each running request has copied K/V from tree nodes into its caches. When the request ends,
-        the nodes will reference these caches, and the arrays of the nodes will be freed.
+        Each running request has copied K/V from tree nodes into its caches. When the first request
+        that uses a node ends, the node will reference its caches, and the node's arrays will be freed.
         """
-        return sum(
-            node.span.nbytes
+        copied = {
+            node
             for lease in self._holdings.leases
             for node in ancestry(lease.locked)
             if node.end <= lease.restored and not node.is_removed
-        )
+        }
+        return sum(node.span.nbytes for node in copied)
 
     def _drop_logits(self, node: KvNode) -> int:
         assert node.snapshot is not None

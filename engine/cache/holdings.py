@@ -71,6 +71,8 @@ class Lease:
     faulted: int
     # Snapshots captured for this lease and not yet added to the tree.
     snapshots: list[Snapshot] = field(default_factory=list[Snapshot])
+    # Bytes of the K/V buffers that the first forward pass will allocate; 0 if there are buffers.
+    first_buffers: int = 0
     reserved: int = 0  # number of tokens that the K/V buffers can hold without growing
     # Number of leading tokens that need not be fed again after a crash: `restored`, or more if state was
     # written to disk since.

@@ -54,6 +54,7 @@ from engine.cache.restoring import Restorer
 from engine.cache.snapshot import Snapshot, capture
 from engine.cache.trees import evaluate
 from engine.cleanup import undo_on_error
+from engine.errors import attempt
 from engine.questions import CacheStatistics
 from engine.types import ConversationId
 
@@ -157,8 +158,8 @@ class PrefixCache:
             with undo_on_error(partial(self.abandon, lease)):
                 self._restorer.restore(lease, match, prompt_ids, kept=kept, room=room)
                 if not side:
-                    to_come = self._restorer.first_buffers(lease.hot, room)
-                    self._eviction.keep_to_budget(to_come)
+                    lease.first_buffers = self._restorer.first_buffers(lease.hot, room)
+                    self._eviction.keep_to_budget()
             if lease.hot.is_restored(match.restored, match.snapshot):
                 self._holdings.counters.matches += match.restored > 0
                 return lease
@@ -245,8 +246,8 @@ class PrefixCache:
         """End a lease without publishing: park its caches with the restored tokens only.
 
         Called for side requests, audits and failed requests, even if publish has raised an error.
-        Caches that cannot be cut back to the restored tokens are removed. Nothing is evicted:
-        abandon adds no bytes, and the next publish enforces the limits.
+        Caches that cannot be cut back to the restored tokens are removed. abandon adds no bytes, but
+        state that the lease had locked may have to be evicted now.
         """
         self._holdings.remove_lease(lease)
         if self._holdings.parked.get(lease.hot.conversation_id) is lease.hot:
@@ -254,6 +255,8 @@ class PrefixCache:
         if lease.side or not self._restorer.take_back(lease):
             self._lending.withdraw(lease.hot)
         self._eviction.remove_unused(lease.locked)
+        # An error must not hide the one because of which the lease ends.
+        attempt("keeping to the limits of the cache", self._eviction.keep_to_limits)
 
     # Commands of the app, and the byte budget
 
@@ -395,8 +398,12 @@ class PrefixCache:
         self._eviction.save = save
 
     def graft(self, conversation_id: ConversationId, new: Graft) -> None:
-        """Add state that was read from disk. The caller has made room for it."""
+        """Add state that was read from disk. The caller has made room for it.
+
+        If making room evicted a part of the path, more was read than the caller made room for.
+        """
         graft(self._holdings, conversation_id, new)
+        self._eviction.keep_to_budget()
 
     # Reading ahead
 
