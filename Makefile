@@ -21,7 +21,7 @@ QUICK := tests/engine tests/app/bridge tests/app/cli tests/app/controllers tests
 # Let Python write bytecode. Otherwise each process of pytest compiles all tests again, in 7 s.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run test quick setup starter app lint types contracts contracts-then-unit unit coverage soak bench screenshots independent lock clean
+.PHONY: run test quick setup starter app lint types contracts contracts-then-unit collect unit coverage soak bench screenshots independent lock clean
 
 run: setup
 	@bash packaging/check_display.sh
@@ -32,8 +32,13 @@ run: setup
 test: lint
 	@$(MAKE) -j 2 --no-print-directory types contracts-then-unit
 
-contracts-then-unit: contracts
+contracts-then-unit: contracts collect
 	@$(MAKE) --no-print-directory unit
+
+# One process compiles all tests, and reports a test file that cannot be imported. After a change of many
+# files each worker of `unit` would compile them for itself.
+collect: contracts
+	@$(QT) $(PY) -m pytest --collect-only -qq tests >.tools/collected.txt || { cat .tools/collected.txt; exit 1; }
 
 # For the time of changing code: types of changed files only, and tests that take less than half a second.
 quick: lint contracts

@@ -71,7 +71,7 @@ class RunningTurn:
             case Planned(plan=plan, wait_ms=None) if plan.read + plan.replayed:
                 return Reading(done=0, total=plan.read + plan.replayed, eta_s=None)
             case Waiting(ahead=0, text=""):
-                return Waiting(0, words.WAITING_FOR_STEP)
+                return Waiting(0, words.WAITING_FOR_MODEL)
             case _:
                 return phase
 

@@ -40,7 +40,7 @@ READ_AHEAD_NOTE: Final = (
 )
 NAME_CHATS: Final = "Name Chats Automatically"
 NAME_CHATS_NOTE: Final = (
-    "After the first answer the model writes a short title. A title that you edit stays. "
+    "After one of the first answers the model writes a short title. A title that you edit stays. "
     "Off on battery power."
 )
 FASTER_ANSWERS: Final = "Faster Answers"
