@@ -45,7 +45,7 @@ from app.widgets.transcript.input.keys import Keys
 from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
-from app.widgets.transcript.jump import JumpPlace
+from app.widgets.transcript.jump import JumpButton
 from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.scroll import NEAR_END
@@ -130,7 +130,7 @@ class TranscriptView(QAbstractScrollArea):
             self._pointer,
             bar,
         )
-        self._focus = TargetFocus(self._stack, self._placement, self._pointer, self._seen_height)
+        self._focus = TargetFocus(self._stack, self._placement, self._pointer, canvas.height)
         self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._focus)
         self._click_actions = ClickActions(self._stack, self._placement, self._pointer, open_url)
         canvas.reader = MessageReader(
@@ -145,7 +145,7 @@ class TranscriptView(QAbstractScrollArea):
             self._focus,
         )
         self._mouse = MouseFilter(self._pointer, self)
-        self._jump = JumpPlace(theme, canvas)
+        self._jump = JumpButton(theme, canvas)
         self._editor_host = EditorHost(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
@@ -329,7 +329,8 @@ class TranscriptView(QAbstractScrollArea):
         """Update the editor, the layout and the painting after the items have changed."""
         edited = self._editor_host.sync(self._kit.look, takes_focus=takes_focus)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
-            self._placement.reveal(Caret(edited, FIRST_PLACE))
+            height = self._stack.layouts[edited].content.editor_size.height()
+            self._placement.reveal_editor(edited, height)
         self._reflow()
 
     def _reflow(self, *, parses: bool = True) -> None:
@@ -380,9 +381,6 @@ class TranscriptView(QAbstractScrollArea):
             self._place_widgets()
             self.find_controller.touch()
 
-    def _seen_height(self) -> int:
-        return self.viewport().height() - self._jump.covered
-
     def _reveal(self, message: int) -> None:
         self._placement.reveal(Caret(message, FIRST_PLACE))
         self._reflow()
@@ -414,7 +412,7 @@ class TranscriptView(QAbstractScrollArea):
         self._focus.moved.connect(self.focus_moved)
         self._focus.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
-        self._jump.button.clicked.connect(self.jump_to_latest)
+        self._jump.clicked.connect(self.jump_to_latest)
         self._editor_host.submitted.connect(self.edit_submitted)
         self._editor_host.cancelled.connect(self.edit_cancelled)
         self._editor_host.dropped.connect(self.edit_dropped)

@@ -51,6 +51,19 @@ def test_editor_holds_the_text_and_fits_its_height(editing: TranscriptStage) -> 
     assert field(editing).height() == num_lines * Type.BODY.line
 
 
+@pytest.mark.parametrize("height", [240, 320, HEIGHT])
+def test_editor_of_a_long_answer_is_whole_in_a_low_view(
+    transcript: TranscriptStage, height: int
+) -> None:
+    transcript.view.resize(400, height)
+    item = answer(0, "A line.\n\n" * 40)
+    transcript.show([question(0), item])
+    transcript.view.update_item(replace(item, editing=True))
+    transcript.settle()
+    assert transcript.view.viewport().rect().contains(editor(transcript).geometry())
+    assert button(transcript, "Save as New Version").isVisible()
+
+
 @pytest.mark.parametrize("width", [260, 370])
 def test_buttons_stay_inside_the_editor_in_a_narrow_column(
     editing: TranscriptStage, width: int

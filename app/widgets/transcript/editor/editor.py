@@ -37,6 +37,7 @@ from app.words import dialogs, transcript as words
 from engine.types import Role
 
 MAX_LINES = 14  # maximum number of visible lines; a longer text scrolls
+_MIN_LINES = 3  # number of lines that are visible in a low window too
 _BORDER = 2
 
 
@@ -77,6 +78,7 @@ class MessageEditor(QWidget):
         self._file_rows: list[FileRow] = []
         self._room = 0  # maximum width of a line of text in pixels
         self._column = 0  # maximum width of the editor in pixels
+        self._view_height = 0  # height of the transcript's view in pixels
         self._num_lines = 0  # number of visible lines
         self._longest = 0  # width of the longest line in pixels
         self._is_answer = role is Role.ASSISTANT
@@ -130,6 +132,7 @@ class MessageEditor(QWidget):
         if text != self.cost:
             self._cost.setText(text)
             self._cost.setVisible(bool(text))
+            self._fit()
             self._place()
             self.size_changed.emit()
 
@@ -158,13 +161,16 @@ class MessageEditor(QWidget):
         self._fit()
         self.update()
 
-    def set_room(self, room: int, column: int) -> None:
-        """Set the maximum width of a text line, which is that of the message bubble.
+    def set_room(self, room: int, column: int, view_height: int) -> None:
+        """Set the maximum size of the editor.
 
-        column: the maximum width of the editor. Its buttons may need more than the bubble.
+        Args:
+            room: the maximum width of a text line, which is that of the message bubble.
+            column: the maximum width of the editor. Its buttons may need more than the bubble.
+            view_height: the height of the view, which should show the whole editor.
         """
-        if (room, column) != (self._room, self._column):
-            self._room, self._column = room, column
+        if (room, column, view_height) != (self._room, self._column, self._view_height):
+            self._room, self._column, self._view_height = room, column, view_height
             self._arrange()
             self._place()
             self._fit()
@@ -178,9 +184,19 @@ class MessageEditor(QWidget):
         longest = max(longest, cost + Space.XS)  # QLabel needs more than the width of its text
         width = max(longest + 2 * look.px(Space.L), buttons.width() + 2 * Space.M)
         width = min(width, self._column)
-        text = self._num_lines * self._text.lines.line_height + self._cost_height(width)
-        height = self._text_top() + text + Space.S + buttons.height() + Space.M
-        return QSize(width, height)
+        text = self._num_lines * self._text.lines.line_height
+        return QSize(width, text + self._height_around(width))
+
+    def _height_around(self, width: int) -> int:
+        """Return the height of the editor without its text."""
+        below = self._cost_height(width) + Space.S + self._buttons.sizeHint().height() + Space.M
+        return self._text_top() + below
+
+    @property
+    def _max_lines(self) -> int:
+        """The number of lines above which the text scrolls, so that the buttons stay in view."""
+        free = self._view_height - self._height_around(self._column)
+        return min(MAX_LINES, max(_MIN_LINES, free // self._text.lines.line_height))
 
     def _build(self) -> None:
         self._text.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -223,11 +239,12 @@ class MessageEditor(QWidget):
 
     def _fit(self) -> None:
         """Fit the editor's size to its text, up to the maximum width and number of lines."""
-        widths = list(self._line_widths())
-        scrolls = len(widths) > MAX_LINES
+        max_lines = self._max_lines
+        widths = list(self._line_widths(max_lines))
+        scrolls = len(widths) > max_lines
         is_full = scrolls or self._is_answer
         longest = self._room if is_full else min(self._room, int(max(widths)) + 1)
-        num_lines = min(len(widths), MAX_LINES)
+        num_lines = min(len(widths), max_lines)
         policy = Qt.ScrollBarPolicy
         self._text.setVerticalScrollBarPolicy(
             policy.ScrollBarAlwaysOn if scrolls else policy.ScrollBarAlwaysOff
@@ -237,10 +254,10 @@ class MessageEditor(QWidget):
             self._place()
             self.size_changed.emit()
 
-    def _line_widths(self) -> Iterator[float]:
+    def _line_widths(self, max_lines: int) -> Iterator[float]:
         """Yield the width of each displayed line.
 
-        Stop after the paragraph in which the number of lines exceeds MAX_LINES. The widths of the
+        Stop after the paragraph in which the number of lines exceeds max_lines. The widths of the
         later lines are not needed, because a text of more lines scrolls and takes the maximum
         width.
         """
@@ -249,7 +266,7 @@ class MessageEditor(QWidget):
             num_lines += paragraph.lineCount()
             lines = map(paragraph.lineAt, range(paragraph.lineCount()))
             yield from (line.naturalTextWidth() for line in lines)
-            if num_lines > MAX_LINES:
+            if num_lines > max_lines:
                 return
 
     def _place(self) -> None:

@@ -101,7 +101,7 @@ class EditorHost(QObject):
         if index is None or self._editor is None:
             return
         layout = self._stack.layouts[index]
-        self._editor.set_room(layout.content.text_width(layout.width), layout.width)
+        self._set_room(self._editor, layout)
         if layout.item.editing and layout.rows:
             size = layout.content.editor_size
             x, y = left + layout.width - size.width(), self._stack.top(index) - scroll
@@ -117,7 +117,7 @@ class EditorHost(QObject):
         editor.size_changed.connect(self._reserve)
         editor.text_changed.connect(self.edited)
         self._editor = editor
-        editor.set_room(layout.content.text_width(layout.width), layout.width)
+        self._set_room(editor, layout)
         self._reserve()
         editor.show()
         editor.place_cursor()
@@ -125,6 +125,10 @@ class EditorHost(QObject):
         if typed is not None:
             editor.set_typed(typed)
         self.edited.emit()
+
+    def _set_room(self, editor: MessageEditor, layout: MessageLayout) -> None:
+        room = layout.content.text_width(layout.width)
+        editor.set_room(room, layout.width, self._viewport.height())
 
     def _close(self) -> None:
         editor, key = self._editor, self._key

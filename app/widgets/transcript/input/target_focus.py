@@ -46,7 +46,7 @@ class TargetFocus(QObject):
         stack: MessageStack,
         placement: ScrollAnchor,
         pointer: Pointer,
-        seen_height: Callable[[], int],
+        view_height: Callable[[], int],
     ) -> None:
         super().__init__(pointer)
         # The focused link or button. None if nothing is focused, or if its row is not laid out.
@@ -54,8 +54,7 @@ class TargetFocus(QObject):
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
-        # Function that returns the height of the part of the view that the jump button leaves free.
-        self._seen_height = seen_height
+        self._view_height = view_height  # function that returns the height of the view
         self._stop: _Stop | None = None  # the focused target; kept even if its row does not exist
         self._is_over = False  # True after Esc: the next Tab leaves the transcript
         pointer.pressed.connect(self.drop)
@@ -138,7 +137,7 @@ class TargetFocus(QObject):
 
     def _seen(self) -> Iterator[_Stop]:
         """Yield the visible targets. A target is visible if its middle is in the view."""
-        height = self._seen_height()
+        height = self._view_height()
         for message in self._stack.visible(self._placement.top, height):
             for stop, hit in self._stops(message):
                 if 0 <= self._on_canvas(message, hit).center().y() < height:

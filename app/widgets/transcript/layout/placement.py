@@ -138,6 +138,17 @@ class ScrollAnchor:
         if y is not None and not self.top <= y <= self.top + self._height - 2 * LINE_STEP:
             self._anchor = Anchor(key, -self._height // 3, caret.place)
 
+    def reveal_editor(self, message: int, height: int) -> None:
+        """Scroll until the editor of a message is visible from its top to its height.
+
+        If it is higher than the view, its top is at the top of the view.
+        """
+        above = max(0, self._height - height)
+        self.hold()
+        if not self.top <= self._stack.top(message) <= self.top + above:
+            key = self._stack.items[message].key
+            self._anchor = Anchor(key, -min(above, self._height // 3))
+
     def scrolled(self, before: int) -> None:
         """Update the follower and the anchor after the user has scrolled.
 
