@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.contracts.sources import ROOT
+
 WORDS = ("title", "cause", "advice")
 
 
@@ -25,6 +25,8 @@ def is_of_a_problem(node: ast.expr) -> bool:
 
 def compared_words(source: str) -> Iterator[int]:
     """Yield the lines in which the words of an error class or of a problem are compared."""
+    if not any(f".{word}" in source for word in WORDS):
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Compare) and any(
             is_of_a_problem(one) for one in (node.left, *node.comparators)

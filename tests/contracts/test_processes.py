@@ -20,8 +20,8 @@ import pytest
 from engine.hosts.hostfile import Host
 from engine.hosts.process import stage_command
 from engine.worker.interpreter import own_program
+from tests.contracts.sources import ROOT
 
-ROOT = Path(__file__).parents[2]
 COMMAND = Path(sysconfig.get_path("scripts"), "rejoinder")
 INTERPRETER = "engine/worker/interpreter.py"
 # Each start of a process: the file, the function, and the command.

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.contracts.sources import ROOT, statements
+
 PACKAGES = ["app", "engine", "packaging", "tests"]
 OPENING = re.compile(
     r"(What|Who|Whose|Whom|Whoever|Whatever|Where|How|Whether|Of|All (?:that|there)|Not|None of"
@@ -30,7 +31,7 @@ DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def docstrings(source: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, DOCUMENTED) and (text := ast.get_docstring(node)):
             yield text
 

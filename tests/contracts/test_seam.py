@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.contracts.sources import ROOT, parsed, statements
+
 # 47 names, and five for models on the disk: InstalledModel, RemovalPlan, FitMeter, Fit, FitVerdict.
 # header_len tells the child process that downloads when a GGUF header is complete.
 # The engine counts, titles and reads ahead a NextPrompt; TokensCounted and CacheReport are answers, and
@@ -37,7 +37,7 @@ NOT_COUNTED = (
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, str]]:
     """Yield (module, name) for each imported name, and (module, "") for `import module`."""
-    for node in ast.walk(tree):
+    for node in statements(tree):
         match node:
             case ast.ImportFrom(module=str(module), names=names):
                 yield from ((module, alias.name) for alias in names)
@@ -55,7 +55,7 @@ def is_module(module: str, name: str) -> bool:
 @cache
 def engine_names() -> set[tuple[str, str]]:
     files = (ROOT / "app").rglob("*.py")
-    found = {one for file in files for one in imports(ast.parse(file.read_text(encoding="utf-8")))}
+    found = {one for file in files for one in imports(parsed(file))}
     return {
         (module, name)
         for module, name in found

@@ -9,12 +9,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from pathlib import Path
 
 import pytest
 
-APP = Path(__file__).parents[2] / "app"
+from tests.contracts.sources import ROOT, parsed
+
+APP = ROOT / "app"
 # Files and folders of app/ that print to the terminal, not to the window.
 TERMINAL = ("cli", "selftest.py", "__main__.py")
 
@@ -79,11 +80,6 @@ def window_files() -> Iterator[Path]:
     for file in sorted(APP.rglob("*.py")):
         if file.relative_to(APP).parts[0] not in (*TERMINAL, "words"):
             yield file
-
-
-@cache
-def parsed(file: Path) -> ast.Module:
-    return ast.parse(file.read_text(encoding="utf-8"))
 
 
 def called(call: ast.Call) -> str:
@@ -271,22 +267,15 @@ CODE = re.compile(r"`[^`]*`")
 
 
 def printed(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield (line number, text) for each string in a module. Remove code between backticks."""
+    """Yield (line number, text) for each string but docstrings. Remove code between backticks."""
+    docstrings = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant | ast.JoinedStr) and (text := text_of(node)):
-            yield node.lineno, CODE.sub("", text)
-
-
-def without_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.FunctionDef) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return tree
+        if isinstance(node, ast.Constant | ast.JoinedStr) and node not in docstrings:
+            yield node.lineno, CODE.sub("", text_of(node))
 
 
 def typewritten(tree: ast.Module) -> list[str]:
-    texts = printed(without_docstrings(tree))
-    return [f"{line}: {text}" for line, text in texts if TYPEWRITTEN.search(text)]
+    return [f"{line}: {text}" for line, text in printed(tree) if TYPEWRITTEN.search(text)]
 
 
 def test_words_have_typographic_quotes_and_ellipses() -> None:
