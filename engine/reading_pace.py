@@ -38,6 +38,7 @@ class ReadingTime:
 
 @dataclass(frozen=True, slots=True)
 class _Measured:
+    start: int
     middle: float  # position of the middle token
     end: int
     num_tokens: int
@@ -55,11 +56,17 @@ class ReadingPace:
         """Add a measurement: the tokens [start, end) were read within some seconds."""
         count = end - start
         if count > 0 and seconds > 0:
-            self._measured.append(_Measured((start + end) / 2, end, count, seconds / count, now))
+            measured = _Measured(start, (start + end) / 2, end, count, seconds / count, now)
+            self._measured.append(measured)
 
     def time(self, start: int, end: int) -> ReadingTime | None:
-        """Return the time that the tokens [start, end) take. None if too few were measured."""
+        """Return the time that the tokens [start, end) take.
+
+        None if too few were measured, or only tokens far behind them, which take longer.
+        """
         if sum(one.num_tokens for one in self._measured) < _MIN_TOKENS:
+            return None
+        if end + _MIN_SPAN < min(one.start for one in self._measured):
             return None
         at_0, slope = self._line()
         ratios = [one.token_s / (at_0 + slope * one.middle) for one in self._measured]

@@ -74,9 +74,10 @@ class PromptPlan:
     read: int  # number of fed tokens that had not been fed before
     # Number of tokens with cached K/V. It is larger than `restored` if a snapshot is missing.
     matched: int = 0
-    restored_disk: int = (
-        0  # number of restored tokens whose state was read from disk for this request
-    )
+    # Number of restored tokens whose state was read from disk for this request.
+    restored_disk: int = 0
+    # Number of restored tokens that were fed before the request, while the engine was idle.
+    restored_ahead: int = 0
     reasons: tuple[Reason, ...] = ()  # reasons for all fed tokens, in prompt order
 
 

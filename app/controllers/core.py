@@ -205,12 +205,7 @@ class Core(QObject):
             self.reading_rate,
         )
         self.first_return = FirstReturn(
-            self.bridge,
-            self.desk,
-            self.turns,
-            self.library,
-            self.preferences,
-            self.reading_rate,
+            self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
         self._connect()
 

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.preferences import Preferences
-from app.controllers.reading_rate import READING, ReadingRate
+from app.controllers.reading_rate import ReadingRate
 from app.controllers.turns import Turns
 from app.viewmodels.first_return import measured_pace, return_note
 from app.viewmodels.notes import last_generation
-from engine.events import IdleWorking
 from engine.types import ConversationId
 
 
@@ -28,7 +26,6 @@ class FirstReturn(QObject):
 
     def __init__(
         self,
-        bridge: EngineBridge,
         desk: Desk,
         turns: Turns,
         library: LibraryController,
@@ -41,22 +38,11 @@ class FirstReturn(QObject):
         self._preferences = preferences
         self._rate = rate
         self._last: ConversationId | None = None  # conversation of the last answer in this run
-        # tokens that were read ahead for each conversation since its last answer
-        self._num_ahead: dict[ConversationId, int] = {}
         if not preferences.value.return_noted:
-            bridge.idle_changed.connect(self._on_idle_changed)
             turns.answered.connect(self._on_answered)
-
-    def _on_idle_changed(self, event: IdleEvent) -> None:
-        if not isinstance(event, IdleWorking) or event.kind not in READING:
-            return
-        name = event.conversation_id
-        if name is not None:
-            self._num_ahead[name] = max(self._num_ahead.get(name, 0), event.total)
 
     def _on_answered(self, conversation_id: ConversationId) -> None:
         is_return, self._last = conversation_id != self._last, conversation_id
-        num_ahead = self._num_ahead.pop(conversation_id, 0)
         if not is_return or conversation_id != self._library.current:
             return
         conversation = self._desk.get(conversation_id)
@@ -68,7 +54,7 @@ class FirstReturn(QObject):
         if needed is None:
             measured = measured_pace(conversation, generation.model_path)
             needed = measured.time(0, num_restored)
-        note = "" if needed is None else return_note(generation.usage, needed, num_ahead)
+        note = "" if needed is None else return_note(generation.usage, needed)
         if note:
             self._preferences.change(return_noted=True)
             self.noted.emit(note)

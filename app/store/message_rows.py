@@ -83,6 +83,7 @@ class UsageRow(NamedTuple):
     disk_ms: float
     written_bytes: int
     load_ms: float
+    restored_ahead: int
 
 
 COLUMNS = (*MessageRow._fields, *TokensRow._fields, *UsageRow._fields)
@@ -231,6 +232,7 @@ def _usage(row: UsageRow) -> Usage:
         replayed=row.replayed,
         read=row.read,
         restored_disk=row.restored_disk,
+        restored_ahead=row.restored_ahead,
         matched=row.restored,  # `matched` is not stored; `restored` is a lower bound of it
         reasons=_reasons(row.reasons),
     )
@@ -278,4 +280,5 @@ def _usage_row(usage: Usage) -> UsageRow:
         disk_ms=usage.disk_ms,
         written_bytes=usage.written_bytes,
         load_ms=usage.load_ms,
+        restored_ahead=plan.restored_ahead,
     )

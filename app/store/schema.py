@@ -288,7 +288,9 @@ _M012: Migration = ("ALTER TABLE messages ADD COLUMN chat_title TEXT",)
 # The part of the wait in which no model was ready. 0 in replies of earlier versions of the app.
 _M013: Migration = ("ALTER TABLE messages ADD COLUMN load_ms REAL DEFAULT 0",)
 
+_M014: Migration = ("ALTER TABLE messages ADD COLUMN restored_ahead INTEGER DEFAULT 0",)
+
 MIGRATIONS: tuple[Migration, ...] = (
     _M001, _M002, _M003, _M004, _M005, _M006, _M007, _M008, _M009, _M010, _M011,
-    _M012, _M013,
+    _M012, _M013, _M014,
 )  # fmt: skip

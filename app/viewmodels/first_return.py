@@ -32,18 +32,17 @@ def measured_pace(conversation: Conversation, model_path: str) -> ReadingPace:
     return pace
 
 
-def return_note(usage: Usage, needed: ReadingTime, num_ahead: int) -> str:
+def return_note(usage: Usage, needed: ReadingTime) -> str:
     """Return the note, or an empty string if at most MIN_SPARED_S were spared.
 
     Args:
         usage: that of the answer after the return.
         needed: the time that reading the restored tokens takes.
-        num_ahead: tokens that were read ahead since the last answer. They were not spared.
     """
     num_tokens = usage.plan.restored
     if needed.seconds - usage.restore_ms / 1000 <= MIN_SPARED_S:
         return ""
-    if num_ahead > _MAX_AHEAD * num_tokens:
+    if usage.plan.restored_ahead > _MAX_AHEAD * num_tokens:  # they were not spared
         return ""
     return words.remembered(
         num_tokens=num_tokens,

@@ -60,9 +60,8 @@ _CAUSES = {
     ReasonKind.MODEL_RELOADED: words.MODEL_RELOADED,
     ReasonKind.FAULT: words.STATE_FAULTY,
 }
-# Causes that more memory or disk space for chats avoids.
+# Causes that more memory or disk space for chats avoids. NOT_KEPT has others too, such as a crash.
 _AVOIDABLE = {
-    ReasonKind.NOT_KEPT,
     ReasonKind.SNAPSHOT_EVICTED,
     ReasonKind.STATE_EVICTED,
     ReasonKind.CHAT_TOO_LARGE,
@@ -325,6 +324,8 @@ def _details(phase: Planned) -> tuple[str, ...]:
         is_fed = plan.read + plan.replayed > 0
         read = figures.milliseconds(max(0.0, phase.worked_ms - phase.restore_ms)) if is_fed else ""
         lines.append(words.durations(restore=restore, read=read))
+    if plan.restored_ahead:
+        lines.append(words.read_ahead(units.tokens(plan.restored_ahead)))
     reasons = plan.reasons
     room = _MAX_DETAILS - len(lines)
     if len(reasons) <= room:

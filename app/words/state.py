@@ -118,6 +118,10 @@ def durations(*, restore: str, read: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
+def read_ahead(tokens: str) -> str:
+    return f"{tokens} of those restored were read ahead, before you asked."
+
+
 def more_reasons(number: int, tokens: str) -> str:
     return f"And {number} more reasons: {tokens}."
 

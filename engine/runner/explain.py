@@ -39,6 +39,7 @@ class PrefixHit:
     restored: int  # number of leading tokens whose state was restored
     matched: int  # number of leading tokens whose K/V was stored, at least `restored`
     on_disk: int = 0  # number of leading tokens whose state was read from disk for this turn
+    fed_ahead: int = 0  # number of restored tokens that were fed before the request
     faulted: int = 0  # number of leading tokens for which faulty stored state was found
     needs_points: bool = True  # True if the model resumes only at snapshots, not at any token
     # Highest number of tokens whose state the prefix cache could hold if it held nothing else.

@@ -15,6 +15,7 @@ from engine.errors import attempt
 from engine.events import ReadAhead
 from engine.models.loader import LoadedModel
 from engine.questions import NextPrompt
+from engine.runner.ahead import AheadRecord
 from engine.runner.chunks import Chunk, plan_chunks
 from engine.runner.history import History
 from engine.runner.prefill import Prefill
@@ -46,6 +47,7 @@ class Feeder:
         self._history = history
         self._config = config
         self._find_disk = disk
+        self.ahead = AheadRecord()
 
     @property
     def disk(self) -> DiskTier | None:
@@ -98,6 +100,8 @@ class Feeder:
         points = [snapshot.num_tokens for snapshot in lease.snapshots]
         model = self._model.facts.path
         self._history.remember(shown, prompt, lease.hot.token_ids, points, model=model)
+        if isinstance(shown, ReadAhead) and not is_turn:
+            self.ahead.note_fed(shown.conversation_id, lease.hot.token_ids, lease.restored)
         self._cache.publish(lease, is_turn=is_turn)
 
     def _save_reading(self, lease: Lease) -> None:

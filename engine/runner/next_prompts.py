@@ -49,7 +49,9 @@ class NextPrompts:
         has_room = displaces or self._cache.has_room(name, token_ids, 1, displaces=False)
         disk = self._feeder.disk
         if disk is not None and has_room:
-            disk.fetch_ahead(name, (*token_ids, ANOTHER_TOKEN))
+            num_fetched = disk.fetch(name, (*token_ids, ANOTHER_TOKEN)).num_tokens
+            restored = self._cache.match_ahead(name, token_ids).restored
+            self._feeder.ahead.note_on_disk(name, token_ids[:restored], restored - num_fetched)
         if task.fetch_only:
             return None
         match = self._cache.match_ahead(name, token_ids)

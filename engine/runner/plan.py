@@ -38,6 +38,7 @@ def plan_prompt(
         read=end - found.restored - replayed,
         matched=found.matched,
         restored_disk=min(found.on_disk, found.restored),
+        restored_ahead=found.fed_ahead,
         reasons=reasons,
     )
 

@@ -35,6 +35,7 @@ from engine.events import (
 from engine.models.loader import LoadedModel
 from engine.reading_pace import ReadingPace
 from engine.runner.admission import Admission
+from engine.runner.ahead import Ahead
 from engine.runner.closing import Closing
 from engine.runner.decoder import Decoder, StepResult
 from engine.runner.drafting import Drafter
@@ -187,10 +188,15 @@ class Runner:
         self, request: Request, prompt: Prompt, lease: Lease, fetched: Fetched
     ) -> Callable[[int | None], PromptPlan]:
         """Return a function that plans a prompt up to the number of tokens that are fed."""
+        restored_ids = prompt.token_ids[: lease.restored]
+        ahead = Ahead()
+        if not request.side:
+            ahead = self._feeder.ahead.take(request.conversation_id, restored_ids)
         found = PrefixHit(
             restored=lease.restored,
             matched=lease.matched,
-            on_disk=fetched.num_tokens,
+            on_disk=fetched.num_tokens + ahead.num_on_disk,
+            fed_ahead=ahead.num_fed,
             faulted=lease.faulted,
             needs_points=self._model.layout.needs_snapshot,
             max_held=self._cache.max_held,

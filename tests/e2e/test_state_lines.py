@@ -171,7 +171,7 @@ CAUSES = [
     (
         forgotten,
         KEEPING,
-        AVOIDABLE,
+        READ,
         "read {fed} tokens, {replayed} of them again: their state was not kept",
     ),
     (

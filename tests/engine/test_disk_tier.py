@@ -392,6 +392,24 @@ def test_state_is_fetched_ahead_into_free_memory(
     _close(second)
 
 
+@pytest.mark.slow
+def test_state_that_was_fetched_for_another_prompt_does_not_count_as_from_disk(
+    open_tiny: OpenTiny, tmp_path: Path
+) -> None:
+    messages = _two_runs(open_tiny, tmp_path, "lfm2")
+    second = open_tiny("lfm2", disk_folder=tmp_path, idle_work=True)
+    chat = ConversationId("A")
+    second.send(ReadAhead(conversation_id=chat, messages=tuple(messages), fetch_only=True))
+    second.run_until_idle()
+    changed = (Message(role=Role.SYSTEM, content="Be brief."), *messages)
+    second.send(ReadAhead(conversation_id=chat, messages=changed))
+    second.run_until_idle()
+
+    plan = ask(second, *changed, user("more")).usage.plan
+    assert plan.restored == plan.restored_ahead > plan.restored_disk == 0
+    _close(second)
+
+
 def _points(folder: Path) -> int:
     """Return the number of state records in a folder."""
     headers = [read_header(path, path.parent.name) for path in _files(folder)]

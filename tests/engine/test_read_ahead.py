@@ -137,6 +137,20 @@ def step_until(client: InlineClient, kind: type[Event]) -> Event:
 # Benefits
 
 
+def test_tokens_that_were_read_ahead_are_told_apart(open_short: OpenShort) -> None:
+    client = open_short()
+    first = ask(client, user(LONG))
+    messages = (user(LONG), reply_of(first))
+    client.answer(client.evict(EvictWhat.ALL))
+    client.send(ReadAhead(conversation_id=A, messages=messages))
+    (*_, ahead) = idle(client)
+    plan = ask(client, *messages, user("more")).usage.plan
+
+    assert plan.restored == plan.restored_ahead == ahead.total > 0
+    plan = ask(client, *messages, user("more")).usage.plan
+    assert plan.restored > plan.restored_ahead == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name", rest_in_soak(["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"], "qwen3_5", "gemma3")

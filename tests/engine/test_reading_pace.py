@@ -31,6 +31,13 @@ def test_time_of_a_longer_prompt_grows_with_its_length() -> None:
     assert farther.is_open
 
 
+def test_time_before_all_measured_places_is_unknown_if_it_is_far_before_them() -> None:
+    pace = ReadingPace()
+    read(pace, 5_600, 5_900, at=0.0)
+    assert pace.time(0, 100) is None
+    assert pace.time(4_000, 5_000) is not None
+
+
 def test_newest_measurements_decide_and_different_ones_make_a_range() -> None:
     pace, now = ReadingPace(), 0.0
     for _ in range(20):

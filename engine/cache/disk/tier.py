@@ -18,7 +18,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
@@ -111,8 +111,6 @@ class DiskTier:
         self._saver = PointSaver(folder.namespace, self._index, self._writer, layout, self.rates)
         self._queue = PointQueue(cache, layout, self._index, self.rates, rest_s, time.time)
         self._read = self._damaged = 0
-        # Tokens whose state was read ahead of the next request, by conversation.
-        self._num_ahead: dict[ConversationId, int] = {}
         cache.save_evicted(self._save_evicted)
 
     @property
@@ -127,17 +125,6 @@ class DiskTier:
 
         A record that is damaged is removed, and the next best resume point is used.
         """
-        fetched = self._fetch(conversation_id, prompt_ids)
-        num_ahead = self._num_ahead.pop(conversation_id, 0)
-        return replace(fetched, num_tokens=fetched.num_tokens + num_ahead)
-
-    def fetch_ahead(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> None:
-        """Read state as `fetch` does, before the request. The next fetch() counts the tokens."""
-        num_tokens = self._fetch(conversation_id, prompt_ids).num_tokens
-        if num_tokens:
-            self._num_ahead[conversation_id] = num_tokens + self._num_ahead.get(conversation_id, 0)
-
-    def _fetch(self, conversation_id: ConversationId, prompt_ids: Sequence[int]) -> Fetched:
         start = time.perf_counter()
         held = self._cache.match(conversation_id, prompt_ids).restored
         fetched = 0
@@ -330,7 +317,6 @@ class DiskTier:
 
     def forget(self, conversation_id: ConversationId) -> None:
         """Delete the records that no other conversation uses."""
-        self._num_ahead.pop(conversation_id, None)
         self._writer.delete(self._index.forget(conversation_id))
         self._queue.clear()
         self._save_index()

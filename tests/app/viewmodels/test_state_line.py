@@ -143,7 +143,7 @@ _LINES = {
         planned(
             again(ReasonKind.NOT_KEPT, 12_000), new(24), replayed=12_000, read=24, wait_ms=95_000
         ),
-        StateKind.AVOIDABLE,
+        StateKind.READ,
         "Read 12,024 tokens, 12,000 of them again: their state was not kept · first word after 2 min",
     ),
     "evicted, but soon read": (

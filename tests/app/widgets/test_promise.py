@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -87,13 +89,11 @@ def test_return_is_noted_with_the_tokens_of_the_line_unless_they_were_read_ahead
     stage.run(CommandId.NEW_CHAT)
     chat(stage, FIRST)
     stage.rig.library.select(first)
-    stage.engine.work_idly(0, num_ahead, shown=first)
-    stage.engine.stop_idle_work()
-    stage.settle()
-    chat(stage, RETURN)
+    chat(stage, replace(RETURN, restored_ahead=num_ahead))
     line = stage.items[-1].state_line
     assert line is not None
     assert line.text.startswith("Restored 19,990 tokens · ")
+    assert f"{num_ahead:,} tokens of those restored were read ahead" in line.explained
     note = stage.pane.return_note
     assert note.isVisible() == (num_ahead == 600)
     assert note.sentence.text() in (NOTE, "")
