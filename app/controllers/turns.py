@@ -55,6 +55,7 @@ from app.conversation.tree import (
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Waiting
+from app.words import state as words
 from engine.events import (
     ModelFacts,
     PrefillProgress,
@@ -203,6 +204,9 @@ class Turns(QObject):
         if running.facts is None:
             self._refuse(running, None)
         else:
+            # The engine first ends its forward pass, which may take seconds.
+            if running.live.num_tokens == 0:
+                self._set_phase(running, Waiting(0, words.STOPPING))
             running.stopped = True
             self._engine.cancel(running.request_id)
 
@@ -402,6 +406,8 @@ class Turns(QObject):
             self._wait_lines.stop()
 
     def _set_phase(self, running: RunningTurn, phase: Phase) -> None:
+        if running.stopped:
+            return  # the last phase stays until the engine reports the end
         running.show_phase(phase, self._origin.tick())
         self.line_changed.emit(running.reply_id)
         self.activity_changed.emit(running.conversation_id)

@@ -140,6 +140,18 @@ def test_stop_button_in_the_state_line_stops_reading(stage: Stage) -> None:
     assert stage.edit.hasFocus()
 
 
+def test_stop_is_shown_until_the_engine_has_ended_its_pass(stage: Stage) -> None:
+    stage.send("Hello")
+    stage.engine.prefill(4_096, 9_000, 9.2)
+    stage.settle()
+    stage.window.commands[CommandId.STOP].trigger()
+    line = stage.items[-1].state_line
+    assert line is not None
+    assert line.text == "Stopping…"
+    stage.settle()
+    assert stage.items[-1].status is ItemStatus.STOPPED
+
+
 def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:
     stage.send("Count")
     stage.engine.write("One, ")
