@@ -33,7 +33,7 @@ class ModelCard:
     model_type: str
     # Number of parameters, computed from the tensor shapes in the weight files' headers.
     num_parameters: int
-    bits: float  # bits per weight; 16 if the weights are not quantised
+    bits: float  # bits per weight; 16 or 32 if the weights are not quantised
     size_bytes: int  # bytes of all weight files
     context_len: int  # number of tokens; 0 if config.json states no limit
     # True if the model also accepts images or sound. The app uses only its text input.

@@ -50,6 +50,7 @@ _TOKENIZER_FIELDS: Final[Mapping[str, tuple[type, ...]]] = {
     "padding_side": (str,),
 }
 _DENSE_BITS: Final = 16.0
+_NUMBER_BITS: Final = {"float32": 32.0, "float16": 16.0, "bfloat16": 16.0}
 _GROUP_SIZE: Final = 64
 
 
@@ -60,7 +61,7 @@ class ModelConfig:
     model_type: str = ""  # empty if config.json does not name a type
     classes: tuple[str, ...] = ()  # the field `architectures` of config.json
     context_len: int = 0  # number of tokens; 0 if config.json states no limit
-    bits: float = _DENSE_BITS  # bits per weight; 16 if the weights are not quantised
+    bits: float = _DENSE_BITS  # bits per weight; 16 or 32 if the weights are not quantised
     group_size: int = _GROUP_SIZE  # number of quantised weights that share one scale
     # True if the model also accepts images or sound. The app uses only its text input.
     text_only: bool = False
@@ -96,7 +97,7 @@ def parse_config(settings: Settings) -> ModelConfig:
         classes=classes,
         context_len=_first_positive(text, _CONTEXT_KEYS)
         or _first_positive(settings, _CONTEXT_KEYS),
-        bits=_bits(quantisation),
+        bits=_bits(quantisation) or _dense_bits(text) or _dense_bits(settings) or _DENSE_BITS,
         group_size=_first_positive(quantisation, ("group_size",)) or _GROUP_SIZE,
         text_only=any(part in settings for part in _OTHER_PARTS),
         hybrid=_is_hybrid(text, model_type),
@@ -191,10 +192,17 @@ def _quantisation(settings: Settings, text: Settings) -> Settings:
 
 
 def _bits(quantisation: Settings) -> float:
+    """Return the bits of a quantised weight; 0 if the weights are not quantised."""
     bits = quantisation.get("bits")
     if isinstance(bits, int | float) and 0 < bits <= _DENSE_BITS:
         return float(bits)
-    return _METHOD_BITS.get(_text(quantisation, "quant_method"), _DENSE_BITS)
+    return _METHOD_BITS.get(_text(quantisation, "quant_method"), 0.0)
+
+
+def _dense_bits(settings: Settings) -> float:
+    """Return the bits of a weight that is not quantised; 0 if the settings do not tell."""
+    number_type = _text(settings, "dtype") or _text(settings, "torch_dtype")
+    return _NUMBER_BITS.get(number_type, 0.0)
 
 
 def _is_hybrid(text: Settings, model_type: str) -> bool:

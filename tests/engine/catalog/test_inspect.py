@@ -84,6 +84,9 @@ def test_packed_weights_count_as_unpacked_parameters(tmp_path: Path):
         ({"text_config": {"quantization_config": {"bits": 6}}}, 6),
         ({"quantization": {"bits": "four"}}, 16),
         ({"quantization": None}, 16),
+        ({"torch_dtype": "float32"}, 32),
+        ({"text_config": {"dtype": "bfloat16"}}, 16),
+        ({"torch_dtype": 32}, 16),
     ],
 )
 def test_bits_are_found_in_every_form_of_quantisation_config(
