@@ -320,6 +320,17 @@ def test_lines_after_restarts_and_another_model_name_the_cause(
             f"Restored {plan.restored} tokens from disk · read {plan.read} new tokens · "
         )
 
+        launch(real, model)
+        real.core.chat.set_system_prompt(real.current, "You are a list of numbers.")
+        line = ask(real, "And after that?")
+        plan = plan_of(real)
+        fed = plan.read + plan.replayed
+        assert plan.replayed > 100
+        assert (
+            f"read {fed} tokens, {plan.replayed} of them again: the system prompt changed"
+            in line.text.lower()
+        )
+
         real.core.preferences.change(keep_on_disk=False)
         launch(real, model)
         line = ask(real, "And now?")
