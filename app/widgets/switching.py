@@ -68,7 +68,7 @@ class Switching(QObject):
                 kind=EntryKind.COMMAND,
                 key=command.id,
                 name=Name.of(f"{command.group}: {text}" if command.group else text),
-                note=keys or command.menu,
+                note=" · ".join([words.ON] * action.isChecked() + [keys or command.menu]),
             )
 
     def _models(self) -> Iterator[Entry]:

@@ -9,6 +9,7 @@ FIELD: Final = "Chat, command or model"
 NOTHING: Final = "Nothing matches."
 ARCHIVED: Final = "Archived"
 IN_USE: Final = "In use"
+ON: Final = "On"  # beside a command that switches something off and on
 MODEL: Final = "Model"
 # Words that screen readers say after the name, by kind of the entry.
 KINDS: Final = {"CHAT": "chat", "COMMAND": "command", "MODEL": "model"}

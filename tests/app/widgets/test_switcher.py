@@ -66,6 +66,14 @@ def test_command_runs_and_a_disabled_one_is_not_listed(stage: Stage) -> None:
     assert popup.nothing.isVisible() is (popup.list.count() == 0)
 
 
+def test_command_that_is_switched_on_says_so(stage: Stage) -> None:
+    popup = opened(stage, "show sidebar")
+    assert names(popup)[0].startswith("Show Sidebar, command, On · ")
+    QTest.keyClick(popup.field, Key.Key_Return)
+    stage.settle()
+    assert ", On" not in names(opened(stage, "show sidebar"))[0]
+
+
 @pytest.mark.parametrize("step", [Key.Key_Up, Key.Key_PageDown])
 def test_up_from_the_first_entry_and_page_down_reach_the_last(stage: Stage, step: Qt.Key) -> None:
     make_chats(stage, "One", "Two", "Three")
