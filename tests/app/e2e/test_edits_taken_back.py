@@ -198,6 +198,19 @@ def test_undo_names_no_edit_that_was_stopped(stage: Stage) -> None:
     assert redo.text() == "Redo"
 
 
+def test_redo_names_no_edit_that_was_undone_and_then_stopped(stage: Stage) -> None:
+    redo = stage.window.commands[CommandId.REDO]
+    start(stage)
+    edit_first(stage, " more")
+    stage.run(CommandId.UNDO)
+    assert stage.texts == BRANCH
+    assert redo.text() == "Redo Edit Message"
+    press_escape(stage)
+    assert_edited_again(stage, "One more")
+    stage.edit.setFocus()
+    assert redo.text() == "Redo"
+
+
 def test_edit_of_a_message_that_is_undone_is_in_its_editor_after_the_redo(stage: Stage) -> None:
     start(stage)
     stage.run(CommandId.EDIT_LAST)
