@@ -76,8 +76,9 @@ class ChatController(QObject):
     later, after True was returned. Then `refused` is emitted with the text.
     """
 
-    # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer. The
-    # text is empty if the call returned False, or if the action has no text (regenerate, resume).
+    # Argument: a Refusal. ChatPane shows its problem and puts its text back into the composer, or an
+    # edit into its editor. The text is empty if the call returned False, or if the action has no text
+    # (regenerate, resume).
     refused = Signal(object)
     # argument: ConversationId of a conversation whose messages or options have changed
     next_turn_changed = Signal(object)

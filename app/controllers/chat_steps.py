@@ -86,7 +86,7 @@ class ChatSteps:
         """Remove the undo of a version that is gone, because its turn was refused."""
         new = self._new_versions.pop(conversation_id, None)
         if new is not None and new.node_id not in self._desk.get(conversation_id).nodes:
-            self._undo.drop(new.undo)
+            self._undo.drop(new.undo, drops_redo=True)
 
     def drop_empty_version(self, conversation_id: ConversationId, *, now: float) -> None:
         """Delete a version of a reply that was stopped before its first word, and its undo.
@@ -114,7 +114,7 @@ class ChatSteps:
             for one in gone:
                 left = delete_message(left, one, now=now)
             self._apply(show_version(left, kept if shown in gone else shown))
-            self._undo.drop(new.undo)
+            self._undo.drop(new.undo, drops_redo=True)
             if self._new_versions.get(conversation_id) is new:
                 del self._new_versions[conversation_id]
 

@@ -173,11 +173,15 @@ class Desk(QObject):
             self._cut_off.discard(conversation_id)
         self._save(conversation_id)
 
-    def take_back(self, conversation_id: ConversationId) -> Unsent:
+    def take_back(self, conversation_id: ConversationId, *, has_editor: bool = False) -> Unsent:
         """Remove the turn that hold() showed, and remove and return the queued message.
 
         Their texts and files are put in front of the draft, in the order in which they were sent.
+
+        has_editor: True if the text of the turn goes back into the editor of a message instead.
         """
+        if has_editor:
+            self._held[conversation_id] = replace(self._held[conversation_id], text="")
         value = self._with_unaccepted(self._open[conversation_id])
         queued = self.take_queued(conversation_id)
         del self._held[conversation_id]

@@ -44,7 +44,7 @@ class RunningTurn:
 
     request_id: RequestId
     turn: Turn
-    text: str  # the user's text, to put back into the composer if the turn is refused
+    text: str  # the user's text, to put back into its field if the turn is refused
     live: LiveReply  # text that has arrived so far
     sent_at: float  # time in seconds (Origin.tick) of the user's action
     submitted_at: float = 0.0  # time in seconds of the last submission to the engine

@@ -15,8 +15,11 @@ one of three states. The fields `facts` and `planned` of RunningTurn tell them a
 
 However a started turn ends, its reply stays in the conversation with the text so far. A refused
 turn is removed from the conversation. Its text returns to the composer, and so does the message that
-is queued behind it. desk.py calls a started turn "accepted". Before that, the desk stores only the
-text of the turn, as part of the conversation's draft.
+is queued behind it. The text of an edited message returns to the editor of that message. When the app
+quits, it returns to the composer too, because the text of an editor is not stored.
+
+desk.py calls a started turn "accepted". Before that, the desk stores only the text of the turn, as part
+of the conversation's draft.
 
 `_end` and `_refuse` remove a turn from `_running`, so that the conversation can have a next turn,
 and then emit activity_changed.
@@ -25,7 +28,7 @@ and then emit activity_changed.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import NamedTuple, assert_never
 
 from PySide6.QtCore import QObject, Signal
 
@@ -72,6 +75,13 @@ from engine.usage import PromptPlan
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
 
 
+class RefusedEdit(NamedTuple):
+    """An edit that the engine did not start, to put back into the editor of its message."""
+
+    node_id: NodeId  # the message that was edited
+    text: str  # its new text
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """A message that was not sent, or a turn that the engine did not start."""
@@ -80,6 +90,7 @@ class Refusal:
     text: str  # the user's text, also of a queued message, to put back into the composer
     # None without an error: the user stopped the turn, or a queued message was returned
     problem: Problem | None
+    edit: RefusedEdit | None = None  # the edit, if the turn was one; its text is not in `text`
 
 
 class Turns(QObject):
@@ -95,7 +106,7 @@ class Turns(QObject):
     # model.
     answered = Signal(object)
     # argument: a Refusal. The text is already in the stored draft; ChatPane also puts it back into
-    # the composer if the conversation is on show.
+    # the composer if the conversation is on show. The text of an edit is not stored.
     refused = Signal(object)
 
     def __init__(
@@ -167,8 +178,8 @@ class Turns(QObject):
 
         Args:
             turn: the planned turn. Its conversation replaces the one in memory.
-            text: the user's text, which returns to the composer if the turn is refused. Empty if
-                the turn adds no user message.
+            text: the user's text, which returns to the composer, or to the editor of an edited
+                message, if the turn is refused. Empty if the turn adds no user message.
             files: the attachments that return to the composer together with the text.
         """
         status = self._models.status
@@ -391,10 +402,12 @@ class Turns(QObject):
         """
         self._drop(running)
         conversation_id = running.conversation_id
-        queued = self._desk.take_back(conversation_id)
+        edited = None if self._is_quitting else running.turn.edited
+        edit = None if edited is None else RefusedEdit(edited, running.text)
+        queued = self._desk.take_back(conversation_id, has_editor=edit is not None)
         self.activity_changed.emit(conversation_id)
-        text = join_texts(running.text, queued.text)
-        self.refused.emit(Refusal(conversation_id, text, problem))
+        text = queued.text if edit else join_texts(running.text, queued.text)
+        self.refused.emit(Refusal(conversation_id, text, problem, edit))
         # The listeners look for the removed messages, so the conversation stays in memory until now.
         if self._find(conversation_id) is None:
             self._desk.unpin(conversation_id)

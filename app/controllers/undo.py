@@ -109,14 +109,18 @@ class UndoList(QObject):
             return False
         return True
 
-    def drop(self, undo: Callable[[], object]) -> None:
-        """Remove a function that add() returned, because its action cannot be undone any more."""
-        for entry in self._entries:
-            if entry.undo is undo:
-                self._entries.remove(entry)
-                self.undone.emit(undo)
-                self.changed.emit()
-                return
+    def drop(self, undo: Callable[[], object], *, drops_redo: bool = False) -> None:
+        """Remove a function that add() returned, because its action cannot be undone any more.
+
+        drops_redo: True if the action cannot be redone either, in case that it was undone before.
+        """
+        for entries in (self._entries, self._undone) if drops_redo else (self._entries,):
+            for entry in entries:
+                if entry.undo is undo:
+                    entries.remove(entry)
+                    self.undone.emit(undo)
+                    self.changed.emit()
+                    return
 
     def forget(self, chat: ConversationId) -> None:
         """Remove the actions of a conversation that was removed for good."""

@@ -74,6 +74,7 @@ class Turn:
     readers: tuple[frozenset[str], ...]
     # True if an answer to the last message was cut off before the engine saved its state
     is_unsaved: bool = False
+    edited: NodeId | None = None  # the message that the user has edited, if the turn is of an edit
 
     @property
     def new_messages(self) -> frozenset[int]:
@@ -132,7 +133,8 @@ def plan_edit(
     edited = conv.nodes[node_id]
     assert edited.role is Role.USER
     user = _user_node(text, edited.attachments, ids.user, edited.parent, now=now)
-    return _plan(conv, user, _reply_node(ids.reply, user, now, generation))
+    turn = _plan(conv, user, _reply_node(ids.reply, user, now, generation))
+    return replace(turn, edited=node_id)
 
 
 def plan_regenerate(

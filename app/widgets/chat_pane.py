@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
-from app.controllers.turns import Refusal
+from app.controllers.turns import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
 from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme
@@ -32,6 +32,7 @@ from app.widgets.card_stack import CardStack, centred
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
+from app.widgets.editing import focused_field, has_text
 from app.widgets.empty_state import (
     EmptyHeading,
     ModelNote,
@@ -137,7 +138,7 @@ class ChatPane(QWidget):
 
     def _stop_in_transcript(self) -> None:
         self.stop()
-        self.composer.edit.setFocus()  # the Stop button in the transcript is gone
+        self.focus_text()  # the Stop button in the transcript is gone
 
     def escape(self) -> None:
         """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
@@ -317,6 +318,8 @@ class ChatPane(QWidget):
         self._refresh_chat()
 
     def _on_refused(self, refusal: Refusal) -> None:
+        if refusal.edit is not None:
+            self._edit_again(refusal.conversation_id, refusal.edit)
         if refusal.conversation_id == self._shown:
             self._give_back(refusal.text)
             self._show_refusal(refusal)
@@ -324,6 +327,13 @@ class ChatPane(QWidget):
             # The conversation itself may no longer be in memory.
             title = self._core.library.summary(refusal.conversation_id).title
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
+
+    def _edit_again(self, conversation_id: ConversationId, edit: RefusedEdit) -> None:
+        """Open the editor again. It takes the focus, unless that is in a field with typed text."""
+        field = focused_field()
+        self.transcript.edit_again(conversation_id, edit.node_id, edit.text)
+        if field is not None and has_text(field):
+            field.setFocus()
 
     def _give_back(self, text: str) -> None:
         """Put the text of a refused message back into the composer, before the text typed since."""
@@ -340,7 +350,8 @@ class ChatPane(QWidget):
         if problem is None:
             return
         if is_too_long(problem):
-            self._too_long.show(problem, is_new_text=bool(refusal.text))
+            is_new_text = bool(refusal.text) and refusal.edit is None
+            self._too_long.show(problem, is_new_text=is_new_text)
         elif self.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()

@@ -21,35 +21,35 @@ class TextCommands:
         self._undoing = undoing
 
     def undo(self) -> None:
-        field = _focused()
+        field = focused_field()
         if field is not None and _can_undo(field):
             field.undo()
         else:
             self._undoing.undo()
 
     def redo(self) -> None:
-        field = _focused()
+        field = focused_field()
         if field is not None and _can_redo(field):
             field.redo()
         else:
             self._undoing.redo()
 
     def cut(self) -> None:
-        if (field := _focused()) is not None:
+        if (field := focused_field()) is not None:
             field.cut()
 
     def copy(self) -> None:
-        if (field := _focused()) is not None:
+        if (field := focused_field()) is not None:
             field.copy()
         else:
             self._view.copy_selection()
 
     def paste(self) -> None:
-        if (field := _focused()) is not None:
+        if (field := focused_field()) is not None:
             field.paste()
 
     def select_all(self) -> None:
-        if (field := _focused()) is not None:
+        if (field := focused_field()) is not None:
             field.selectAll()
         else:
             self._view.select_all()
@@ -57,17 +57,22 @@ class TextCommands:
 
 def can_undo_typing() -> bool:
     """Return True if the focused text field has something to undo."""
-    field = _focused()
+    field = focused_field()
     return field is not None and _can_undo(field)
 
 
 def can_redo_typing() -> bool:
     """Return True if the focused text field has something to redo."""
-    field = _focused()
+    field = focused_field()
     return field is not None and _can_redo(field)
 
 
-def _focused() -> QLineEdit | QPlainTextEdit | QTextEdit | None:
+def has_text(field: QLineEdit | QPlainTextEdit | QTextEdit) -> bool:
+    return bool(field.text() if isinstance(field, QLineEdit) else field.toPlainText())
+
+
+def focused_field() -> QLineEdit | QPlainTextEdit | QTextEdit | None:
+    """Return the text field that has the focus, or None."""
     widget = QApplication.focusWidget()
     return widget if isinstance(widget, (QLineEdit, QPlainTextEdit, QTextEdit)) else None
 

@@ -19,6 +19,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from typing_extensions import override
 
+from app.controllers.turns import Refusal
 from app.conversation.tree import Conversation
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
@@ -57,6 +58,7 @@ class Person(RealWindow):
     @override
     def launch(self, model: Path | None = None) -> None:
         super().launch(model)
+        self.core.turns.refused.connect(self._on_refused)
         self.wait_until(lambda: self.core.models.status.phase is ModelPhase.READY)
         self.settle()
 
@@ -119,6 +121,11 @@ class Person(RealWindow):
         for marker in MARKER.findall(text):
             if not any(marker in node.content for node in self.conversation.nodes.values()):
                 self.entrusted.pop(marker, None)
+
+    def _on_refused(self, refusal: Refusal) -> None:
+        """Drop the markers of an edit that is in its editor again, because a restart closes that."""
+        for marker in MARKER.findall(refusal.edit.text if refusal.edit else ""):
+            self.entrusted.pop(marker, None)
 
     def press(
         self, key: Qt.Key, modifiers: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier

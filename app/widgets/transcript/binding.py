@@ -14,6 +14,7 @@ from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ItemStatus, ScrollPosition, TranscriptItem
 from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.rows.row import RowAction
+from app.widgets.transcript.rows.utf16 import Utf16Units
 from app.widgets.transcript.view import TranscriptView
 from engine.types import Channel, ConversationId, Role
 
@@ -160,6 +161,15 @@ class TranscriptBinding(QObject):
         """Open the editor for the user's last message."""
         if (last := self._last(Role.USER)) is not None:
             self._edit(last.key)
+
+    def edit_again(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> None:
+        """Open the editor of a message with a text: now, or when its conversation is shown."""
+        if text != self._desk.get(conversation_id).nodes[node_id].content:
+            end = Utf16Units(text).to_qt(len(text))
+            self._view.restore_edit(node_id, TypedEdit(text, end, end))
+            self._edited_in[node_id] = conversation_id
+        if conversation_id == self._shown:
+            self._edit(node_id)
 
     def end_editing(self) -> None:
         """Close the editor without changing the message."""

@@ -283,7 +283,7 @@ class TranscriptView(QAbstractScrollArea):
         self._editor_host.cancel()
 
     def restore_edit(self, key: str, typed: TypedEdit) -> None:
-        """Let the next editor of a message open with a text that was cancelled."""
+        """Let the next editor of a message open with a text that was cancelled or not sent."""
         self._editor_host.restore(key, typed)
 
     def has_selection(self) -> bool:

@@ -15,8 +15,10 @@ from app.viewmodels.transcript import ItemStatus
 from app.widgets.commands import CommandId
 from app.widgets.icon_button import IconButton
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas, install_accessibility
+from app.widgets.transcript.editor.editor import EditorText
 from engine.errors import ContextFullError, OutOfMemoryError
 from tests.app.conftest import MakeStage
+from tests.fakes.rig import card
 from tests.fakes.stage import SHIFT, Key, Stage
 
 # The offscreen platform logs these messages for every popup.
@@ -318,6 +320,21 @@ def test_accessible_continue_and_retry_restart_the_answer(stage: Stage) -> None:
     messages(stage)[-1].actionInterface().doAction("Retry")
     stage.settle()
     assert stage.items[-1].status is ItemStatus.STREAMING
+
+
+def test_accessible_stop_of_a_waiting_edit_focuses_its_editor_again(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_load = True
+    stage.rig.models.choose(card("Other-4B").path)
+    stage.run(CommandId.EDIT_LAST)
+    QTest.keyClicks(stage.pane.view.focusWidget(), " more")
+    QTest.keyClick(stage.pane.view.focusWidget(), Key.Key_Return)
+    stage.settle()
+    assert stage.edit.hasFocus()
+    messages(stage)[-1].actionInterface().doAction("Stop")
+    stage.settle()
+    assert stage.pane.view.edit == (stage.items[0].key, "One more")
+    assert isinstance(QApplication.focusWidget(), EditorText)
 
 
 def tabbed(

@@ -99,6 +99,8 @@ def test_refused_edit_leaves_nothing_to_undo(stage: Stage) -> None:
     assert name(stage) == "Undo Edit Message"
     stage.engine.fail(OutOfMemoryError("Too long.").problem)
     stage.settle()
+    assert name(stage) == "Undo Typing", "its editor is open again"
+    stage.edit.setFocus()
     assert name(stage) == "Undo Send"
 
 
