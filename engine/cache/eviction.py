@@ -127,7 +127,9 @@ class Eviction:
             running requests.
         """
         ledger, layout = self._holdings.ledger(), self._holdings.layout
-        to_come += sum(lease.first_buffers for lease in self._holdings.leases if not lease.hot.nbytes)
+        to_come += sum(
+            lease.first_buffers for lease in self._holdings.leases if not lease.hot.nbytes
+        )
         rows = ledger.rows(layout, kv_less=self._held_twice() - to_come)
         rooms = [budget - held for held, budget in zip(rows, self._budgets, strict=True)]
         room = min(rooms)
