@@ -1,10 +1,11 @@
 """The size of the next prompt of the conversation on show, counted by the engine. Main thread.
 
 Captions of the composer and the inspector need the size: the draft is too long for the model, or
-sending it makes the model read much. The engine counts again whenever the size may have changed:
-COUNT_MS after another conversation is shown, after a change of its messages, draft or model, after
-its answer, and after idle work, which may have read the prompt ahead. While the user edits a message,
-the prompt with the edited message is counted instead.
+sending it makes the model read much. The tokens of the last turn do not give the size: many chat
+templates drop an answer's thinking from the next prompt. The engine counts again whenever the size may
+have changed: COUNT_MS after another conversation is shown, after a change of its messages, draft or
+model, after its answer, and after idle work, which may have read the prompt ahead. While the user edits
+a message, the prompt with the edited message is counted instead.
 """
 
 from __future__ import annotations
@@ -23,9 +24,7 @@ from app.controllers.reading_rate import READING, ReadingRate
 from app.controllers.requests import edited_turn, has_draft, has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
-from app.conversation.tree import Conversation, NodeId
-from app.viewmodels.notes import is_from_other_model
-from app.viewmodels.prompt_cost import has_new_prompt
+from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
 from app.viewmodels.reading import ToRead
 from engine.events import IdleWorking, ModelFacts
 from engine.problem import Problem
@@ -35,7 +34,7 @@ from engine.types import ConversationId
 # Delay before the engine counts. It is longer than read_ahead.STAY_MS, so that the read-ahead of a
 # conversation has begun by then, and its size is counted after it.
 COUNT_MS = 600
-# Characters of a prompt, about 1,000 tokens. A shorter one is read within seconds, so it is not
+# Characters of a first message, about 1,000 tokens. A shorter one is read within seconds, so it is not
 # counted. Counting 65,000 tokens keeps the engine busy for 60 ms.
 COUNTED_CHARS = 4_000
 
@@ -71,6 +70,10 @@ class PromptSizes(QObject):
         self._is_over = False  # True once the app is closing
         # None before the engine has counted, and while the prompt is being read ahead
         self.size: TokensCounted | None = None
+        # The newest known length of the next prompt, without an edit. It holds during the next count,
+        # unless the model or the messages on show are others.
+        self.num_tokens: int | None = None
+        self._basis: tuple[ModelFacts | None, tuple[MessageNode, ...]] = (None, ())
         # The last size, if it was too long. It holds during the next count, unless the text is gone or
         # the files are others.
         self._too_long: TokensCounted | None = None
@@ -159,6 +162,11 @@ class PromptSizes(QObject):
     def _on_changed(self) -> None:
         """Drop the size, which may be wrong now, and count again after the delay."""
         self.is_counted = False
+        conversation = self._desk.get(self._library.current)
+        basis = (self._models.status.facts, shown_path(conversation))
+        if basis != self._basis:
+            self._basis, self.num_tokens = basis, None
+            self.changed.emit()
         self._set(None)
         self._wait()
 
@@ -168,6 +176,8 @@ class PromptSizes(QObject):
         is_reading = is_working and event.conversation_id == self._library.current
         self._reading = event if is_working and is_reading and event.kind in READING else None
         if self._reading is not None:
+            if self._edit() is None:
+                self.num_tokens = self._reading.num_cached + self._reading.total
             self._set(None)
         elif not is_working:
             self._wait()
@@ -186,7 +196,7 @@ class PromptSizes(QObject):
         turn = next_turn(conversation, facts, min_draft=1)
         if edit is not None:
             turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
-        if turn.messages and (_is_long(turn) or _must_count(conversation, facts)):
+        if turn.messages and (_is_long(turn) or _must_count(conversation)):
             asked = self._bridge.engine.count_tokens(turn)
             self._bridge.when_answered(asked, partial(self._on_counted, current))
         else:
@@ -199,8 +209,10 @@ class PromptSizes(QObject):
             self.is_counted = True
             self._too_long = counted if counted.num_too_long else None
             self._too_long_files = self._files
-            if self._edit() is None and not has_draft(self._desk.get(conversation_id)):
-                self._full = self._too_long
+            if self._edit() is None:
+                self.num_tokens = counted.num_tokens
+                if not has_draft(self._desk.get(conversation_id)):
+                    self._full = self._too_long
             self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:
@@ -217,10 +229,6 @@ def _is_long(turn: NextPrompt) -> bool:
     return sum(len(message.content) for message in turn.messages) >= COUNTED_CHARS
 
 
-def _must_count(conversation: Conversation, facts: ModelFacts) -> bool:
+def _must_count(conversation: Conversation) -> bool:
     """Return True if a caption needs the size of a prompt even if the prompt is short."""
-    return (
-        has_long_draft(conversation)
-        or is_from_other_model(conversation, facts.path)
-        or has_new_prompt(conversation)
-    )
+    return has_messages(conversation) or has_long_draft(conversation)

@@ -55,12 +55,6 @@ def last_generation(conversation: Conversation) -> Generation | None:
     return next((one for one in found if one is not None and one.model_path), None)
 
 
-def is_from_other_model(conversation: Conversation, path: str) -> bool:
-    """Return True if another model than the one at `path` wrote the last answer on show."""
-    generation = last_generation(conversation)
-    return generation is not None and generation.model_path != path
-
-
 def num_held_tokens(conversation: Conversation, status: ModelStatus) -> int | None:
     """Return the tokens of a conversation up to its last answer, as its model counted them.
 

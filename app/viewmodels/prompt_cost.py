@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.conversation.tree import Conversation, has_messages
 from app.viewmodels import figures
 from app.viewmodels.models import ModelStatus
-from app.viewmodels.notes import MANY_TOKENS, num_held_tokens
+from app.viewmodels.notes import MANY_TOKENS
 from app.viewmodels.reading import ToRead
 from app.words import inspector as words
 
@@ -36,5 +36,6 @@ def prompt_cost(
         if to_read is None or to_read.num_tokens < MANY_TOKENS:
             return ""
         return words.prompt_changed(figures.about(to_read.num_tokens), to_read.time)
-    held = num_tokens or num_held_tokens(conversation, status) or 0
-    return words.prompt_change_reads(figures.about(held)) if held >= MANY_TOKENS else ""
+    if num_tokens is None or num_tokens < MANY_TOKENS:
+        return ""
+    return words.prompt_change_reads(figures.about(num_tokens))

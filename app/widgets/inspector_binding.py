@@ -43,9 +43,8 @@ class InspectorBinding(QObject):
     def _refresh_cost(self) -> None:
         core, sizes = self._core, self._core.prompt_sizes
         conversation = core.desk.get(core.library.current)
-        num_tokens = None if sizes.size is None else sizes.size.num_tokens
         self._inspector.show_prompt_cost(
-            prompt_cost(conversation, core.models.status, num_tokens, sizes.to_read)
+            prompt_cost(conversation, core.models.status, sizes.num_tokens, sizes.to_read)
         )
 
     def _apply_preset(self, preset: Preset) -> None:

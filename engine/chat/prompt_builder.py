@@ -134,6 +134,7 @@ class PromptBuilder:
         thinking: bool | None,
         keep_thinking: bool,
         is_draft: bool,
+        before_user: bool = False,
     ) -> Prompt:
         """Return the part of a conversation's next prompt that is already known.
 
@@ -147,12 +148,18 @@ class PromptBuilder:
             is_draft: True if the last message is a draft. The prompt then ends before the tokens
                 that further typing can change. Otherwise it ends where the next message's text
                 will begin.
+            before_user: True if the next message is certainly a user message. Otherwise a tool
+                result is expected after a reply that seems to call a tool.
 
         Raises:
             TemplateError: as in Renderer.segments.
         """
         thoughts = Thoughts(thinking, keep_thinking)
-        return (self._draft if is_draft else self._next_turn)(messages, thoughts)
+        if is_draft:
+            return self._draft(messages, thoughts)
+        if before_user:
+            return self._up_to(_ANYTHING, messages, thoughts)
+        return self._next_turn(messages, thoughts)
 
     def _turn_ends(
         self, messages: Sequence[Message], thoughts: Thoughts, tokens: TokenizedMessages

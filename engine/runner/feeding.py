@@ -53,13 +53,17 @@ class Feeder:
     def disk(self) -> DiskTier | None:
         return self._find_disk()
 
-    def known_prompt(self, task: NextPrompt) -> Prompt:
-        """Return the part of a conversation's next prompt that is known already."""
+    def known_prompt(self, task: NextPrompt, *, before_user: bool = False) -> Prompt:
+        """Return the part of a conversation's next prompt that is known already.
+
+        before_user: True if the next message is certainly a user message and no tool result.
+        """
         return self._model.prompts.build_read_ahead(
             task.messages,
             thinking=task.thinking,
             keep_thinking=task.keep_thinking,
             is_draft=task.is_draft,
+            before_user=before_user,
         )
 
     def prefill(self, prompt: Prompt, lease: Lease) -> Prefill:

@@ -71,12 +71,13 @@ class NextPrompts:
     def count_tokens(self, task: NextPrompt) -> TokensCounted:
         """Return the number of tokens in the known part of a conversation's next prompt.
 
+        After a reply, the part before a user message is counted, because the app sends no tool results.
         State on disk counts as cached if a request would restore it. Nothing is changed.
 
         Raises:
             TemplateError: the template refused the messages.
         """
-        prompt = self._feeder.known_prompt(task)
+        prompt = self._feeder.known_prompt(task, before_user=True)
         name, token_ids = task.conversation_id, prompt.token_ids
         num_cached = self._cache.match_ahead(name, token_ids).restored
         disk = self._feeder.disk

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import pytest
 
 from app.cli.processed import ProcessedTokens
 from engine.events import RequestFinished, Submit
+from engine.questions import NextPrompt
 from engine.sequences import common_prefix_len
 from engine.types import (
     ConversationId,
@@ -29,6 +31,7 @@ A = ConversationId("A")
 CALL = ForcedReply(text="<|im_start|>look")
 # A call without control tokens, and an answer.
 TEXT_CALL = ForcedReply(text='{"name": "look"}')
+TEMPLATE_TOKENS = 24  # at most so many tokens of the template follow the last message's text
 ANSWER = ForcedReply(text="The weather is like a story.")
 
 
@@ -77,6 +80,33 @@ def test_message_after_tool_call_feeds_no_known_token(
     assert answer.usage.plan.restored == shared
     assert answer.usage.plan.replayed == 0
     hold_to_the_oracle(client, name, [second])
+
+
+def test_count_after_a_tool_call_is_that_of_a_user_message(open_tiny: OpenTiny) -> None:
+    client = open_tiny(template=Template.THINKING)
+    first = Request(
+        request_id=RequestId("1"),
+        conversation_id=A,
+        messages=(user("Look it up."),),
+        new_messages=frozenset({0}),
+        max_tokens=200,
+        # The template keeps this thinking before a tool result and drops it before a user message.
+        forced=replace(CALL, reasoning="A list of numbers is what is wanted. " * 4),
+    )
+    messages = (*first.messages, reply_of(ask(client, first)))
+    next_prompt = NextPrompt(conversation_id=A, messages=messages)
+    counted = client.answer(client.count_tokens(next_prompt))
+
+    second = Request(
+        request_id=RequestId("2"),
+        conversation_id=A,
+        messages=(*messages, user("x")),
+        new_messages=frozenset({2}),
+        max_tokens=1,
+    )
+    plan = ask(client, second).usage.plan
+    assert 0 < plan.prompt_tokens - counted.num_tokens < TEMPLATE_TOKENS
+    assert plan.restored == counted.num_cached
 
 
 def result(text: str) -> Message:

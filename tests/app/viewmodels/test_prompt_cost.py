@@ -13,13 +13,15 @@ from tests.fakes.fake_engine import FACTS
 READY = ModelStatus(
     phase=ModelPhase.READY, path="/models/a", facts=replace(FACTS, path="/models/a")
 )
-CHAT = finished(send(EMPTY, 1))  # its model counted 242 tokens
-UNCHANGED = "If you change it, the model reads the whole chat: about 240 tokens."
+CHAT = finished(send(EMPTY, 1))  # 242 tokens, of which the next prompt may have fewer
+UNCHANGED = "If you change it, the model reads the whole chat: about 120 tokens."
 
 
-def test_unchanged_system_prompt_has_the_tokens_of_the_chat() -> None:
-    assert prompt_cost(CHAT, READY, None, None) == UNCHANGED
+def test_unchanged_system_prompt_has_the_tokens_of_the_next_prompt() -> None:
+    assert prompt_cost(CHAT, READY, 121, None) == UNCHANGED
     assert prompt_cost(CHAT, READY, 14_312, ToRead(9)).endswith("about 14,000 tokens.")
+    assert prompt_cost(CHAT, READY, 99, None) == ""
+    assert prompt_cost(CHAT, READY, None, None) == "", "not counted"
 
 
 def test_empty_chat_costs_nothing() -> None:
@@ -36,7 +38,7 @@ def test_changed_system_prompt_has_the_tokens_that_are_left_to_read() -> None:
     assert prompt_cost(changed, READY, 14_312, slow).endswith("about 14,000 tokens, 36 s.")
     assert prompt_cost(changed, READY, 250, ToRead(2)) == "", "the chat has been read ahead"
     assert prompt_cost(changed, READY, None, None) == ""
-    assert prompt_cost(set_system_prompt(changed, ""), READY, None, None) == UNCHANGED
+    assert prompt_cost(set_system_prompt(changed, ""), READY, 121, None) == UNCHANGED
 
 
 def test_cost_needs_a_loaded_model() -> None:

@@ -189,10 +189,34 @@ def test_changed_system_prompt_shows_what_the_model_will_read(
     note = stage.window.inspector.prompt_cost
     assert not note.isVisible()
     stage.chat("Hello", "Hi. " * 100)
-    unchanged = "If you change it, the model reads the whole chat: about 100 tokens."
-    assert note.text() == unchanged
+    unchanged = "If you change it, the model reads the whole chat: about 110 tokens."
+    stage.wait_until(lambda: note.text() == unchanged)
     stage.core.chat.set_system_prompt(stage.current, "Be brief. " * 40)
     stage.wait_until(lambda: note.text().startswith("Changed."))
     assert note.isVisible()
     stage.send("Again")
     assert not note.text().startswith("Changed.")
+
+
+def test_cost_of_the_system_prompt_is_shown_while_the_same_messages_are_counted_again(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prompt_size, "COUNT_MS", 0)
+    stage = open_inspector(make_stage)
+    note = stage.window.inspector.prompt_cost
+    stage.chat("Hello", "Hi. " * 100)
+    stage.wait_until(lambda: note.text().endswith("about 110 tokens."))
+    counts = len(stage.engine.counts)
+    stage.engine.hold_counts = True
+    QTest.keyClicks(stage.window.inspector.sampling.fields["top_p"], "0.8")
+    QTest.keyClick(stage.window.inspector.sampling.fields["top_p"], Key.Key_Return)
+    stage.composer.set_text("A draft. " * 20)
+    stage.pane.flush()
+    stage.wait_until(lambda: len(stage.engine.counts) > counts)
+    assert note.text().endswith("about 110 tokens."), "the lines below it keep their places"
+    stage.engine.finish_counts()
+    stage.wait_until(lambda: note.text().endswith("about 160 tokens."))
+
+    stage.composer.set_text("")
+    stage.send("Again")
+    assert note.isHidden(), "the answer is not known yet"
