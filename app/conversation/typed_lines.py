@@ -1,7 +1,7 @@
 """A rule for the Markdown parser that keeps the lines of a text as the user typed them.
 
-Markdown joins the lines of a paragraph, and drops the blanks at the beginning of a line. In a
-message that a person has typed, both are meant.
+Markdown drops the blanks at the beginning of a line. In a message that a person has typed, they are
+meant.
 """
 
 from __future__ import annotations

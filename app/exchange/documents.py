@@ -36,7 +36,9 @@ HTML_END = "</body></html>\n"
 
 
 def _make_parser() -> MarkdownIt:
-    return MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    """Make a parser that shows each line end in a paragraph as a line break, as the window does."""
+    options = {"html": False, "breaks": True}
+    return MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
 
 
 _markdown = _make_parser()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, Flag, StrEnum, auto
 
-LINE_BREAK = "\u2028"  # character for a hard line break in a text block
+LINE_BREAK = "\u2028"  # character for a line break in a text block
 
 
 class TextMark(Flag):

@@ -1,9 +1,10 @@
 """Markdown parser: CommonMark, tables, strikethrough, task lists and formulas. No Qt, no I/O.
 
 markdown-it makes tokens. This module converts them to a flat sequence of blocks (blocks.py). Raw
-HTML stays text, but for a <br> in a table, which has no other line break. Images become links to
-their address, so that nothing is fetched from the network. Loose and tight lists give the same
-blocks. So the layout of a list does not change when a blank line arrives between its items.
+HTML stays text, but for a <br> in a table, which has no other line break. Each line end in a
+paragraph is a line break, as in a poem. Images become links to their address, so that nothing is
+fetched from the network. Loose and tight lists give the same blocks. So the layout of a list does
+not change when a blank line arrives between its items.
 """
 
 from __future__ import annotations
@@ -323,10 +324,8 @@ def _look(span: TextSpan) -> tuple[TextMark, str, object]:
 
 def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
     match token.type:
-        case "softbreak":
-            return TextSpan(" ", marks, link)
-        case "hardbreak":
-            # The content is the indentation of the new line (keep_typed_lines).
+        case "softbreak" | "hardbreak":
+            # The content is the indentation of the new line (keep_typed_lines), else empty.
             return TextSpan(LINE_BREAK + token.content, marks, link)
         case "code_inline":
             return TextSpan(token.content, marks | TextMark.CODE, link)
@@ -335,7 +334,7 @@ def _inline(token: Token, marks: TextMark, link: str) -> TextSpan:
             return TextSpan(token.content, marks | TextMark.FORMULA | size, link)
         case "image":
             address = str(token.attrs.get("src", ""))
-            label = "".join(child.content for child in token.children or ())
+            label = "".join(span.text for span in _token_spans(token.children or ()))
             return TextSpan(label or address, marks, link or address)
         case _:
             # Collapse white space, as a browser does. The text can have line ends, from entities

@@ -1,10 +1,11 @@
 """Converts HTML to a tree of its visible blocks, to compare with the app's own blocks.
 
 The Markdown specifications give HTML for each example. The reader handles all elements that
-Markdown produces, and is independent of the app's parser. White space is treated as in a browser:
-outside code blocks a run of white space becomes one space, and white space at the ends of a line is
-removed. An image becomes its description, or its address if it has no description: the app does the
-same, because it fetches no images. A column without alignment is aligned left.
+Markdown produces, and is independent of the app's parser. Outside code blocks each line end is a
+line break, as CommonMark allows for soft line breaks. Other white space is treated as in a browser:
+a run of it becomes one space, and it is removed at the ends of a line. An image becomes its
+description, or its address if it has no description: the app does the same, because it fetches no
+images. A column without alignment is aligned left.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _HEADINGS = {f"h{level}" for level in range(1, 7)}
 _LOOKS = {"em", "strong", "a", "del", "code"}
 _VOID = {"br", "img", "input", "hr"}
 _GROUPS = {"thead", "tbody"}
-_BLANKS = re.compile(r"[ \t\n\r\f]+")
+_BLANKS = re.compile(r"[ \t\r\f]+")
 
 
 def shape_of_html(html: str) -> ShapeNode:
@@ -56,7 +57,8 @@ class _HtmlReader(HTMLParser):
         if node.kind.startswith("code"):
             node.text = raw.removesuffix("\n")
             return
-        text = "\n".join(_BLANKS.sub(" ", line).strip(" ") for line in raw.split("\0"))
+        text = raw.replace("\0\n", "\n").replace("\0", "\n").strip("\n")
+        text = "\n".join(_BLANKS.sub(" ", line).strip(" ") for line in text.split("\n"))
         if _is_leaf(node):
             node.text = text
         elif text:

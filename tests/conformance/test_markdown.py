@@ -34,6 +34,7 @@ SAME = {
         "|a|b|\n|-|-:|\n|c||",
         '<table><tr><th>a</th><th align="right">b</th></tr><tr><td>c</td><td align="right"></td></tr></table>',
     ),
+    "breaks": ("a\nb\\\nc", "<p>a\nb<br />\nc</p>\n"),
     "image": ("![a](b) ![](c)", '<p><img src="b" alt="a" /> <img src="c" alt="" /></p>'),
 }
 OTHER = {
@@ -43,7 +44,7 @@ OTHER = {
     "language": ("```\na\n```", '<pre><code class="language-a">a\n</code></pre>'),
     "blanks in code": ("```\na  b\n```", "<pre><code>a b\n</code></pre>"),
     "align": ("|a|\n|-:|", "<table><thead><tr><th>a</th></tr></thead></table>"),
-    "break": ("a\nb", "<p>a<br />\nb</p>"),
+    "break": ("a\nb", "<p>a b</p>"),
 }
 FENCE = "`" * 32
 

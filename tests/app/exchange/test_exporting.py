@@ -152,7 +152,7 @@ def test_html_keeps_the_lines_and_indentation_of_the_user() -> None:
     assert "<p>one<br>\ntwo<br>\n&nbsp;&nbsp;three</p>" in page
     assert "<li>item</li>" in page
     assert "<code>a\n  b\n</code>" in page
-    assert "<p>x\ny</p>" in page, "the lines of an answer are joined"
+    assert "<p>x<br />\ny</p>" in page, "an answer keeps its lines too"
 
 
 def test_markdown_closes_an_open_code_block() -> None:

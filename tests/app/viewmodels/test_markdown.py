@@ -74,8 +74,31 @@ def test_raw_html_stays_text() -> None:
     )
 
 
-def test_line_ends_become_spaces_or_hard_breaks() -> None:
-    assert spans("a\nb\\\nc  \nd") == (TextSpan(f"a b{LINE_BREAK}c{LINE_BREAK}d"),)
+def test_each_line_end_in_a_paragraph_is_one_line_break() -> None:
+    assert spans("a\nb\\\nc  \nd") == (TextSpan(LINE_BREAK.join("abcd")),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a \n  b",
+        "a\r\nb",
+        "- a\n  b",
+        "1. a\nb",
+        "- [ ] a\n  b",
+        "> a\n> b",
+        "> - a\nb",
+        "a\nb\n---",
+        "**a\nb**",
+        "*a*\n`b`",
+        "[a\nb](https://x.org)",
+        "![a\n*b*](https://x.org/i.png)",
+    ],
+)
+def test_line_end_is_a_line_break_in_every_kind_of_text(text: str) -> None:
+    block = only(text)
+    assert isinstance(block, TextBlock)
+    assert block.text == f"a{LINE_BREAK}b"
 
 
 def test_white_space_collapses_in_text_but_not_in_code() -> None:

@@ -292,3 +292,10 @@ def test_each_line_is_in_the_file_once(kit: RowKit) -> None:
     assert len(pages) > 3
     assert len(found) == 270
     assert set(found.values()) == {2}
+
+
+def test_lines_of_a_poem_are_lines_on_paper(kit: RowKit) -> None:
+    conv = conversation("Roses,\nViolets,\n\n> Sugar,\n> You.", question="Why?")
+    (page,) = PdfReader(BytesIO(pdf_of(kit, conv))).pages
+    lines = [line.strip() for line in page.extract_text().splitlines()]
+    assert {"Roses,", "Violets,", "Sugar,", "You."} <= {*lines}

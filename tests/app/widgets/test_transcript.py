@@ -10,7 +10,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from app.theme.palette import Theme
-from app.viewmodels.blocks import TextMark, TextSpan
+from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.lexer_shelf import LexerShelf
 from app.widgets.transcript.layout.stack import KEPT
 from app.widgets.transcript.messages.body import MAX_ROW_TEXT, split_spans
@@ -184,3 +184,15 @@ def test_long_paragraph_is_cut_at_spaces_and_keeps_its_marks() -> None:
     assert "".join(span.text for part in parts for span in part) == "".join(s.text for s in spans)
     assert all("".join(span.text for span in part).endswith(" ") for part in parts[:2])
     assert {span.marks for part in parts for span in part if "bold" in span.text} == {TextMark.BOLD}
+
+
+@pytest.mark.parametrize("line", ["word", "two words", "x" * 999, "x" * MAX_ROW_TEXT])
+def test_long_paragraph_is_cut_between_its_lines(line: str) -> None:
+    lines = [line] * (3 * MAX_ROW_TEXT // len(line))
+    parts = [
+        "".join(span.text for span in part)
+        for part in split_spans((TextSpan(LINE_BREAK.join(lines)),))
+    ]
+    assert len(parts) >= 3
+    assert all(len(part) <= MAX_ROW_TEXT for part in parts)
+    assert [shown for part in parts for shown in part.split(LINE_BREAK)] == lines

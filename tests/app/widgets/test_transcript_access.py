@@ -156,7 +156,7 @@ def test_accessible_links_have_names_and_open(transcript: TranscriptStage) -> No
         [
             answer(
                 0,
-                "See [the *guide*](https://example.org/g).\n\n| [b](https://example.org/b) |\n|-|\n",
+                "See [the\n*guide*](https://example.org/g).\n\n| [b](https://example.org/b) |\n|-|\n",
             )
         ]
     )

@@ -58,7 +58,7 @@ def test_matches_are_marked_until_finding_ends(transcript: TranscriptStage) -> N
     [
         (TABLE, "fox", "fox"),
         (CODE, "message boundary", "message boundary"),
-        ("two\nlines, three", "two lines", "two lines"),
+        ("two\nlines, three", "two lines", "two\nlines"),
         ("[here](https://fox.org) is a fox", "fox", "fox"),
         ("\N{SLIGHTLY SMILING FACE} a fox", "fox", "fox"),
     ],

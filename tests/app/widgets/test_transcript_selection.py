@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 
 from app.widgets.transcript.rows.row import RowAction
 from tests.fakes.transcript_samples import CODE, GUIDE, answer, conversation, question
-from tests.fakes.transcript_stage import LEFT, TranscriptStage
+from tests.fakes.transcript_stage import LEFT, WIDTH, TranscriptStage
 
 FAR = QPoint(790, 590)
 STYLED = "Some **bold** and `code` text"
@@ -55,8 +55,18 @@ def test_question_with_a_list_shows_its_lines_and_indentation_as_typed(
     transcript.drag(QPoint(41, 30), QPoint(790, 90))
     assert transcript.copied() == "line one\nline two\n  indented three"
     transcript.show([answer(0, text)])
-    transcript.drag(QPoint(60, 30), QPoint(790, 30))
-    assert transcript.copied().endswith("line two indented three"), "an answer is Markdown"
+    transcript.drag(QPoint(60, 30), QPoint(790, 75))
+    assert transcript.copied().endswith("e one\nline two\nindented three"), "Markdown has no indent"
+
+
+def test_copied_part_of_a_long_poem_has_each_line_end_once(transcript: TranscriptStage) -> None:
+    lines = [f"{number} {'many_words ' * 6}".strip() for number in range(100, 170)]
+    transcript.view.resize(WIDTH, 2000)
+    transcript.show([answer(0, "\n".join(lines))])
+    transcript.drag(QPoint(60, 30), QPoint(WIDTH - 10, 1990))
+    first, *rest = transcript.copied().split("\n")
+    assert lines[0].endswith(first)
+    assert rest == lines[1:]
 
 
 def test_select_all_and_copy_gives_every_message(transcript: TranscriptStage) -> None:

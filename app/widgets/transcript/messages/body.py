@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from app.theme.tokens import TextStyle, Type
 from app.viewmodels.blocks import (
+    LINE_BREAK,
     Block,
     CodeBlock,
     Container,
@@ -60,7 +61,7 @@ class Tone(Enum):
 
     ANSWER = auto()
     REASONING = auto()
-    TYPED = auto()  # a message of the user, in which each line stays on a line of its own
+    TYPED = auto()  # a message of the user, whose lines keep their indentation
 
 
 @dataclass(slots=True, eq=False)
@@ -293,7 +294,10 @@ def text_rows(look: Look, style: TextStyle, spans: Sequence[TextSpan], ink: str)
 
 
 def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
-    """Split spans into parts of at most MAX_ROW_TEXT characters, at spaces where possible."""
+    """Split spans into parts of at most MAX_ROW_TEXT characters, at line breaks or else at spaces.
+
+    A line break between two parts is left out, because each part is in a row of its own.
+    """
     if sum(len(span.text) for span in spans) <= MAX_ROW_TEXT:
         return [tuple(spans)]
     parts: list[tuple[TextSpan, ...]] = []
@@ -302,9 +306,10 @@ def split_spans(spans: Sequence[TextSpan]) -> list[tuple[TextSpan, ...]]:
     for span in spans:
         text = span.text
         while len(text) > room and TextMark.FORMULA not in span.marks:
-            cut = text.rfind(" ", 0, room) + 1 or room
+            line_end = text.rfind(LINE_BREAK, 0, room + 1)
+            cut = line_end if line_end >= 0 else text.rfind(" ", 0, room) + 1 or room
             parts.append((*part, replace(span, text=text[:cut])))
-            part, text, room = [], text[cut:], MAX_ROW_TEXT
+            part, text, room = [], text[cut:].removeprefix(LINE_BREAK), MAX_ROW_TEXT
         part.append(replace(span, text=text))
         room -= len(text)
     return [*parts, tuple(part)]

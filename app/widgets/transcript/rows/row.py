@@ -355,8 +355,9 @@ def between_lines(tops: Sequence[int]) -> Sequence[int]:
 
 
 def link_hit(link: FlowLink) -> Hit:
-    """Return a `Hit` that opens a link."""
-    return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, link.text, link.address)
+    """Return a `Hit` that opens a link. Its name is one line."""
+    name = link.text.replace(LINE_BREAK, " ")
+    return Hit(Target(RowAction.OPEN_LINK, link.address), link.rect, name, link.address)
 
 
 def formula_hits(content: SpanText, flow: TextFlow) -> list[Hit]:
