@@ -34,7 +34,7 @@ class _Prepared:
 
 
 class AheadRecord:
-    """What was prepared for each conversation since its last request. Engine thread only."""
+    """The tokens that were prepared for each conversation since its last request. Engine thread only."""
 
     def __init__(self) -> None:
         self._prepared: OrderedDict[ConversationId, _Prepared] = OrderedDict()
@@ -52,7 +52,7 @@ class AheadRecord:
         self._prompt(conversation_id, token_ids).on_disk.append(range(start, len(token_ids)))
 
     def take(self, conversation_id: ConversationId, restored_ids: Sequence[int]) -> Ahead:
-        """Return how many of a request's restored tokens were prepared. Forget what was."""
+        """Return how many of a request's restored tokens were prepared, and forget them."""
         prepared = self._prepared.pop(conversation_id, None)
         if prepared is None:
             return Ahead()
