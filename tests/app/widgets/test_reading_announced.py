@@ -13,6 +13,7 @@ from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.rows.row import RowAction
 from engine.events import IdleKind
 from engine.types import ConversationId
+from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import Key, Stage
 
@@ -201,6 +202,26 @@ def test_edit_is_counted_while_its_chat_is_read_ahead(stage: Stage) -> None:
     stage.engine.num_cached = 4_300
     stage.engine.work_idly(4_500, 9_000, shown=stage.current)
     stage.wait_until(lambda: not editor_of(stage).cost)
+
+
+def test_reading_that_was_stopped_early_gives_the_time_of_the_next_edit(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("Hello")
+    stage.engine.plan = PromptPlan(
+        prompt_tokens=3_030, matched=0, restored=0, replayed=0, read=3_030, reasons=()
+    )
+    stage.engine.begin()
+    stage.settle()
+    stage.rig.origin.tick_s += 45.0
+    stage.engine.prefill(300, 3_030)
+    stage.settle()
+    stage.pane.stop()
+    stage.settle()
+    stage.run(CommandId.EDIT_LAST)
+    type_in_editor(stage, "word " * 2_400)
+    assert editor_of(stage).cost == (
+        f"{NAME} will read before it answers: about 3,000 tokens, 8 min or more."
+    )
 
 
 def test_answer_to_the_count_of_an_earlier_text_is_ignored(stage: Stage) -> None:
