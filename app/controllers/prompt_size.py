@@ -5,7 +5,8 @@ sending it makes the model read much. The tokens of the last turn do not give th
 templates drop an answer's thinking from the next prompt. The engine counts again whenever the size may
 have changed: COUNT_MS after another conversation is shown, after a change of its messages, draft or
 model, after its answer, and after idle work, which may have read the prompt ahead. While the user edits
-a message, the prompt with the edited message is counted instead.
+a message, the prompt with the edited message is counted instead, and again during idle work that reads
+its conversation.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
 from app.conversation.tree import Conversation, MessageNode, NodeId, has_messages, shown_path
 from app.viewmodels.reading import ToRead
+from engine.commands import Asked
 from engine.events import IdleWorking, ModelFacts
 from engine.problem import Problem
 from engine.questions import NextPrompt, TokensCounted
@@ -74,13 +76,15 @@ class PromptSizes(QObject):
         # unless the model or the messages on show are others.
         self.num_tokens: int | None = None
         self._basis: tuple[ModelFacts | None, tuple[MessageNode, ...]] = (None, ())
-        # The last size, if it was too long. It holds during the next count, unless the text is gone or
-        # the files are others.
+        # The last size without an edit, if it was too long. It holds during the next count, unless other
+        # messages are on show, the text is gone or the files are others.
         self._too_long: TokensCounted | None = None
         self._too_long_files: tuple[Attachment, ...] = ()
         # The size of the messages on show without a draft, if it is too long. A draft cannot change that.
         self._full: TokensCounted | None = None
         self.is_counted = False  # False after a change, until the engine has counted or need not
+        # The question whose answer is awaited. None after a change: the answer may be wrong then.
+        self._asked: Asked[TokensCounted] | None = None
         self._delay = QTimer(self, singleShot=True, interval=COUNT_MS)
         self._delay.timeout.connect(self._count)
         bridge.idle_changed.connect(self._on_idle_changed)
@@ -101,7 +105,7 @@ class PromptSizes(QObject):
         """The tokens that the model reads if the message is sent now. None if they are not known.
 
         While the conversation is read ahead, these are the tokens that are left. While a message is
-        edited, they are those of its prompt, which is counted after the read-ahead.
+        edited, they are those of its prompt, which is counted during the read-ahead too.
         """
         reading, size = self._reading, self.size
         if reading is not None and self._edit() is None:
@@ -114,10 +118,9 @@ class PromptSizes(QObject):
 
     def kept_size(self, *, has_text: bool) -> TokensCounted | None:
         """Return the last size during a count, if the prompt was and must still be too long."""
-        kept = self._too_long
-        if kept is None or self._too_long_files != self._files:
-            return None
-        return kept if has_text or not kept.is_text_too_long else None
+        if not has_text:
+            return self._full
+        return self._too_long if self._too_long_files == self._files else None
 
     @property
     def _files(self) -> tuple[Attachment, ...]:
@@ -148,8 +151,9 @@ class PromptSizes(QObject):
 
     def _on_messages_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._library.current:
-            self._full = None
+            self._too_long = self._full = None
             self._on_changed()
+            self.changed.emit()  # the kept size has changed
 
     def _on_shown(self) -> None:
         self._reading = self._too_long = self._full = None
@@ -175,45 +179,53 @@ class PromptSizes(QObject):
         is_working = isinstance(event, IdleWorking)
         is_reading = is_working and event.conversation_id == self._library.current
         self._reading = event if is_working and is_reading and event.kind in READING else None
-        if self._reading is not None:
-            if self._edit() is None:
-                self.num_tokens = self._reading.num_cached + self._reading.total
+        if self._reading is None:
+            if before is not None or not is_working:
+                self._wait()
+        elif self._edit() is None:
+            self.num_tokens = self._reading.num_cached + self._reading.total
             self._set(None)
-        elif not is_working:
-            self._wait()
+        elif self._asked is None and not self._delay.isActive():
+            self._wait()  # the read-ahead may have read a part of the edited prompt
         if self._reading != before:
             self.changed.emit()
 
     def _wait(self) -> None:
+        """Count after the delay, and ignore the answer to an earlier question."""
+        self._asked = None
         if not self._is_over:
             self._delay.start()
 
     def _count(self) -> None:
-        current, facts = self._library.current, self._models.status.facts
-        if facts is None or self._reading is not None or self._turns.live_in(current) is not None:
+        current, facts, edit = self._library.current, self._models.status.facts, self._edit()
+        if facts is None or self._turns.live_in(current) is not None:
             return
-        conversation, edit = self._desk.get(current), self._edit()
+        if self._reading is not None and edit is None:
+            return
+        conversation = self._desk.get(current)
         turn = next_turn(conversation, facts, min_draft=1)
         if edit is not None:
             turn = edited_turn(conversation, NodeId(edit[0]), edit[1], facts)
         if turn.messages and (_is_long(turn) or _must_count(conversation)):
-            asked = self._bridge.engine.count_tokens(turn)
-            self._bridge.when_answered(asked, partial(self._on_counted, current))
-        else:
-            self.is_counted, self._too_long = True, None
-            self.changed.emit()
+            self._asked = self._bridge.engine.count_tokens(turn)
+            self._bridge.when_answered(self._asked, partial(self._on_counted, self._asked))
+            return
+        self.is_counted = True
+        if edit is None:
+            self._too_long = None
+        self.changed.emit()
 
-    def _on_counted(self, conversation_id: ConversationId, counted: TokensCounted) -> None:
-        # A running delay means that something has changed since the question was put.
-        if conversation_id == self._library.current and not self._delay.isActive():
-            self.is_counted = True
+    def _on_counted(self, asked: Asked[TokensCounted], counted: TokensCounted) -> None:
+        if asked != self._asked:
+            return
+        self._asked, self.is_counted = None, True
+        if self._edit() is None:
             self._too_long = counted if counted.num_too_long else None
             self._too_long_files = self._files
-            if self._edit() is None:
-                self.num_tokens = counted.num_tokens
-                if not has_draft(self._desk.get(conversation_id)):
-                    self._full = self._too_long
-            self._set(counted)
+            self.num_tokens = counted.num_tokens
+            if not has_draft(self._desk.get(self._library.current)):
+                self._full = self._too_long
+        self._set(counted)
 
     def _set(self, size: TokensCounted | None) -> None:
         if size != self.size:

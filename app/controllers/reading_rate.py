@@ -25,7 +25,8 @@ from engine.reading_pace import ReadingPace, ReadingTime
 from engine.types import RequestId
 
 READING = frozenset({IdleKind.READ_AHEAD, IdleKind.DRAFT})
-# Smallest share of a reading that is measured: a long reading gives eight measurements.
+# Smallest share of a reading that is measured after its first MIN_MEASURED tokens: a long reading
+# gives nine measurements at most. The first one is early, because the user may stop the reading.
 _SHARE = 8
 
 
@@ -106,7 +107,8 @@ class ReadingRate(QObject):
     def _measure(self, read: _Read, done: int) -> None:
         """Add a measurement if enough tokens were fed since the newest one."""
         position, now = read.start + done, self._origin.tick()
-        if position - read.position >= max(MIN_MEASURED, read.total // _SHARE):
+        share = read.total // _SHARE if read.is_measured else 0
+        if position - read.position >= max(MIN_MEASURED, share):
             self._pace.note(read.position, position, now - read.since, now)
             read.position, read.since, read.is_measured = position, now, True
             self.changed.emit()

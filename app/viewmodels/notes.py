@@ -80,21 +80,28 @@ def context_share(conversation: Conversation, status: ModelStatus) -> tuple[floa
     return num_tokens / facts.context_len, composer.context_used(share)
 
 
-def too_long_note(status: ModelStatus, size: TokensCounted | None) -> str:
+def too_long_note(
+    status: ModelStatus, size: TokensCounted | None, *, is_editing: bool = False
+) -> str:
     """Return a note that the next prompt is too long for the model in use; empty if it fits.
 
     Args:
         status: the model in use.
         size: the size of the next prompt, None if it is not known.
+        is_editing: True if the prompt ends with the message that is being edited.
     """
     facts = status.facts
     if facts is None or size is None or not size.num_too_long:
         return ""
+    if size.is_text_too_long:
+        subject = composer.THIS_TEXT
+    else:
+        subject = composer.CHAT_TO_HERE if is_editing else composer.THIS_CHAT
     return composer.too_long(
+        subject=subject,
         model_name=status.name or facts.title,
         num_tokens=figures.count(size.num_too_long),
         limit=units.tokens(facts.context_len),
-        is_chat=not size.is_text_too_long,
     )
 
 

@@ -185,6 +185,7 @@ class ChatPane(QWidget):
         core.prompt_sizes.watch_edit(lambda: self.view.edit)
         core.chat_models.stayed.connect(self._refresh_words)
         self.view.edited.connect(core.prompt_sizes.note_edit)
+        self.view.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
         self.view.file_requested.connect(self.attaching.open_sent_file)

@@ -29,8 +29,10 @@ def caption(
 def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool) -> str:
     """Return a note if the next message, or the edited one, makes the model read for long."""
     models, sizes = core.models, core.prompt_sizes
-    has_text = is_editing or has_draft(conversation)
-    too_long = too_long_note(models.status, sizes.size or sizes.kept_size(has_text=has_text))
+    size = sizes.size
+    if size is None and not is_editing:
+        size = sizes.kept_size(has_text=has_draft(conversation))
+    too_long = too_long_note(models.status, size, is_editing=is_editing)
     if too_long or core.chat_models.must_ask(conversation.conversation_id):
         return too_long  # the question about the model has the tokens to read
     return reading_note(conversation, models.status, sizes.to_read, models.gone)

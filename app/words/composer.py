@@ -47,10 +47,14 @@ def not_sent(*, title: str, problem: str) -> str:
     return f"“{title}” was not sent. {problem}"
 
 
-def too_long(*, model_name: str, num_tokens: str, limit: str, is_chat: bool) -> str:
-    """Return a note that a prompt is too long. is_chat: False if a new text alone is."""
-    subject = "chat" if is_chat else "text"
-    return f"This {subject} is too long for {model_name}: {num_tokens} of {limit}."
+# the subjects of too_long()
+THIS_CHAT: Final = "This chat"
+CHAT_TO_HERE: Final = "The chat up to here"  # in the editor of a message
+THIS_TEXT: Final = "This text"
+
+
+def too_long(*, subject: str, model_name: str, num_tokens: str, limit: str) -> str:
+    return f"{subject} is too long for {model_name}: {num_tokens} of {limit}."
 
 
 def context_used(share: str) -> str:

@@ -125,3 +125,9 @@ def test_too_long_note_has_the_tokens_of_a_draft_and_the_limit() -> None:
     assert too_long_note(ready, counted(42_451)) == (
         "This chat is too long for A: 42,451 of 32,768 tokens."
     )
+    assert too_long_note(ready, counted(42_451), is_editing=True) == (
+        "The chat up to here is too long for A: 42,451 of 32,768 tokens."
+    )
+    assert too_long_note(ready, counted(42_451, is_text=True), is_editing=True) == (
+        "This text is too long for A: 42,451 of 32,768 tokens."
+    )

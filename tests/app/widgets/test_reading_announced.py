@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtTest import QTest
 
@@ -10,6 +12,9 @@ from app.widgets.commands import CommandId
 from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from app.widgets.transcript.rows.row import RowAction
 from engine.events import IdleKind
+from engine.types import ConversationId
+from engine.usage import PromptPlan
+from tests.app.conftest import MakeStage
 from tests.fakes.stage import Key, Stage
 
 LONG = "word " * 3_500  # the fake engine counts 4,379 tokens
@@ -73,6 +78,15 @@ def test_long_chat_is_announced_until_it_is_read_ahead(stage: Stage) -> None:
     assert "will read" not in stage.composer.caption, "the rest takes less than 10 s"
 
 
+def test_chat_is_counted_when_another_one_is_read_ahead_after_it(stage: Stage) -> None:
+    ask(stage, LONG)
+    stage.engine.work_idly(0, 4_000, shown=stage.current)
+    stage.settle()
+    assert not stage.core.prompt_sizes.is_counted
+    stage.engine.work_idly(0, 9_000, shown=ConversationId("other"))
+    stage.wait_until(lambda: stage.core.prompt_sizes.is_counted)
+
+
 def test_another_model_has_no_rate_yet(stage: Stage) -> None:
     rate = stage.core.reading_rate
     ask(stage, LONG)
@@ -122,3 +136,148 @@ def test_edit_of_an_answer_announces_what_the_next_message_makes_the_model_read(
     type_in_editor(stage, LONG)
     assert [one.content for one in stage.engine.counts[-1].messages] == ["Hello", LONG]
     assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."
+
+
+CHAT = f"This chat is too long for {NAME}: 8,256 of 8,192 tokens."
+ANSWER = "word " * 3_280  # 4,104 tokens
+
+
+@pytest.fixture
+def full(make_stage: MakeStage) -> Stage:
+    """A stage with a chat of three questions. Only the first two can be answered again."""
+    stage = make_stage(hold_load=True)
+    stage.engine.facts = replace(stage.engine.facts, context_len=8_192)
+    stage.engine.finish_load()
+    stage.wait_until(lambda: not stage.rig.models.status.will_be_ready)
+    for question, reply in (("One", ANSWER), ("Two", ANSWER), ("Three", "word " * 25)):
+        assert stage.rig.chat.send(stage.current, question)
+        stage.settle()
+        stage.answer(reply)
+    stage.wait_until(lambda: stage.composer.caption == CHAT)
+    return stage
+
+
+def edit(stage: Stage, message: int) -> None:
+    stage.pane.view.requested.emit(stage.items[message].key, RowAction.EDIT)
+    stage.settle()
+
+
+def count(stage: Stage) -> None:
+    """Wait until the prompt is counted."""
+    stage.wait_until(lambda: stage.core.prompt_sizes.is_counted)
+    stage.settle()
+
+
+def press(stage: Stage, key: Key) -> None:
+    """Press a key in the editor of a message."""
+    field = editor_of(stage).focusProxy()
+    assert field is not None
+    QTest.keyClick(field, key)
+    stage.settle()
+
+
+def test_edit_that_fits_is_announced_though_the_whole_chat_is_too_long(full: Stage) -> None:
+    edit(full, 2)
+    count(full)
+    assert editor_of(full).cost == f"{NAME} will read before it answers: about 4,100 tokens."
+
+
+def test_edit_that_cannot_fit_says_so_before_it_is_sent(full: Stage) -> None:
+    edit(full, 4)
+    count(full)
+    assert editor_of(full).cost == (
+        f"The chat up to here is too long for {NAME}: 8,221 of 8,192 tokens."
+    )
+    full.engine.hold_counts = True
+    press(full, Key.Key_Escape)
+    assert full.composer.caption == CHAT, "the chat is as long as before, and not as its edit"
+
+
+def test_edit_is_counted_while_its_chat_is_read_ahead(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    stage.engine.work_idly(0, 9_000, shown=stage.current)
+    type_in_editor(stage, LONG)
+    assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."
+    stage.engine.num_cached = 4_300
+    stage.engine.work_idly(4_500, 9_000, shown=stage.current)
+    stage.wait_until(lambda: not editor_of(stage).cost)
+
+
+def test_reading_that_was_stopped_early_gives_the_time_of_the_next_edit(stage: Stage) -> None:
+    stage.engine.hold_start = True
+    stage.send("Hello")
+    stage.engine.plan = PromptPlan(
+        prompt_tokens=3_030, matched=0, restored=0, replayed=0, read=3_030, reasons=()
+    )
+    stage.engine.begin()
+    stage.settle()
+    stage.rig.origin.tick_s += 45.0
+    stage.engine.prefill(300, 3_030)
+    stage.settle()
+    stage.pane.stop()
+    stage.settle()
+    stage.run(CommandId.EDIT_LAST)
+    type_in_editor(stage, "word " * 2_400)
+    assert editor_of(stage).cost == (
+        f"{NAME} will read before it answers: about 3,000 tokens, 8 min or more."
+    )
+
+
+def test_answer_to_the_count_of_an_earlier_text_is_ignored(stage: Stage) -> None:
+    stage.chat("Hello", "Hi")
+    stage.run(CommandId.EDIT_LAST)
+    stage.engine.hold_counts = True
+    type_in_editor(stage, LONG)
+    editor_of(stage).set_typed(TypedEdit("Hello.", 0, 0))
+    count(stage)
+    stage.engine.finish_counts()
+    stage.settle()
+    assert editor_of(stage).cost == ""
+
+
+def test_caption_is_not_of_the_whole_chat_while_an_earlier_message_is_answered_again(
+    full: Stage,
+) -> None:
+    full.engine.hold_start = full.engine.hold_counts = True
+    draft(full, "And now?")  # the engine counts it after a long step
+    assert full.composer.caption == CHAT
+    edit(full, 2)
+    assert "too long" not in full.composer.caption, "the editor has the note"
+    press(full, Key.Key_Return)
+    assert full.engine.submitted[-1].messages[-1].content == "Two"
+    assert "too long" not in full.composer.caption, "it waits"
+    full.engine.finish_counts()
+    full.settle()
+    assert "too long" not in full.composer.caption, "an answer about the earlier branch came late"
+    full.engine.begin()
+    full.settle()
+    assert "too long" not in full.composer.caption
+    full.answer("Good.")
+    count(full)
+    assert "too long" not in full.composer.caption
+
+
+def test_caption_of_one_version_is_not_shown_with_another(full: Stage) -> None:
+    edit(full, 2)
+    press(full, Key.Key_Return)
+    full.answer("Good.")
+    full.pane.view.requested.emit(full.items[2].key, RowAction.PREVIOUS_VERSION)
+    full.wait_until(lambda: full.composer.caption == CHAT)
+    full.engine.hold_counts = True
+    full.pane.view.requested.emit(full.items[2].key, RowAction.NEXT_VERSION)
+    full.settle()
+    assert "too long" not in full.composer.caption
+
+
+def test_caption_goes_with_the_draft_that_made_the_chat_too_long(full: Stage) -> None:
+    full.pane.view.requested.emit(full.items[2].key, RowAction.DELETE)
+    count(full)
+    assert "too long" not in full.composer.caption
+    draft(full, ANSWER)
+    assert full.composer.caption.startswith("This chat is too long")
+    full.engine.hold_counts = True
+    full.composer.set_text("")
+    full.pane.flush()
+    full.settle()
+    assert "too long" not in full.composer.caption
