@@ -230,9 +230,10 @@ def test_answer_to_the_count_of_an_earlier_text_is_ignored(stage: Stage) -> None
     stage.engine.hold_counts = True
     type_in_editor(stage, LONG)
     editor_of(stage).set_typed(TypedEdit("Hello.", 0, 0))
-    count(stage)
     stage.engine.finish_counts()
     stage.settle()
+    assert editor_of(stage).cost == ""
+    count(stage)
     assert editor_of(stage).cost == ""
 
 
