@@ -73,7 +73,7 @@ def will_read_chat(model_name: str, num_tokens: int, time: str) -> str:
 
 def will_read(model_name: str, num_tokens: int, time: str) -> str:
     """Return a note about a long message or chat. time: a duration, or an empty string."""
-    return f"{model_name} will read before it answers: {_about(num_tokens, time)}."
+    return f"{model_name} will first read {_about(num_tokens, time)}."
 
 
 def _about(num_tokens: int, time: str) -> str:

@@ -72,15 +72,13 @@ def test_reading_note_appears_if_another_model_answered_last() -> None:
 def test_reading_note_announces_what_is_read_for_long() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
     assert reading_note(EMPTY, ready, ToRead(3_999)) == ""
-    assert reading_note(EMPTY, ready, ToRead(62_113)) == (
-        "A will read before it answers: about 62,000 tokens."
-    )
+    assert reading_note(EMPTY, ready, ToRead(62_113)) == ("A will first read about 62,000 tokens.")
     assert reading_note(EMPTY, ready, ToRead(62_113, ReadingTime(62, 62, 62))) == (
-        "A will read before it answers: about 62,000 tokens, 62 s."
+        "A will first read about 62,000 tokens, 62 s."
     )
     assert reading_note(EMPTY, ready, ToRead(9_000, ReadingTime(9, 9, 9))) == "", "it takes 9 s"
     assert reading_note(EMPTY, ready, ToRead(900, ReadingTime(18, 17, 19))) == (
-        "A will read before it answers: about 900 tokens, 18 s."
+        "A will first read about 900 tokens, 18 s."
     )
 
 
@@ -96,7 +94,7 @@ def test_reading_note_announces_what_is_read_for_long() -> None:
 def test_reading_note_has_the_range_of_varying_rates(expected: ReadingTime, words: str) -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
     assert reading_note(EMPTY, ready, ToRead(900, expected)) == (
-        f"A will read before it answers: about 900 tokens, {words}."
+        f"A will first read about 900 tokens, {words}."
     )
 
 

@@ -44,7 +44,7 @@ def ask(stage: Stage, text: str) -> None:
 
 def test_long_draft_is_announced_with_its_tokens_and_sent_with_one_click(stage: Stage) -> None:
     draft(stage, LONG)
-    assert stage.composer.caption == (f"{NAME} will read before it answers: about 4,400 tokens.")
+    assert stage.composer.caption == (f"{NAME} will first read about 4,400 tokens.")
     QTest.keyClick(stage.edit, Key.Key_Return)
     stage.settle()
     assert len(stage.engine.submitted) == 1
@@ -70,9 +70,7 @@ def test_long_chat_is_announced_until_it_is_read_ahead(stage: Stage) -> None:
         stage.engine.work_idly(done, 20_400, shown=stage.current)
         stage.settle()
         stage.rig.origin.tick_s += 10.0
-    assert stage.composer.caption == (
-        f"{NAME} will read before it answers: about 4,400 tokens, 44 s."
-    )
+    assert stage.composer.caption == (f"{NAME} will first read about 4,400 tokens, 44 s.")
     stage.engine.work_idly(19_600, 20_400, IdleKind.READ_AHEAD, shown=stage.current)
     stage.settle()
     assert "will read" not in stage.composer.caption, "the rest takes less than 10 s"
@@ -116,7 +114,7 @@ def test_long_edit_is_announced_in_the_editor_before_it_is_sent(stage: Stage) ->
     low = editor_of(stage).height()
     type_in_editor(stage, LONG)
     assert [one.content for one in stage.engine.counts[-1].messages] == [LONG]
-    note = f"{NAME} will read before it answers: about 4,400 tokens."
+    note = f"{NAME} will first read about 4,400 tokens."
     assert editor_of(stage).cost == note
     assert "will read" not in stage.composer.caption
     field = editor_of(stage).focusProxy()
@@ -135,7 +133,7 @@ def test_edit_of_an_answer_announces_what_the_next_message_makes_the_model_read(
     stage.click(RowAction.EDIT_ANSWER)
     type_in_editor(stage, LONG)
     assert [one.content for one in stage.engine.counts[-1].messages] == ["Hello", LONG]
-    assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."
+    assert editor_of(stage).cost == f"{NAME} will first read about 4,400 tokens."
 
 
 CHAT = f"This chat is too long for {NAME}: 8,256 of 8,192 tokens."
@@ -179,7 +177,7 @@ def press(stage: Stage, key: Key) -> None:
 def test_edit_that_fits_is_announced_though_the_whole_chat_is_too_long(full: Stage) -> None:
     edit(full, 2)
     count(full)
-    assert editor_of(full).cost == f"{NAME} will read before it answers: about 4,100 tokens."
+    assert editor_of(full).cost == f"{NAME} will first read about 4,100 tokens."
 
 
 def test_edit_that_cannot_fit_says_so_before_it_is_sent(full: Stage) -> None:
@@ -198,7 +196,7 @@ def test_edit_is_counted_while_its_chat_is_read_ahead(stage: Stage) -> None:
     stage.run(CommandId.EDIT_LAST)
     stage.engine.work_idly(0, 9_000, shown=stage.current)
     type_in_editor(stage, LONG)
-    assert editor_of(stage).cost == f"{NAME} will read before it answers: about 4,400 tokens."
+    assert editor_of(stage).cost == f"{NAME} will first read about 4,400 tokens."
     stage.engine.num_cached = 4_300
     stage.engine.work_idly(4_500, 9_000, shown=stage.current)
     stage.wait_until(lambda: not editor_of(stage).cost)
@@ -219,9 +217,7 @@ def test_reading_that_was_stopped_early_gives_the_time_of_the_next_edit(stage: S
     stage.settle()
     stage.run(CommandId.EDIT_LAST)
     type_in_editor(stage, "word " * 2_400)
-    assert editor_of(stage).cost == (
-        f"{NAME} will read before it answers: about 3,000 tokens, 8 min or more."
-    )
+    assert editor_of(stage).cost == (f"{NAME} will first read about 3,000 tokens, 8 min or more.")
 
 
 def test_answer_to_the_count_of_an_earlier_text_is_ignored(stage: Stage) -> None:
