@@ -150,7 +150,7 @@ def test_announced_reading_of_a_draft_is_what_the_model_reads(
         launch(real, model)  # which forgets the cached state
         real.pane.composer.set_text(NEXT)
         real.pane.flush()
-        num_tokens = announced(real, lambda: real.pane.composer.caption, "model will read")
+        num_tokens = announced(real, lambda: real.pane.composer.caption, "model will first read")
         assert is_true_of(num_tokens, send(real, NEXT))
 
 
@@ -180,6 +180,6 @@ def test_cost_in_the_editor_of_a_message_is_what_the_model_reads(
     real.run(CommandId.EDIT_LAST)
     (editor,) = real.pane.view.findChildren(MessageEditor)
     editor.set_typed(TypedEdit("And what then?", 0, 0))
-    num_tokens = announced(real, lambda: editor.cost, "model will read")
+    num_tokens = announced(real, lambda: editor.cost, "model will first read")
     editor.submitted.emit(editor.text)
     assert is_true_of(num_tokens, end_turn(real))
