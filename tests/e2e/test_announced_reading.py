@@ -24,6 +24,7 @@ from app.widgets.transcript.editor.editor import MessageEditor, TypedEdit
 from engine.types import ForcedReply, Request
 from engine.usage import PromptPlan
 from tests.fakes.real_window import RealWindow
+from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, TEMPLATES, Template, train_tokenizer, write_model
 
 QUESTION = "The quick brown fox jumps over the lazy dog. " * 10
@@ -122,12 +123,12 @@ def is_true_of(num_announced: int, plan: PromptPlan) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", TEMPLATES_OF_THINKING, indirect=True)
-@pytest.mark.parametrize("stop_after", STOPS.values(), ids=STOPS)
+@pytest.mark.parametrize("model", rest_in_soak(TEMPLATES_OF_THINKING, "dropping"), indirect=True)
+@pytest.mark.parametrize("stop_after", rest_in_soak(STOPS, "whole"))
 def test_cost_of_another_system_prompt_is_what_the_next_message_makes_the_model_read(
-    real: RealWindow, replies: Replies, stop_after: int | None
+    real: RealWindow, replies: Replies, stop_after: str
 ) -> None:
-    replies.stop_after = stop_after
+    replies.stop_after = STOPS[stop_after]
     real.core.chat.set_system_prompt(real.current, "Be kind.")
     send(real, QUESTION)
     note = real.window.inspector.prompt_cost
@@ -140,6 +141,7 @@ def test_cost_of_another_system_prompt_is_what_the_next_message_makes_the_model_
         assert is_true_of(after, plan)
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_announced_reading_of_a_draft_is_what_the_model_reads(
     real: RealWindow, model: Path, replies: Replies
@@ -154,6 +156,7 @@ def test_announced_reading_of_a_draft_is_what_the_model_reads(
         assert is_true_of(num_tokens, send(real, NEXT))
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_question_about_another_model_has_the_tokens_that_it_reads(
     real: RealWindow, model: Path, replies: Replies
