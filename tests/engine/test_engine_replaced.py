@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -29,6 +30,7 @@ from engine.events import (
     Submit,
 )
 from engine.idle import Idler
+from engine.pulse import Pulse
 from engine.runner.runner import Runner
 from engine.served_model import ServedModel
 from engine.types import ConversationId, ForcedReply, Message, Request, RequestId, Role
@@ -155,15 +157,25 @@ def test_requests_fail_and_next_load_works_after_the_engine_thread_blocked(
 ) -> None:
     path = str(tiny_model("llama", Template.KEEPING))
     client = Client(blocked_after_s=1.0)
-    client.engine.send(LoadModel(path))
-    client.wait(ModelLoaded)
-    released = threading.Event()
+    blocked, released = threading.Event(), threading.Event()
+    pulses: list[Pulse] = []  # that of the blocked thread
 
     def block(*args: object, **options: object) -> None:
-        monkeypatch.undo()
+        restored.undo()
+        blocked.set()
         released.wait(60)
 
-    monkeypatch.setattr(Runner, "read", block)
+    def busy_s(pulse: Pulse) -> float:
+        if blocked.is_set() and not pulses:
+            pulses.append(pulse)
+        return math.inf if pulse in pulses else 0.0
+
+    # Real durations would depend on the machine: loading a model can take more than a second.
+    monkeypatch.setattr(Pulse, "busy_s", property(busy_s))
+    client.engine.send(LoadModel(path))
+    client.wait(ModelLoaded)
+    restored = pytest.MonkeyPatch()
+    restored.setattr(Runner, "read", block)
     client.submit("first")
     (failed,) = client.until_model_fails()
     client.engine.send(LoadModel(path))
