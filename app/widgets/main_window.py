@@ -71,14 +71,14 @@ from app.widgets.quitting import QuitGuard
 from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.shortcut_sheet import show_shortcuts
-from app.widgets.side_panel import set_panel_visible
 from app.widgets.sidebar import Sidebar
+from app.widgets.sidebar_panel import SidebarPanel
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.undo_names import UndoNames
 from app.widgets.window_frame import FrameSaver, frame_text, restore_frame
-from app.words import commands, diagnostics, window as words
+from app.words import commands, diagnostics
 from engine.problem import Problem
 from engine.types import ConversationId
 
@@ -105,7 +105,6 @@ class MainWindow(QMainWindow):
         self._settings: SettingsWindow | None = None  # created on first use
         self._models: ModelsWindow | None = None  # created on first use
         self._dress()
-        self.setWindowTitle(words.APP_NAME)
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
         self._splitter, self._right = self._split()
@@ -133,6 +132,9 @@ class MainWindow(QMainWindow):
         self._bind_commands()
         self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
+        self._sidebar_panel = SidebarPanel(
+            self.sidebar, self._inspecting, core.preferences, self.pane.composer.edit, self
+        )
         self.toolbar = Toolbar(theme, self.commands, self._right)
         self.toast = PaneToast(self.pane, core, self)
         self._model_notices = ModelNotices(core, self.toast.offer, self)
@@ -260,6 +262,7 @@ class MainWindow(QMainWindow):
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
+        self._sidebar_panel.changed.connect(self._on_sidebar_changed)
         self.pane.choose_model_requested.connect(self._choose_model)
         self.pane.get_models_requested.connect(self._get_models)
         self.picker.get_models_requested.connect(self._get_models)
@@ -295,7 +298,7 @@ class MainWindow(QMainWindow):
             CommandId.SELECT_ALL: self._select_all,
             CommandId.SEARCH: self._search,
             CommandId.SWITCHER: lambda: self.switching.open(),  # noqa: PLW0108 (created later)
-            CommandId.SIDEBAR: self._toggle_sidebar,
+            CommandId.SIDEBAR: lambda: self._sidebar_panel.toggle(),  # noqa: PLW0108 (created later)
             CommandId.INSPECTOR: preferences.toggle_inspector,
             CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),
             CommandId.DARK: lambda: preferences.change(appearance=Appearance.DARK),
@@ -378,23 +381,10 @@ class MainWindow(QMainWindow):
     def _add_folder(self) -> None:
         ask_for_folder(self, self._core.folder_search.add)
 
-    def _toggle_sidebar(self) -> None:
-        """Show or hide the sidebar. In a narrow window, showing the sidebar hides the inspector."""
-        preferences = self._core.preferences
-        shows = not self.sidebar.isVisible()
-        value = replace(preferences.value, sidebar_visible=shows)
-        if shows and self._is_narrow():
-            value = replace(value, inspector_visible=False)
-        preferences.set(value)
-        self._apply_preferences()
-
     def _search(self) -> None:
         if not self.sidebar.isVisible():
-            self._toggle_sidebar()
+            self._sidebar_panel.toggle()
         self.sidebar.begin_search()
-
-    def _is_narrow(self) -> bool:
-        return self.width() < Size.SIDEBAR + self._inspecting.width + Size.WINDOW_MIN_WIDTH // 2
 
     def _toggle_full_screen(self) -> None:
         self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
@@ -415,14 +405,10 @@ class MainWindow(QMainWindow):
         self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         field = self.pane.composer.edit
         self._inspecting.set_visible(visible=value.inspector_visible, heir=field)
-        self._show_sidebar()
+        self._sidebar_panel.refresh()
 
-    def _show_sidebar(self) -> None:
-        """Show the sidebar if the settings ask for it and an open inspector leaves enough room."""
-        value = self._core.preferences.value
-        visible = value.sidebar_visible and not (value.inspector_visible and self._is_narrow())
+    def _on_sidebar_changed(self, visible: bool) -> None:  # noqa: FBT001 (signal)
         self.commands[CommandId.SIDEBAR].setChecked(visible)
-        set_panel_visible(self.sidebar, visible=visible, heir=self.pane.composer.edit)
         self.toolbar.set_sidebar_visible(visible)
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
@@ -507,7 +493,7 @@ class MainWindow(QMainWindow):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._inspecting.fit(self.width())
-        self._show_sidebar()
+        self._sidebar_panel.refresh()
         if self.toast.isVisible():
             self.toast.place()
 

@@ -156,6 +156,33 @@ def test_hidden_panel_hands_its_focus_to_the_composer(stage: Stage) -> None:
         assert stage.edit.hasFocus()
 
 
+def test_narrow_window_with_large_text_hides_the_sidebar_until_it_is_asked_for(
+    stage: Stage,
+) -> None:
+    window, preferences = stage.window, stage.core.preferences
+    window.resize(640, 480)
+    assert window.sidebar.isVisible()
+    preferences.set_zoom(200)
+    assert not window.sidebar.isVisible()
+    assert not window.commands[CommandId.SIDEBAR].isChecked()
+
+    stage.run(CommandId.SIDEBAR)
+    assert window.sidebar.isVisible()
+    stage.run(CommandId.SIDEBAR)
+    assert not window.sidebar.isVisible()
+    stage.run(CommandId.SEARCH)
+    assert window.sidebar.search.edit.hasFocus()
+
+    window.resize(1200, 700)
+    assert window.sidebar.isVisible()
+    window.resize(640, 480)
+    assert not window.sidebar.isVisible()
+    assert stage.edit.hasFocus()
+    preferences.set_zoom(100)
+    assert window.sidebar.isVisible()
+    assert preferences.value.sidebar_visible
+
+
 def test_narrow_window_shows_sidebar_or_inspector_not_both(stage: Stage) -> None:
     window = stage.window
     window.resize(640, 480)
