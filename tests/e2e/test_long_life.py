@@ -16,7 +16,7 @@ from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.tiny_model import Template
 
 NUM_CHATS = 2  # conversations per round
-NUM_TURNS = 2  # answers per conversation
+NUM_TURNS = 1  # answers per conversation
 # The window keeps the messages of a few hidden conversations. After this number of rounds, it keeps
 # the maximum number.
 NUM_WARM = 4

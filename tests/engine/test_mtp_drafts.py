@@ -73,8 +73,7 @@ REQUESTS = [request_of(number, max_tokens=20) for number in range(len(SAMPLINGS)
             )
         ],
         ("qwen3_5", None, True),
-        ("qwen3_5_moe", 0.1, False),
-        ("qwen3_next", 0.0, True),
+        ("qwen3_next", 0.1, False),
     ),
 )
 def test_replies_with_drafts_of_the_head_equal_replies_without(

@@ -153,7 +153,7 @@ def test_tokens_that_were_read_ahead_are_told_apart(open_short: OpenShort) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", rest_in_soak(["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"], "qwen3_5", "gemma3")
+    "name", rest_in_soak(["qwen3_5", "lfm2", "falcon_h1", "gemma3", "llama"], "qwen3_5")
 )
 def test_turn_after_idle_work_reads_only_its_message(open_tiny: OpenTiny, name: str) -> None:
     player = ScriptPlayer(open_tiny(name, Template.THINKING), Path(), check=True)

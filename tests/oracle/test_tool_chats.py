@@ -41,7 +41,6 @@ def redone(chats: ToolChats) -> list[object]:
             ("gemma4_v5", False, 1),
         ],
         ("qwen3_5_think", True, 1),
-        ("gemma4_v5", False, 1),
     ),
 )
 def test_agent_behind_a_real_template_has_no_redo(

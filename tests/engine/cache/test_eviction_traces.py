@@ -27,7 +27,7 @@ def test_stored_trace_equals_the_one_written_from_its_seed(seed: int) -> None:
     assert [json.loads(line) for line in lines] == TraceWriter(seed).write()
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_coverage_ranking_feeds_fewer_tokens_than_lru() -> None:
     model = load_sized(state_tokens=STATE_TOKENS)
     steps = list(with_texts("trace-1", TraceWriter(1).write()[:45]))

@@ -93,7 +93,7 @@ def plain(folder: Path) -> InlineClient:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", rest_in_soak(SPLITS, "qwen3_5_moe"))
+@pytest.mark.parametrize("name", rest_in_soak(SPLITS, "lfm2"))
 def test_script_over_stages_gives_the_reports_and_bits_of_one_process(
     tiny_model: TinyModel, drawn_from: Bits, name: str
 ) -> None:
