@@ -1,7 +1,7 @@
 """A long run of turns in many conversations under a cache budget, to see if memory grows.
 
 Python's garbage collector is off during the run, because evicted state must be freed at once and
-not at the next collection. test_turns.py plays 60 turns, `python -m tests.soak turns` 2,000.
+not at the next collection. test_turns.py plays 40 turns, `python -m tests.soak turns` 2,000.
 """
 
 from __future__ import annotations
