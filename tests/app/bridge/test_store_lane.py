@@ -78,11 +78,12 @@ def test_stopped_job_makes_no_more_steps_and_the_store_stays_usable(
     seen: list[object] = []
     num_steps = 0
 
-    def step(job: Job) -> None:
+    def step(job: Job) -> str | None:
         nonlocal num_steps
         num_steps += 1
         if num_steps == 2:
             job.stop()
+        return None
 
     jobs.start(
         lambda job: lane.call_in_job(job, lambda _store: step(job)), seen.append, seen.append
