@@ -70,7 +70,8 @@ class JobLane(TaskLane):
     ) -> Job:
         """Queue a job. Its callbacks run on the main thread, unless the lane is stopped.
 
-        Only on_stop is called on the thread that stops the job, and also while the job waits. A job that ends because it was stopped calls on_error with ProblemKind.STOPPED.
+        A job that ends because it was stopped calls on_error with ProblemKind.STOPPED. Before that,
+        stop() calls on_stop at once, also if the job still waits for its turn.
         """
         job = Job(lambda share: self.deliver(partial(on_progress, share)), on_stop)
         self._jobs.add(job)
