@@ -21,7 +21,7 @@ class Job:
 
     Args:
         on_progress: called with the share of the work that is done, on the thread of the work.
-        on_stop: called when the job is stopped, for example to end a process that the work waits for.
+        on_stop: called when the job is stopped, such as to end a process that it waits for.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Export of text and conversations to a file that the user chose. Main thread.
 
-A worker thread writes the file. For an export of several conversations, the store thread loads one at
-a time, when the worker needs it, so memory stays small and the store serves other calls between.
+A worker thread writes the file. For an export of several conversations, the store thread loads one
+at a time, when the worker needs it. So memory stays small and the store serves other calls between.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class HubDetails(QObject):
         self._next()
 
     def _keep(self, repo_id: str, answer: RepoDetails | Problem) -> None:
-        """Keep the answer of the Hub: the details, or the problem of a call that was not stopped."""
+        """Keep the answer of the Hub: the details, or the problem of the call."""
         if isinstance(answer, RepoDetails):
             self.all[repo_id] = replace(answer, config="")
             self._measure(repo_id, answer)
