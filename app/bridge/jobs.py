@@ -21,15 +21,27 @@ class Job:
 
     Args:
         on_progress: called with the share of the work that is done, on the thread of the work.
+        on_stop: called when the job is stopped, such as to end a process that it waits for.
     """
 
-    def __init__(self, on_progress: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        on_progress: Callable[[float], None] = lambda _share: None,
+        on_stop: Callable[[], None] = lambda: None,
+    ) -> None:
         self.stopped = Event()
         self._on_progress = on_progress
+        self._on_stop = on_stop
 
     def stop(self) -> None:
         """Let the job end with a StoppedError when it next reports its progress."""
         self.stopped.set()
+        self._on_stop()
+
+    def require_running(self) -> None:
+        """Raise a StoppedError if the job was stopped. The work calls this, on any thread."""
+        if self.stopped.is_set():
+            raise StoppedError
 
     def report(self, share: float) -> None:
         """Report the share of the work that is done, 0 to 1. The work calls this, on its thread.
@@ -37,8 +49,7 @@ class Job:
         Raises:
             StoppedError: the job was stopped.
         """
-        if self.stopped.is_set():
-            raise StoppedError
+        self.require_running()
         self._on_progress(share)
 
 
@@ -55,12 +66,14 @@ class JobLane(TaskLane):
         on_result: Callable[[T], None],
         on_error: Callable[[Problem], None],
         on_progress: Callable[[float], None] = lambda _share: None,
+        on_stop: Callable[[], None] = lambda: None,
     ) -> Job:
         """Queue a job. Its callbacks run on the main thread, unless the lane is stopped.
 
-        A job that ends because it was stopped calls on_error with ProblemKind.STOPPED.
+        A job that ends because it was stopped calls on_error with ProblemKind.STOPPED. Before that,
+        stop() calls on_stop at once, also if the job still waits for its turn.
         """
-        job = Job(lambda share: self.deliver(partial(on_progress, share)))
+        job = Job(lambda share: self.deliver(partial(on_progress, share)), on_stop)
         self._jobs.add(job)
 
         def run() -> T:

@@ -11,10 +11,12 @@ save fails, the value stays, so the next save writes the failed changes too.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.bridge.jobs import Job
 from app.bridge.tasks import TaskLane
 from app.conversation.tree import Conversation
 from app.store.conversations import ConversationStore, OpenedStore
@@ -83,6 +85,32 @@ class StoreLane(QObject):
         self._lane.run_aside(
             lambda: step(self._worker.store), on_result, self._unless_lost(on_error)
         )
+
+    def call_in_job(self, job: Job, step: Callable[[ConversationStore], T | None]) -> T:
+        """Call `step` like run_aside, and return its result. Call this on the thread of a job.
+
+        The job must end before the store is closed, because it waits for the store's thread.
+
+        Raises:
+            EngineError: the step failed.
+            StoppedError: the job was stopped. The step that was running has ended.
+        """
+        answer: Future[T] = Future()
+
+        def work() -> bool | None:
+            try:
+                job.require_running()
+                result = step(self._worker.store)
+            except BaseException as error:  # noqa: BLE001 — raised again on the job's thread
+                answer.set_exception(error)
+                return True
+            if result is None:
+                return None
+            answer.set_result(result)
+            return True
+
+        self._lane.run_aside(work)
+        return answer.result()
 
     def save(
         self,

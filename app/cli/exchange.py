@@ -48,7 +48,7 @@ def add_export_arguments(parser: ArgumentParser) -> None:
     chosen.add_argument(
         "--chat", action="append", metavar="NAME", help="its title; may be given several times"
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="ends in .json, .md, .html or .txt")
+    parser.add_argument("file", type=Path, metavar="FILE", help=f"ends in {words.ENDINGS}")
 
 
 def add_search_arguments(parser: ArgumentParser) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, EngineFactory
+from app.bridge.jobs import JobLane
 from app.bridge.store_lane import StoreLane
-from app.bridge.tasks import TaskLane
 from app.controllers.attachments import AttachmentsController
 from app.controllers.backups import Backups
 from app.controllers.catalog import Catalog
@@ -99,7 +99,7 @@ class Core(QObject):
 
     def __init__(self, seams: Seams) -> None:  # noqa: PLR0915 (a statement for each controller)
         super().__init__()
-        self._lane = TaskLane("files")
+        self._lane = JobLane("files")
         self.store = StoreLane(seams.open_store)
         self.bridge = EngineBridge(seams.make_engine)
         self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)

@@ -1,35 +1,27 @@
 """Export of text and conversations to a file that the user chose. Main thread.
 
-A worker thread writes the file. For an export of all conversations, the store thread loads some at a
-time, when the worker asks for them, so memory stays small and the store serves other calls between.
+A worker thread writes the file. For an export of several conversations, the store thread loads one
+at a time, when the worker needs it. So memory stays small and the store serves other calls between.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from queue import SimpleQueue
 
-from PySide6.QtCore import QIODevice, QObject, QSaveFile, Qt, Signal
+from PySide6.QtCore import QIODevice, QObject, QSaveFile, Signal
 
+from app.bridge.jobs import Job, JobLane
 from app.bridge.store_lane import StoreLane
 from app.bridge.tasks import TaskLane
 from app.conversation.filed import FiledConversation
 from app.conversation.text import file_label
 from app.exchange.exporting import export
-from app.stopping import StoppedError
 from app.store.conversations import ConversationStore
 from app.words import problems as words
-from engine.errors import DiskError, EngineError
-from engine.problem import Problem
+from engine.errors import DiskError
 from engine.types import ConversationId
-
-_BATCH = 20  # conversations that the store loads in one call
-
-
-_Part = tuple[FiledConversation, ...] | Problem | None
 
 
 class Exports(QObject):
@@ -43,8 +35,7 @@ class Exports(QObject):
         super().__init__()
         self._lane = lane
         self._store = store
-        self._long = TaskLane("export", self)
-        self._feeds: list[_Feed] = []  # of the exports of several conversations that have not ended
+        self._jobs = JobLane("export")  # the exports of several conversations
 
     def save(self, path: Path, text: str) -> None:
         self._lane.run(
@@ -63,83 +54,24 @@ class Exports(QObject):
 
     def export_several(self, path: Path, conversation_ids: Sequence[ConversationId]) -> None:
         """Write conversations to a file, after the exports of several that were asked for before."""
-        feed = _Feed(self)
-        self._feeds.append(feed)
-        left = [
-            tuple(conversation_ids[at : at + _BATCH])
-            for at in range(0, len(conversation_ids), _BATCH)
-        ]
-        feed.wanted.connect(
-            lambda: self._load(feed, left.pop(0) if left else ()),
-            Qt.ConnectionType.QueuedConnection,
-        )
-        self._long.run(
-            lambda: export(path, feed.conversations()),
-            lambda number: self._on_exported(feed, path, number),
-            lambda problem: self._on_failed(feed, problem),
+        self._jobs.start(
+            lambda job: export(path, self._load(conversation_ids, job)),
+            lambda number: self.exported.emit(number, file_label(path)),
+            self.failed.emit,
         )
 
     def close(self) -> None:
         """Stop the exports of several conversations, and join the thread."""
-        for feed in self._feeds:
-            feed.put(None)
-        self._long.stop()
+        self._jobs.stop()
 
-    def _load(self, feed: _Feed, batch: tuple[ConversationId, ...]) -> None:
-        self._store.run_aside(_Loading(batch).step, feed.put, feed.put)
-
-    def _on_exported(self, feed: _Feed, path: Path, number: int) -> None:
-        self._feeds.remove(feed)
-        self.exported.emit(number, file_label(path))
-
-    def _on_failed(self, feed: _Feed, problem: Problem) -> None:
-        self._feeds.remove(feed)
-        self.failed.emit(problem)
-
-
-class _Feed(QObject):
-    """Conversations on their way from the store to the thread that exports them."""
-
-    wanted = Signal()  # the exporting thread waits for the next batch
-
-    def __init__(self, parent: QObject) -> None:
-        super().__init__(parent)
-        self._parts: SimpleQueue[_Part] = SimpleQueue()
-
-    def put(self, part: _Part) -> None:
-        """Pass some conversations on. Without any the export ends; a problem or None stops it."""
-        self._parts.put(part)
-
-    def conversations(self) -> Iterator[FiledConversation]:
-        """Yield all conversations. Called by the exporting thread.
-
-        Raises:
-            EngineError: a conversation cannot be loaded, or the export was stopped.
-        """
-        while True:
-            self.wanted.emit()
-            part = self._parts.get()
-            if part is None:
-                raise StoppedError
-            if isinstance(part, Problem):
-                raise EngineError.of(part)
-            if not part:
-                return
-            yield from part
-
-
-class _Loading:
-    """Conversations that are loaded for an export. Only the store thread uses it."""
-
-    def __init__(self, batch: Sequence[ConversationId]) -> None:
-        self._left = deque(batch)
-        self._loaded: list[FiledConversation] = []
-
-    def step(self, store: ConversationStore) -> tuple[FiledConversation, ...] | None:
-        """Load a conversation. Return all of them after the last one."""
-        if self._left:
-            self._loaded.append(store.load_filed(self._left.popleft()))
-        return None if self._left else tuple(self._loaded)
+    def _load(
+        self, conversation_ids: Sequence[ConversationId], job: Job
+    ) -> Iterator[FiledConversation]:
+        """Yield conversations of the store. Runs on the thread of the job."""
+        for one in conversation_ids:
+            yield self._store.call_in_job(
+                job, partial(ConversationStore.load_filed, conversation_id=one)
+            )
 
 
 def write_text(path: Path, text: str) -> None:

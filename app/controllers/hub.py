@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
-from weakref import WeakSet
 
 from PySide6.QtCore import QFile, QObject, Qt, QTimer, Signal
 
+from app.bridge.jobs import JobLane
 from app.bridge.tasks import TaskLane
 from app.controllers.catalog import Catalog
 from app.controllers.hub_details import HubDetails
@@ -23,10 +22,8 @@ from app.controllers.preferences import Preferences
 from app.conversation.text import file_label
 from app.hub.access import host_of, remove_token, store_token
 from app.hub.downloads import Downloads
-from app.hub.failures import HubError
 from app.hub.process import (
     Call,
-    CancelledError,
     HubCall,
     fetch,
     found_models,
@@ -74,12 +71,9 @@ class HubController(QObject):
         self._catalog = catalog
         self._models = models
         self._preferences = preferences
-        self._calls = TaskLane("hub", self)  # waits for answers of the Hub
-        self._call: HubCall | None = None
-        # All calls that may still run or wait, to be cancelled at the end.
-        self._open_calls: WeakSet[HubCall] = WeakSet()
+        self._calls = JobLane("hub")  # waits for answers of the Hub
+        self._call: HubCall | None = None  # the newest search, until it has ended
         self.suggestions = catalog.suggestions()
-        self.is_searching = False
         self.found: tuple[FoundModel, ...] | None = None  # None until the first search has ended
         self.problem: Problem | None = None  # why the last search failed
         self.details = HubDetails(catalog, lambda: preferences.value.mirror, self)
@@ -92,6 +86,10 @@ class HubController(QObject):
         # Counts down the time until a download is retried.
         self._countdown = QTimer(self, interval=_COUNT_MS)
         self._countdown.timeout.connect(self.downloads_changed)
+
+    @property
+    def is_searching(self) -> bool:
+        return self._call is not None
 
     @property
     def now(self) -> float:
@@ -132,14 +130,17 @@ class HubController(QObject):
         """Search models by words, or the one that an id or address names."""
         if not text.strip():
             return
-        if self._call is not None:
-            self._call.cancel()
+        self._calls.stop_jobs()
         self._call = call = search(text, endpoint=self._preferences.value.mirror)
-        self._open_calls.add(call)
         self.details.begin_search()
-        self.is_searching, self.problem = True, None
+        self.problem = None
         self.found_changed.emit()
-        self._calls.run(partial(_answer, call), partial(self._on_answer, call, self._on_found))
+        self._calls.start(
+            lambda _job: found_models(call.run()),
+            partial(self._on_answer, call),
+            partial(self._on_answer, call),
+            on_stop=call.cancel,
+        )
 
     def download(self, repo_id: str, *, chosen: str = "") -> None:
         """Queue a download."""
@@ -199,22 +200,18 @@ class HubController(QObject):
         """Stop the running download and all calls. The queue is kept for the next start."""
         self._countdown.stop()
         self._downloads.close()
-        for call in self._open_calls:
-            call.cancel()
         self._calls.stop()
         self.details.close()
 
-    def _on_answer(self, call: HubCall, take: Callable[[Any], None], answer: Any) -> None:
-        if call is self._call:
-            self._call, self.is_searching = None, False
-            take(answer)
-            self.found_changed.emit()
-
-    def _on_found(self, answer: Any) -> None:
+    def _on_answer(self, call: HubCall, answer: tuple[FoundModel, ...] | Problem) -> None:
+        if call is not self._call:  # another search has replaced it
+            return
+        self._call = None
         if isinstance(answer, Problem):
             self.problem, self.found = answer, ()
-        elif answer is not None:
-            self.problem, self.found = None, found_models(answer)
+        else:
+            self.problem, self.found = None, answer
+        self.found_changed.emit()
 
     def _on_moved(self) -> None:
         fresh = self._complete() - self._done
@@ -232,16 +229,6 @@ class HubController(QObject):
 
     def _complete(self) -> set[str]:
         return {one.key for one in self._downloads.all if one.state is DownloadState.DONE}
-
-
-def _answer(call: HubCall) -> Any:
-    """Make a call. Return its answer, the Problem if it fails, and None if it was cancelled."""
-    try:
-        return call.run()
-    except HubError as error:
-        return error.problem
-    except CancelledError:
-        return None
 
 
 class _TrashRefusedError(DiskError):

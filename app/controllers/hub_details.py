@@ -6,28 +6,22 @@ and no file waits for them.
 
 from __future__ import annotations
 
-import logging
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
-from weakref import WeakSet
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from app.bridge.jobs import JobLane
 from app.bridge.tasks import TaskLane
 from app.controllers.catalog import Catalog
-from app.hub.failures import PASSING, HubError
-from app.hub.process import CancelledError, HubCall, details, header, repo_details
+from app.hub.process import HubCall, details, header, repo_details
 from app.hub.values import RepoDetails, RepoFile, typical_choice
 from engine.catalog.fit import Fit
-from engine.errors import EngineError
-from engine.problem import Problem
-
-log = logging.getLogger(__name__)
+from engine.problem import Problem, ProblemKind
 
 _REST_MS = 60_000  # time without a question after which the process that measures fits is ended
 _MAX_KEPT = 300  # repositories whose details are kept in memory
@@ -44,12 +38,11 @@ class HubDetails(QObject):
         super().__init__(parent)
         self._catalog = catalog
         self._endpoint = endpoint
-        self._calls = TaskLane("details", self)
+        self._calls = JobLane("details")
         self._fits = TaskLane("fits", self)
         self._is_asking = False
         self._rest = QTimer(self, singleShot=True, interval=_REST_MS)
         self._rest.timeout.connect(self._end_fits)
-        self._open_calls: WeakSet[HubCall] = WeakSet()  # all that may still run or wait
         self._headers_left = _MAX_HEADERS
         self._queue: list[str] = []
         # True after a failure of the network. Only a click on a row asks the Hub again.
@@ -111,8 +104,7 @@ class HubDetails(QObject):
 
     def _end_calls(self) -> None:
         self._drop_queue()
-        for call in self._open_calls:
-            call.cancel()
+        self._calls.stop_jobs()
 
     def _next(self) -> None:
         """Ask the Hub for the next repository, unless it is being asked for another one."""
@@ -120,31 +112,32 @@ class HubDetails(QObject):
             return
         repo_id = self._queue.pop(0)
         call = details(repo_id, endpoint=self._endpoint())
-        self._open_calls.add(call)
         self._is_asking = True
         self._rest.start()
-        self._calls.run(partial(_answer, call), partial(self._on_answer, repo_id))
+        on_answer = partial(self._on_answer, repo_id)
+        self._calls.start(
+            lambda _job: repo_details(call.run()), on_answer, on_answer, on_stop=call.cancel
+        )
 
-    def _on_answer(self, repo_id: str, answer: Any) -> None:
+    def _on_answer(self, repo_id: str, answer: RepoDetails | Problem) -> None:
         self._is_asking = False
         if repo_id in self.all and repo_id not in self._queue:
             self._keep(repo_id, answer)
         self.changed.emit()
         self._next()
 
-    def _keep(self, repo_id: str, answer: Any) -> None:
-        """Keep the answer of the Hub: the details, an error, or None for a cancelled call."""
-        if answer is None:
+    def _keep(self, repo_id: str, answer: RepoDetails | Problem) -> None:
+        """Keep the answer of the Hub: the details, or the problem of the call."""
+        if isinstance(answer, RepoDetails):
+            self.all[repo_id] = replace(answer, config="")
+            self._measure(repo_id, answer)
+        elif answer.kind is ProblemKind.STOPPED:
             del self.all[repo_id]
-        elif isinstance(answer, HubError):
-            self.all[repo_id] = answer.problem
-            if answer.failure.kind in PASSING:
+        else:
+            self.all[repo_id] = answer
+            if answer.kind is ProblemKind.PASSING:
                 self._is_offline = True
                 self._drop_queue()
-        else:
-            found = repo_details(answer)
-            self.all[repo_id] = replace(found, config="")
-            self._measure(repo_id, found)
         while len(self.all) > _MAX_KEPT:
             oldest = next(iter(self.all))
             self.fits.pop(oldest, None)
@@ -168,48 +161,36 @@ class HubDetails(QObject):
         folder = tempfile.TemporaryDirectory()
         target = Path(folder.name, "header.gguf")
         call = header(found, choice.path, target, endpoint=self._endpoint())
-        self._open_calls.add(call)
-        work = partial(_gguf_fit, self._catalog, call, choice, folder)
-        self._calls.run(work, partial(self._on_header, found.found.repo_id))
+        self._calls.start(
+            lambda _job: _gguf_fit(self._catalog, call, choice, folder),
+            partial(self._on_fit, found.found.repo_id),
+            lambda _problem: None,  # the row stays without a verdict
+            on_stop=call.cancel,
+        )
 
-    def _on_header(self, repo_id: str, fit: Fit | None) -> None:
-        if fit is not None:
-            self._on_fit(repo_id, fit)
-
-    def _on_fit(self, repo_id: str, fit: Fit | Problem) -> None:
-        if repo_id in self.all:
+    def _on_fit(self, repo_id: str, fit: Fit | Problem | None) -> None:
+        if fit is not None and repo_id in self.all:
             self.fits[repo_id] = fit
             self.changed.emit()
-
-
-def _answer(call: HubCall) -> Any:
-    """Make a call. Return its answer, the error if it fails, and None if it was cancelled."""
-    try:
-        return call.run()
-    except HubError as error:
-        return error
-    except CancelledError:
-        return None
 
 
 def _gguf_fit(
     catalog: Catalog, call: HubCall, choice: RepoFile, folder: tempfile.TemporaryDirectory[str]
 ) -> Fit | None:
-    """Return the fit of a GGUF file by its header, or None if that cannot be had. Runs on a lane.
+    """Return the fit of a GGUF file by its header, or None if it has no header. Runs on a lane.
 
     Args:
         catalog: measures the fit.
         call: stores the header as header.gguf in the folder.
         choice: the GGUF file.
         folder: is removed.
+
+    Raises:
+        EngineError: the call failed or was stopped, or the model cannot run here.
     """
     with folder as path:
         target = Path(path, "header.gguf")
-        try:
-            if not call.run():
-                return None
-            os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
-            return catalog.fit_gguf(target)
-        except (HubError, CancelledError, EngineError, OSError) as error:
-            log.info("no fit of %s: %s", choice.path, error)
+        if not call.run():
             return None
+        os.truncate(target, choice.size_bytes)  # a sparse file of the whole size
+        return catalog.fit_gguf(target)

@@ -17,10 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol, assert_never
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Signal
 
 from app.bridge.engine_bridge import EngineBridge, ModelEvent
-from app.bridge.tasks import TaskLane
+from app.bridge.jobs import JobLane
 from app.controllers.catalog import Catalog
 from app.controllers.preferences import Preferences
 from app.settings import ModelDefaults
@@ -65,12 +65,11 @@ class ModelsController(QObject):
     will_replace = Signal()  # emitted before another model replaces the one in use
     lost = Signal(object)  # argument: the Problem that made the engine lose the loaded model
     failed = Signal(object)  # argument: a Problem
-    _starter_progressed = Signal(float)
 
     def __init__(
         self,
         bridge: EngineBridge,
-        lane: TaskLane,
+        lane: JobLane,
         catalog: Catalog,
         preferences: Preferences,
         wanted: Path | None = None,
@@ -95,9 +94,6 @@ class ModelsController(QObject):
         self._has_libraries = False  # True once the engine has imported its libraries
         # Number of Macs that hold the next model together. 0: the engine runs in this process.
         self.num_machines = 0
-        self._starter_progressed.connect(
-            self._on_starter_progressed, Qt.ConnectionType.QueuedConnection
-        )
         bridge.model_changed.connect(self._on_model_changed)
         preferences.changed.connect(self._on_preferences_changed)
 
@@ -304,10 +300,11 @@ class ModelsController(QObject):
 
     def _make_starter(self) -> None:
         self._set_status(ModelStatus(phase=ModelPhase.UNPACKING, name=words.DEMO_MODEL))
-        self._lane.run(
-            lambda: self._catalog.make_starter(self._starter_progressed.emit),
+        self._lane.start(
+            lambda job: self._catalog.make_starter(job.report),
             self._on_starter_made,
             self._on_starter_failed,
+            self._on_starter_progressed,
         )
 
     def _on_starter_progressed(self, fraction: float) -> None:

@@ -15,9 +15,6 @@ from app.exchange import documents, own_json
 from app.words import exchange as words
 from engine.errors import DiskError, UserFixableError
 
-KINDS = (".json", ".md", ".html", ".txt")
-
-
 _NO_NAME = re.compile(r'[\\/:*?"<>|\x00-\x1f\x7f]+')
 _NAME_LEN = 80
 
@@ -29,7 +26,7 @@ def file_name(title: str) -> str:
 
 
 class ExportKindError(UserFixableError):
-    """The ending of the file to export to is not in KINDS."""
+    """The ending of the file to export to names no kind."""
 
     title = words.WHICH_KIND
 
@@ -40,10 +37,11 @@ def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
     If `conversations` raises an exception, such as for a cancelled export, no file changes.
 
     Raises:
-        ExportKindError: the ending of the file is not in KINDS.
+        ExportKindError: the ending of the file names no kind.
         DiskError: the file cannot be written.
     """
-    if path.suffix.lower() not in KINDS:
+    write = WRITERS.get(path.suffix.lower())
+    if write is None:
         raise ExportKindError("")
     number = 0
 
@@ -57,7 +55,7 @@ def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.writelines(_pieces(path, counted()))
+                file.writelines(write(path.stem, counted()))
             Path(name).replace(path)
         except BaseException:
             with contextlib.suppress(OSError):
@@ -68,26 +66,33 @@ def export(path: Path, conversations: Iterable[FiledConversation]) -> int:
     return number
 
 
-def _pieces(path: Path, filed: Iterable[FiledConversation]) -> Iterator[str]:
-    conversations = (one.conversation for one in filed)
-    match path.suffix.lower():
-        case ".json":
-            yield "["
-            for index, one in enumerate(filed):
-                yield ",\n" if index else "\n"
-                yield own_json.to_json(one)
-            yield "\n]\n"
-        case ".html":
-            yield documents.html_start(path.stem)
-            yield from map(documents.to_html, conversations)
-            yield documents.HTML_END
-        case ".md":
-            yield from _apart(map(documents.to_markdown, conversations))
-        case _:
-            yield from _apart(map(documents.to_text, conversations))
+def _json(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+    yield "["
+    for index, one in enumerate(filed):
+        yield ",\n" if index else "\n"
+        yield own_json.to_json(one)
+    yield "\n]\n"
+
+
+def _html(title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+    yield documents.html_start(title)
+    yield from (documents.to_html(one.conversation) for one in filed)
+    yield documents.HTML_END
+
+
+def _markdown(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+    return _apart(documents.to_markdown(one.conversation) for one in filed)
+
+
+def _text(_title: str, filed: Iterable[FiledConversation]) -> Iterator[str]:
+    return _apart(documents.to_text(one.conversation) for one in filed)
 
 
 def _apart(texts: Iterable[str]) -> Iterator[str]:
     for index, text in enumerate(texts):
         yield "\n\n" if index else ""
         yield text
+
+
+# Kinds of files by their ending. A function gets the name of the file and returns its text in pieces.
+WRITERS = {".json": _json, ".html": _html, ".md": _markdown, ".txt": _text}

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from app.hub.failures import PASSING, HubError
-from app.hub.process import Call, CancelledError, HubCall, fetch
+from app.hub.process import Call, HubCall, fetch
 from app.hub.values import UNFINISHED, Download, DownloadState, is_commit
+from app.stopping import StoppedError
 from engine.errors import problem_of
 from engine.whole_file import write_whole
 
@@ -183,7 +184,7 @@ class Downloads:
                 done_bytes=result["total"],
                 total_bytes=result["total"],
             )
-        except CancelledError:
+        except StoppedError:
             pass
         except HubError as error:
             self._fail(key, error)
@@ -253,7 +254,7 @@ def _fetch(download: Download) -> Call:
 def _discard(download: Download) -> None:
     try:
         HubCall("cancel", repo_id=download.repo_id, revision=download.revision).run()
-    except (HubError, CancelledError):
+    except (HubError, StoppedError):
         log.warning("the partial files of %s were not removed", download.repo_id)
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from app.hub.access import HOST, host_of
 from app.words import hub as words
-from engine.problem import Problem
+from engine.errors import EngineError
+from engine.problem import Problem, ProblemKind
 
 
 class FailureKind(StrEnum):
@@ -71,7 +72,7 @@ def failure_from(values: Mapping[str, Any]) -> HubFailure:
     )
 
 
-class HubError(Exception):
+class HubError(EngineError):
     """A call to the Hub failed.
 
     Args:
@@ -109,5 +110,6 @@ def _problem_of(failure: HubFailure, repo_id: str, host: str, *, is_download: bo
             pass
     if failure.kind in PASSING and is_download:
         advice = words.RESUMES
+    kind = ProblemKind.PASSING if failure.kind in PASSING else ProblemKind.OTHER
     title = words.DOWNLOAD_FAILED if is_download else words.ASKING_FAILED.format(hub=hub)
-    return Problem(title=title, cause=cause, advice=advice, details=failure.detail)
+    return Problem(title=title, cause=cause, advice=advice, details=failure.detail, kind=kind)

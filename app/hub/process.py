@@ -12,6 +12,7 @@ from typing import Any, Protocol, cast
 
 from app.hub.failures import FailureKind, HubError, HubFailure, failure_from
 from app.hub.values import FoundModel, RepoDetails, RepoFile
+from app.stopping import StoppedError
 from app.words import hub as words
 from engine.worker.child import MemoryLimitError, SilenceLimitError, read_part
 from engine.worker.interpreter import own_program
@@ -20,10 +21,6 @@ log = logging.getLogger(__name__)
 
 Progress = Callable[[Mapping[str, Any]], None]
 _MAX_LINE = 4_000_000  # maximum bytes of one answer; a search result of thirty models has 20,000
-
-
-class CancelledError(Exception):
-    """The call was cancelled."""
 
 
 class Call(Protocol):
@@ -61,7 +58,7 @@ class HubCall:
 
         Raises:
             HubError: the call failed.
-            CancelledError: cancel() was called.
+            StoppedError: cancel() was called.
         """
         process = self._start()
         assert process.stdin is not None
@@ -85,11 +82,11 @@ class HubCall:
         finally:
             self._end(process)
         if self._is_cancelled:
-            raise CancelledError
+            raise StoppedError
         raise self._error(HubFailure(FailureKind.OTHER, detail=words.PROCESS_ENDED))
 
     def cancel(self) -> None:
-        """End the call, from any thread. `run` raises CancelledError."""
+        """End the call, from any thread. `run` raises StoppedError."""
         with self._lock:
             self._is_cancelled = True
             if self._process is not None:
@@ -98,7 +95,7 @@ class HubCall:
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._is_cancelled:
-                raise CancelledError
+                raise StoppedError
             self._process = subprocess.Popen(  # noqa: S603 — our own interpreter and program
                 own_program("app.hub.program"),
                 stdin=subprocess.PIPE,

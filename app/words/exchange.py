@@ -35,6 +35,9 @@ KINDS: Final = {
     ".html": "Web page (*.html)",
     ".txt": "Text (*.txt)",
 }
+*_FIRST, _LAST = KINDS
+ENDINGS: Final = f"{', '.join(_FIRST)} or {_LAST}"
+WHICH_KIND: Final = f"The file name must end in {ENDINGS}."
 
 IMPORT_FILES: Final = (
     "Chats of Rejoinder, ChatGPT, Claude, LM Studio, Open WebUI, Jan (*.json *.zip)"
@@ -52,7 +55,6 @@ NO_PRINTER: Final = "The printer accepts no pages."
 NOT_PRINTED_ADVICE: Final = "Choose another printer, or save the chat as PDF."
 ALREADY_HERE: Final = "already here"
 NOTHING_FOUND: Final = "Nothing was found."
-WHICH_KIND: Final = "The file name must end in .json, .md, .html or .txt."
 
 
 def count(number: int, noun: str) -> str:

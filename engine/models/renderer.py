@@ -34,7 +34,7 @@ _TEMPLATE_ERRORS = (
 
 
 class JinjaRenderer(Renderer):
-    """Runs the Jinja chat template of the model's folder. Use on the engine thread."""
+    """Runs the Jinja chat template of the model's folder, in the worker process."""
 
     def __init__(self, template: str, special_tokens: Mapping[str, str]) -> None:
         self._run = partial(_render, chat_template=template, **special_tokens)

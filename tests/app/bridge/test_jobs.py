@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from app.bridge.jobs import Job, JobLane
 from engine.problem import Problem, ProblemKind
+from tests.fakes.ask_store import PATIENCE_S
 
 
 @pytest.fixture
@@ -64,3 +65,19 @@ def test_stop_of_the_lane_ends_running_and_waiting_jobs(qtbot: QtBot) -> None:
     lane.stop()
 
     assert all(job.stopped.is_set() for job in jobs)
+
+
+def test_stop_ends_what_the_work_of_a_job_waits_for(lane: JobLane, qtbot: QtBot) -> None:
+    ended, problems = Event(), list[Problem]()
+
+    def work(job: Job) -> str:
+        assert ended.wait(PATIENCE_S)
+        job.require_running()
+        return "made"
+
+    job = lane.start(work, lambda _made: None, problems.append, on_stop=ended.set)
+
+    job.stop()
+
+    qtbot.waitUntil(lambda: bool(problems))
+    assert problems[0].kind is ProblemKind.STOPPED

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from pytestqt.qtbot import QtBot
 
+from app.bridge.jobs import Job, JobLane
 from app.bridge.store_lane import StoreLane
 from app.store.conversations import ConversationStore, open_store
 from app.store.opening import open_database
-from engine.problem import Problem
+from engine.problem import Problem, ProblemKind
 from tests.fakes.conversations import ConversationWriter
 from tests.fakes.full_disk import full_disk
 
@@ -67,3 +68,32 @@ def test_store_becomes_writable_when_the_disk_has_room_again(qtbot: QtBot, tmp_p
     lane.close()
     with closing(open_store(path, now=0.0).store) as store:
         assert store.load(writer.conv.conversation_id) == writer.conv
+
+
+def test_stopped_job_makes_no_more_steps_and_the_store_stays_usable(
+    qtbot: QtBot, tmp_path: Path
+) -> None:
+    lane, jobs = StoreLane(partial(open_store, tmp_path / "a.db", now=0.0)), JobLane("jobs")
+    lane.open()
+    seen: list[object] = []
+    num_steps = 0
+
+    def step(job: Job) -> str | None:
+        nonlocal num_steps
+        num_steps += 1
+        if num_steps == 2:
+            job.stop()
+        return None
+
+    jobs.start(
+        lambda job: lane.call_in_job(job, lambda _store: step(job)), seen.append, seen.append
+    )
+    jobs.start(lambda job: lane.call_in_job(job, _num_apples), seen.append, seen.append)
+
+    qtbot.waitUntil(lambda: len(seen) == 2)
+    problem, num_apples = seen
+    assert isinstance(problem, Problem)
+    assert problem.kind is ProblemKind.STOPPED
+    assert (num_steps, num_apples) == (2, 0)
+    jobs.stop()
+    lane.close()

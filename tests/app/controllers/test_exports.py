@@ -69,7 +69,7 @@ def stored(store: StoreLane, count: int) -> list[Conversation]:
     return written
 
 
-def test_all_conversations_are_exported_in_batches(
+def test_several_conversations_are_exported_in_order(
     exports: Exports, store: StoreLane, qtbot: QtBot, tmp_path: Path
 ) -> None:
     chats = stored(store, 45)

@@ -13,10 +13,11 @@ from app.conversation.filed import FiledConversation
 from app.conversation.folder import FolderColor
 from app.conversation.tree import Conversation, replace_node, set_title
 from app.exchange.documents import message_markdown, to_html, to_markdown, to_text
-from app.exchange.exporting import ExportKindError, export
+from app.exchange.exporting import WRITERS, ExportKindError, export
 from app.exchange.importing import Import
 from app.exchange.own_json import from_value, to_json
 from app.exchange.reading import UnreadableError
+from app.words.exchange import KINDS
 from engine.errors import DiskError
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.trees import filed_conversations, without_deleted
@@ -106,6 +107,14 @@ def test_export_has_the_branch_on_show(tmp_path: Path, ending: str) -> None:
     assert "What is a ship?" in text
     assert "A large boat." in text
     assert ("What is a boat?" in text) == (ending == "JSON")
+
+
+def test_each_kind_of_the_dialog_is_written_in_its_own_form(tmp_path: Path) -> None:
+    paths = [tmp_path / f"chat{ending}" for ending in KINDS]
+    for path in paths:
+        export(path, [filed(written("What is a boat?").conv)])
+    assert len({path.read_text(encoding="utf-8") for path in paths}) == len(KINDS)
+    assert set(WRITERS) == set(KINDS)
 
 
 def test_export_to_an_unknown_ending_is_refused(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from typing import Any, cast
 import psutil
 
 from app.hub.failures import FailureKind, HubError
-from app.hub.process import CancelledError, HubCall
+from app.hub.process import HubCall, StoppedError
 from tests.app.hub.lies import COMMIT, KINDS
 from tests.fakes.lying_hub import REPO, HonestHub, lying_hub
 
@@ -126,7 +126,7 @@ def lie(kind: str, seed: int, folder: Path, tally: Tally) -> None:
             end = "done"
             if request_name == "download":
                 tally.num_outside += not home.is_inside(Path(result["folder"]))
-        except CancelledError:
+        except StoppedError:
             end = "shown, cancelled"
         except HubError as error:
             failure = error.failure

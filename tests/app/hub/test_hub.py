@@ -14,8 +14,8 @@ from app.hub import fetching
 from app.hub.downloads import Downloads
 from app.hub.failures import FailureKind, HubError
 from app.hub.process import (
-    CancelledError,
     HubCall,
+    StoppedError,
     details,
     found_models,
     header,
@@ -318,7 +318,7 @@ def test_client_asks_for_nothing_else(hub: FakeHub, queue: Queue) -> None:
 def test_cancelled_call_ends_at_once(hub: FakeHub) -> None:
     call = details(REPO)
     call.cancel()
-    with pytest.raises(CancelledError):
+    with pytest.raises(StoppedError):
         call.run()
 
 

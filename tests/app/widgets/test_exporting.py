@@ -53,7 +53,7 @@ def test_kind_in_the_dialog_gives_the_ending(stage: Stage) -> None:
 def test_file_with_another_ending_is_refused_with_a_sentence(stage: Stage, tmp_path: Path) -> None:
     stage.chat("One", "1")
     dialog_of(stage, CommandId.EXPORT).fileSelected.emit(str(tmp_path / "chat.docx"))
-    words = "The file name must end in .json, .md, .html or .txt."
+    words = "The file name must end in .md, .json, .html or .txt."
     stage.wait_until(lambda: stage.window.toast.text == words)
     assert not list(tmp_path.glob("chat*"))
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from threading import Event
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QPushButton
 
+from app.controllers import imports
+from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
 from app.exchange.own_json import to_json
+from app.store.conversations import ConversationStore
+from app.store.merging import PART_MESSAGES, Merged, Merging
 from app.widgets.commands import CommandId
 from app.widgets.message_sheet import MessageSheet
 from tests.app.conftest import MakeStage
+from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.conversations import ConversationWriter, filed
 from tests.fakes.stage import Stage
 
@@ -146,21 +154,66 @@ def test_sheet_lists_what_could_not_be_read(stage: Stage, tmp_path: Path) -> Non
     stage.wait_until(lambda: stage.texts == ["One", "About One."])
 
 
-@pytest.mark.slow
-def test_cancelled_import_keeps_what_was_written(stage: Stage, tmp_path: Path) -> None:
-    chats = [written(f"chat-{number}", f"Question {number}") for number in range(100)]
-    file = file_of(tmp_path, *chats)
+class Hold:
+    """Holds the import after the first step of the chat with a title, until `go` is set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, title: str) -> None:
+        self.reached, self.go = Event(), Event()
+
+        def merging(filed: FiledConversation) -> Merging:
+            made = Merging(filed)
+            if filed.conversation.title == title:
+                monkeypatch.setattr(made, "step", partial(self._step, made.step))
+            return made
+
+        monkeypatch.setattr(imports, "Merging", merging)
+
+    def _step(
+        self, step: Callable[[ConversationStore], Merged | None], store: ConversationStore
+    ) -> Merged | None:
+        merged = step(store)
+        self.reached.set()
+        assert self.go.wait(PATIENCE_S)
+        return merged
+
+
+def cancel_import(stage: Stage, file: Path, hold: Hold) -> None:
+    """Start to import a file, click Cancel while the import is held, and release it."""
     stage.run(CommandId.IMPORT)
     stage.window.findChildren(QFileDialog)[-1].filesSelected.emit([str(file)])
     assert stage.window.toast.text == "Importing chats… 0%"
     (cancel,) = stage.window.toast.findChildren(QPushButton)
+    stage.wait_until(hold.reached.is_set)
     QTest.mouseClick(cancel, Qt.MouseButton.LeftButton)
-    stage.wait_until(lambda: "imported" in stage.window.toast.text)
+    hold.go.set()
+    stage.wait_until(lambda: not stage.core.imports.is_running)
     stage.settle()
+
+
+@pytest.mark.slow
+def test_cancelled_import_keeps_what_was_written(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chats = [written(f"chat-{number}", f"Question {number}") for number in range(100)]
+    file = file_of(tmp_path, *chats)
+    cancel_import(stage, file, Hold(monkeypatch, "Question 19"))
     assert stage.window.toast.text == "20 chats imported."
     assert len(stage.rig.core.library.summaries) == 20
     import_files(stage, file)
     assert stage.window.toast.text == "80 chats imported, 20 already here."
+
+
+def test_chat_that_was_partly_written_at_the_cancel_is_imported_whole_later(
+    stage: Stage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions = [f"Question {number}" for number in range(PART_MESSAGES)]
+    file = file_of(tmp_path, written("A", *questions))
+    cancel_import(stage, file, Hold(monkeypatch, questions[0]))
+    assert stage.rows == []
+    assert not stage.window.toast.isVisible()
+    import_files(stage, file)
+    stage.click_row(questions[0])
+    assert len(stage.texts) == 2 * PART_MESSAGES
 
 
 def test_import_is_refused_each_time_if_the_chats_cannot_be_opened(
