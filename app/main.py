@@ -230,7 +230,7 @@ def end(window: MainWindow, core: Core, engine_s: float = 30.0) -> None:
     # The engine is about to stop, so do not let it read ahead the drafts that flush() saves.
     core.read_ahead.stop()
     window.flush()
-    core.library.note_cut_off()
+    core.library.unseen.note_cut_off()
     window.hide()
     core.close(engine_s)
 

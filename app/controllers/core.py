@@ -27,6 +27,7 @@ from app.controllers.chat_models import ChatModels
 from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
+from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
@@ -138,8 +139,14 @@ class Core(QObject):
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.folders, self.undo, seams.origin
         )
+        self.deletions = Deletions(self.store, self.desk, self.library, self.undo, seams.origin)
         self.organiser = Organiser(
-            self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
+            self.library,
+            self.deletions,
+            self.folders,
+            self.desk,
+            self.preferences,
+            self.undo,
         )
         self.chat_copies = ChatCopies(self.library, self.desk, self.undo, seams.origin)
         self.continuing = UndoContinue(self.desk, self.turns, self.chat, self.undo)
@@ -220,6 +227,7 @@ class Core(QObject):
             self.models,
             self.chat,
             self.library,
+            self.deletions,
             self.folders,
             self.organiser,
             self.chat_copies,
@@ -248,6 +256,7 @@ class Core(QObject):
         self.folders.start()
         value = self.preferences.value
         self.library.start(value.selected_conversation if value.reopen_last else None)
+        self.deletions.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""

@@ -70,7 +70,7 @@ class ExchangeCommands:
         )
 
     def export_all(self) -> None:
-        chats = [one.conversation_id for one in self._core.library.all_summaries]
+        chats = [one.conversation_id for one in self._core.library.listed.all]
         ask_where_to_export(
             self._window,
             words.ALL_CHATS,

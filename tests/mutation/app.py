@@ -76,7 +76,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "undo brings back only the first of several chats",
-        "app.controllers.library:LibraryController._add_undo",
+        "app.controllers.deletions:Deletions._add_undo",
         argument("partial", 1),
         "{old}[:1]",
         ("tests/app/controllers/test_library.py", "tests/app/widgets/test_organising.py"),

@@ -88,7 +88,7 @@ class Person(RealWindow):
 
     @property
     def listed(self) -> list[ConversationId]:
-        return [one.conversation_id for one in self.core.library.all_summaries]
+        return [one.conversation_id for one in self.core.library.listed.all]
 
     @property
     def clipboard(self) -> str:
