@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
-from app.controllers.turns import Refusal, RefusedEdit
+from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
 from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme

@@ -19,7 +19,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from typing_extensions import override
 
-from app.controllers.turns import Refusal
+from app.controllers.refusal import Refusal
 from app.conversation.tree import Conversation
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
