@@ -44,7 +44,8 @@ from app.controllers.running_turn import RunningTurn, TextSaver
 from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
-from app.conversation.tree import Conversation, NodeId, finish_reply, set_generation
+from app.conversation.replies import finish_reply, set_generation
+from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Waiting

@@ -41,7 +41,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "the tokens of an answer are not stored",
-        "app.conversation.tree:finish_reply",
+        "app.conversation.replies:finish_reply",
         argument("replace", "reply"),
         "None",
         ("tests/app/conversation/test_tree.py", "tests/e2e/test_forking.py"),
