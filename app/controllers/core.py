@@ -278,12 +278,23 @@ class Core(QObject):
     def close(self, engine_s: float = 30.0) -> None:
         """Stop running answers and imports, save everything, and join every thread.
 
+        An object is closed before those that it uses to end its work:
+
+            1. the answers in progress are stored as cut off, because the process may be killed
+               during the next steps
+            2. jobs and senders of commands: they use the engine, the store and the files lane. The
+               move of the data folder comes first, because the store runs no other call during it
+            3. the engine: its last events end the turns. The desk learns before it that the app
+               quits, so that messages which these events return count as not sent
+            4. the turns save through the desk, the desk through the store, the settings through the
+               files lane. Each lane runs its queued calls before it ends
+            5. the lock of the data folder, because another process may then open the database
+
         engine_s: seconds from now until which to wait for the engine. Cached state that it has not
             written by then is lost; answers keep the text that has arrived.
         """
         until = time.monotonic() + engine_s
         self.turns.note_quit()
-        # Begin no more work: no job, and no command to the engine.
         self.data_folder.cancel()
         for worker in (
             self.several,
@@ -298,11 +309,9 @@ class Core(QObject):
             worker.close()
         for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
             sender.stop()
-        # End the engine. Its last events end the turns.
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
-        self.idle.stop()
-        # Save what the turns, the jobs and the settings have left, the store last.
+        self.idle.stop()  # the last events may have started its timer
         self.turns.close()
         self.desk.close()
         self.preferences.flush()
