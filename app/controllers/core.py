@@ -98,7 +98,8 @@ class Core(QObject):
 
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, seams: Seams) -> None:  # noqa: PLR0915 (a statement for each controller)
+    def __init__(self, seams: Seams) -> None:
+        """Create all objects, each after those that it uses."""
         super().__init__()
         self._lane = TaskLane("files")
         self.store = StoreLane(seams.open_store)
@@ -106,6 +107,16 @@ class Core(QObject):
         self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)
         self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
+        self._place = seams.place
+        self._make_models(seams)
+        self._make_chats(seams)
+        self._make_files(seams)
+        self._make_engine_work(seams)
+        self._make_estimates(seams)
+        self._connect()
+
+    def _make_models(self, seams: Seams) -> None:
+        """Create what finds, loads, downloads and copies models."""
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
@@ -128,6 +139,9 @@ class Core(QObject):
         )
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
+
+    def _make_chats(self, seams: Seams) -> None:
+        """Create what answers, lists and changes conversations."""
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
         )
@@ -157,16 +171,21 @@ class Core(QObject):
             UndoSend(self.desk, self.turns, self.chat, self.undo, seams.origin),
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
+
+    def _make_files(self, seams: Seams) -> None:
+        """Create what keeps conversations in other files, and the deleted ones."""
         self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
             seams.place, self.store, self.turns, self.imports, self.backups
         )
-        self._place = seams.place
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
         )
         self.history = VisitHistory(self.library)
+
+    def _make_engine_work(self, seams: Seams) -> None:
+        """Create what gives the engine other work than answers, and what reports on it."""
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
@@ -201,6 +220,9 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
+
+    def _make_estimates(self, seams: Seams) -> None:
+        """Create what tells how long the model will read before it answers."""
         self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
             self.bridge,
@@ -214,7 +236,6 @@ class Core(QObject):
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
-        self._connect()
 
     def _connect(self) -> None:
         self.several.counted.connect(self.hub.judge_again)
