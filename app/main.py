@@ -106,20 +106,8 @@ def open_window(
     window = MainWindow(theme, core, origin)
     catch_unexpected(window.show_problem)
     window.painted.connect(garbage.spare_all)
-    window.painted.connect(partial(core.open_files, options.files))
-    window.painted.connect(core.start)
-    window.painted.connect(lambda: log.info("the window is open"))
-    if options.selftest is not None:
-        # Imported here: a normal start does not need the self-test.
-        from app.selftest import SelfTest  # noqa: PLC0415
-
-        SelfTest(window, core, options.selftest)  # a child of the window, which keeps it alive
-    core.open()
-    window.show()
-    if loaded.problem is not None:
-        window.show_problem(loaded.problem)
-    if last_crash is not None:
-        window.pane.app_notice.show_crash(last_crash)
+    show(window, core, options)
+    report_start(window, loaded.problem, last_crash)
     signals = QuitSignals()
     signals.received.connect(lambda: app.exit(0))  # quits without asking the user for confirmation
     callers = listener and Callers(listener)
@@ -133,6 +121,28 @@ def open_window(
     # everything is saved.
     signals.close()
     return status
+
+
+def show(window: MainWindow, core: Core, options: Options) -> None:
+    """Load the conversations and show the window. Start the engine once the window is painted."""
+    window.painted.connect(partial(core.open_files, options.files))
+    window.painted.connect(core.start)
+    window.painted.connect(lambda: log.info("the window is open"))
+    if options.selftest is not None:
+        # Imported here: a normal start does not need the self-test.
+        from app.selftest import SelfTest  # noqa: PLC0415
+
+        SelfTest(window, core, options.selftest)  # a child of the window, which keeps it alive
+    core.open()
+    window.show()
+
+
+def report_start(window: MainWindow, problem: Problem | None, last_crash: Path | None) -> None:
+    """Show the problem with the settings, and the notice of a crash in the last run."""
+    if problem is not None:
+        window.show_problem(problem)
+    if last_crash is not None:
+        window.pane.app_notice.show_crash(last_crash)
 
 
 def read_early(options: Options, settings: Settings) -> EarlyReading:
@@ -230,7 +240,7 @@ def end(window: MainWindow, core: Core, engine_s: float = 30.0) -> None:
     # The engine is about to stop, so do not let it read ahead the drafts that flush() saves.
     core.read_ahead.stop()
     window.flush()
-    core.library.note_cut_off()
+    core.library.unseen.note_cut_off()
     window.hide()
     core.close(engine_s)
 

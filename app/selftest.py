@@ -93,7 +93,7 @@ class SelfTest(QObject):
         if status.phase is ModelPhase.READY and not self.findings.model:
             self.findings.model = status.facts.path if status.facts else ""
             self.findings.model_ms = _since_start_ms()
-            self.findings.chats_found = len(self._core.library.summaries)
+            self.findings.chats_found = len(self._core.library.listed.unarchived)
             self._core.library.new_chat()
             self._first = self._core.library.current
             self._ask(FIRST)

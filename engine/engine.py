@@ -85,7 +85,7 @@ def prepare_libraries(config: EngineConfig) -> None:
 
 
 @dataclass(slots=True, eq=False)
-class _Life:
+class _ThreadLife:
     """An engine thread, with its command queue and the duration of its current piece of work."""
 
     early_reading: EarlyReading  # stopped once the thread has imported its libraries
@@ -181,9 +181,9 @@ class Engine(EngineCommands):
         with self._lock:
             return self._unanswered.has_deletions
 
-    def _new_life(self, early_reading: EarlyReading) -> _Life:
+    def _new_life(self, early_reading: EarlyReading) -> _ThreadLife:
         """Return a life without a thread, whose first command is the settings."""
-        life = _Life(early_reading)
+        life = _ThreadLife(early_reading)
         life.commands.put(Want(self.wanted))
         return life
 
@@ -193,7 +193,7 @@ class Engine(EngineCommands):
         life.thread = threading.Thread(target=self._run, args=(life,), name="engine", daemon=True)
         life.thread.start()
 
-    def _run(self, life: _Life) -> None:
+    def _run(self, life: _ThreadLife) -> None:
         emit = partial(self._emit, life)
         emit(ModelLoading("", LoadStage.IMPORTING, 0.0, 0, 0))
         prepare_libraries(self._config)
@@ -218,7 +218,7 @@ class Engine(EngineCommands):
                 # The thread failed before its first step. Another thread would fail as well.
                 self._refuse(life, ended)
 
-    def _emit(self, life: _Life, event: Event) -> None:
+    def _emit(self, life: _ThreadLife, event: Event) -> None:
         """Pass on an event, unless the engine is closed or another thread has taken its place."""
         with self._lock:
             if life is self._life and not self._is_over:
@@ -242,7 +242,7 @@ class Engine(EngineCommands):
                 cause = f"One step of its work has taken more than {limit_s:.0f} seconds."
                 self._replace(life, EngineBlockedError(cause).problem)
 
-    def _replace(self, life: _Life, problem: Problem) -> None:
+    def _replace(self, life: _ThreadLife, problem: Problem) -> None:
         """Start a new engine thread. Emit `problem` for each open request and for the model."""
         with self._lock:
             if life is not self._life:
@@ -258,7 +258,7 @@ class Engine(EngineCommands):
                 self.send(command)
             self._start_thread()
 
-    def _refuse(self, life: _Life, problem: Problem) -> None:
+    def _refuse(self, life: _ThreadLife, problem: Problem) -> None:
         """Answer each request, question and LoadModel command with `problem`. Return on Shutdown.
 
         Cached state on disk is deleted all the same.

@@ -24,11 +24,11 @@ from app.cli.client import (
 from app.cli.stages import add_stages, stages_of
 from app.cli.terminal import for_terminal
 from app.conversation.actions import Turn, TurnIds, plan_send
+from app.conversation.replies import finish_reply
 from app.conversation.tree import (
     TERMINAL_CHAT,
     Conversation,
     NodeId,
-    finish_reply,
     new_conversation,
     set_draft_attachments,
     set_system_prompt,

@@ -46,12 +46,12 @@ from app.conversation.actions import (
     plan_send,
 )
 from app.conversation.attachments import PromptText, join_prompts, prompt_text
+from app.conversation.replies import finish_reply
 from app.conversation.tree import (
     Conversation,
     MessageNode,
     MessageStatus,
     NodeId,
-    finish_reply,
     new_conversation,
     path_to,
     set_draft_attachments,

@@ -63,7 +63,7 @@ _MIN_PART = 64  # tokens; a shorter first part is of no use
 
 
 @dataclass(slots=True)
-class _Reading:
+class _FileReading:
     """The read-ahead of files that is running."""
 
     since: float  # Origin.tick() of its first event
@@ -106,7 +106,7 @@ class AttachmentsController(QObject):
         self._chars_per_token = _CHARS_PER_TOKEN
         self._files: Files = ()  # files of the draft on show
         self._read = 0  # tokens at the start of the next prompt that are cached or fed
-        self._reading: _Reading | None = None
+        self._reading: _FileReading | None = None
         self._is_answering = False  # True if the conversation on show has a running answer
         self._cuts_left = 0
         self._openings.changed.connect(self.changed)
@@ -352,7 +352,7 @@ class AttachmentsController(QObject):
             return
         before = self._reading
         if before is None or before.event.total != event.total:
-            self._reading = _Reading(self._origin.tick(), event.done, event)
+            self._reading = _FileReading(self._origin.tick(), event.done, event)
         else:
             before.event = event
         if self._counted is not None:

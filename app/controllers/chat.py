@@ -29,8 +29,9 @@ from app.controllers.chat_steps import ChatSteps, Files, Revert
 from app.controllers.desk import Desk, Unsent, with_unsent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
+from app.controllers.refusal import Refusal
 from app.controllers.requests import problem_with
-from app.controllers.turns import Refusal, Turns
+from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.actions import (
     Turn,

@@ -54,7 +54,9 @@ class ChatCopies(QObject):
         self._keep(forked, conversation_id)
         self._library.select(forked.conversation_id)
         undo = self._undo_of([forked], conversation_id, undo_words.FORK)
-        self.done.emit(words.toast_forked(self._library.summary(conversation_id).title), undo)
+        self.done.emit(
+            words.toast_forked(self._library.listed.summary(conversation_id).title), undo
+        )
 
     def duplicate(self, conversation_ids: Sequence[ConversationId]) -> None:
         """Copy conversations with all their versions. The copy of a single one is shown."""
@@ -82,7 +84,7 @@ class ChatCopies(QObject):
 
     def can_duplicate(self, conversation_id: ConversationId) -> bool:
         """Return False while an answer of the conversation is written, or if it is not listed."""
-        if not self._library.is_listed(conversation_id):
+        if conversation_id not in self._library.listed:
             return False
         if conversation_id not in self._desk:
             return True
@@ -97,7 +99,7 @@ class ChatCopies(QObject):
         undo = self._undo_of(made, original, undo_words.duplicate(len(made)))
         if len(made) == 1:
             self._library.select(made[0].conversation_id)
-        title = self._library.summary(original).title if len(made) == 1 else ""
+        title = self._library.listed.summary(original).title if len(made) == 1 else ""
         self.done.emit(words.toast_duplicated(title=title, count=len(made)), undo)
 
     def _undo_of(

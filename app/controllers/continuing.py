@@ -15,7 +15,8 @@ from PySide6.QtCore import QObject
 from app.controllers.chat import ChatController
 from app.controllers.chat_steps import AnswerRunningError
 from app.controllers.desk import Desk
-from app.controllers.turns import Refusal, Turns
+from app.controllers.refusal import Refusal
+from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.tree import MessageNode, replace_node
 from app.words import undo as words

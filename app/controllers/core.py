@@ -27,6 +27,7 @@ from app.controllers.chat_models import ChatModels
 from app.controllers.continuing import UndoContinue
 from app.controllers.copies import Copies
 from app.controllers.data_folder import DataFolder
+from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.diagnostics import Diagnostics
 from app.controllers.exports import Exports
@@ -97,7 +98,8 @@ class Core(QObject):
 
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, seams: Seams) -> None:  # noqa: PLR0915 (a statement for each controller)
+    def __init__(self, seams: Seams) -> None:
+        """Create all objects, each after those that it uses."""
         super().__init__()
         self._lane = JobLane("files")
         self.store = StoreLane(seams.open_store)
@@ -105,6 +107,16 @@ class Core(QObject):
         self.preferences = Preferences(seams.settings, seams.settings_path, self._lane)
         self.login = OpenAtLogin(self._lane, seams.login_item)
         self.desk = Desk(self.store)
+        self._place = seams.place
+        self._make_models(seams)
+        self._make_chats(seams)
+        self._make_files(seams)
+        self._make_engine_work(seams)
+        self._make_estimates(seams)
+        self._connect()
+
+    def _make_models(self, seams: Seams) -> None:
+        """Create what finds, loads, downloads and copies models."""
         self.models = ModelsController(
             self.bridge, self._lane, seams.catalog, self.preferences, seams.model
         )
@@ -127,6 +139,9 @@ class Core(QObject):
         )
         self.copies = Copies(seams.catalog, self.models)
         self.opening = Opening(seams.catalog, self.models, self.preferences)
+
+    def _make_chats(self, seams: Seams) -> None:
+        """Create what answers, lists and changes conversations."""
         self.turns = Turns(
             self.bridge, self.store, self.desk, self.models, self.preferences, seams.origin
         )
@@ -138,8 +153,14 @@ class Core(QObject):
         self.library = LibraryController(
             self.store, self.desk, self.turns, self.folders, self.undo, seams.origin
         )
+        self.deletions = Deletions(self.store, self.desk, self.library, self.undo, seams.origin)
         self.organiser = Organiser(
-            self.library, self.folders, self.desk, self.preferences, self.undo, seams.origin
+            self.library,
+            self.deletions,
+            self.folders,
+            self.desk,
+            self.preferences,
+            self.undo,
         )
         self.chat_copies = ChatCopies(self.library, self.desk, self.undo, seams.origin)
         self.continuing = UndoContinue(self.desk, self.turns, self.chat, self.undo)
@@ -150,16 +171,21 @@ class Core(QObject):
             UndoSend(self.desk, self.turns, self.chat, self.undo, seams.origin),
         )
         self.search = SearchController(self.store, self.desk, self.library, self.chat, seams.origin)
+
+    def _make_files(self, seams: Seams) -> None:
+        """Create what keeps conversations in other files, and the deleted ones."""
         self.imports = Imports(self.store, self.desk, self.library, self.folders)
         self.backups = Backups(seams.place, self.store, self.turns, self.imports, seams.origin)
         self.data_folder = DataFolder(
             seams.place, self.store, self.turns, self.imports, self.backups
         )
-        self._place = seams.place
         self.recently_deleted = RecentlyDeleted(
             self.library, self.folders, seams.place, self.store, self.backups
         )
         self.history = VisitHistory(self.library)
+
+    def _make_engine_work(self, seams: Seams) -> None:
+        """Create what gives the engine other work than answers, and what reports on it."""
         self.idle = IdleController(self.bridge, self.preferences)
         self.statistics = EngineStatistics(self.bridge) if seams.debug else None
         self.chat_models = ChatModels(self.desk, self.turns, self.models, self.library)
@@ -194,6 +220,9 @@ class Core(QObject):
             self.storage,
             seams.logs_dir,
         )
+
+    def _make_estimates(self, seams: Seams) -> None:
+        """Create what tells how long the model will read before it answers."""
         self.reading_rate = ReadingRate(self.bridge, self.models, seams.origin)
         self.prompt_sizes = PromptSizes(
             self.bridge,
@@ -207,7 +236,6 @@ class Core(QObject):
         self.first_return = FirstReturn(
             self.desk, self.turns, self.library, self.preferences, self.reading_rate
         )
-        self._connect()
 
     def _connect(self) -> None:
         self.several.counted.connect(self.hub.judge_again)
@@ -220,6 +248,7 @@ class Core(QObject):
             self.models,
             self.chat,
             self.library,
+            self.deletions,
             self.folders,
             self.organiser,
             self.chat_copies,
@@ -248,6 +277,7 @@ class Core(QObject):
         self.folders.start()
         value = self.preferences.value
         self.library.start(value.selected_conversation if value.reopen_last else None)
+        self.deletions.start()
 
     def start(self) -> None:
         """Start the engine and the search for models. Both take seconds, on other threads."""
@@ -269,12 +299,23 @@ class Core(QObject):
     def close(self, engine_s: float = 30.0) -> None:
         """Stop running answers and imports, save everything, and join every thread.
 
+        An object is closed before those that it uses to end its work:
+
+            1. the answers in progress are stored as cut off, because the process may be killed
+               during the next steps
+            2. jobs and senders of commands: they use the engine, the store and the files lane. The
+               move of the data folder comes first, because the store runs no other call during it
+            3. the engine: its last events end the turns. The desk learns before it that the app
+               quits, so that messages which these events return count as not sent
+            4. the turns save through the desk, the desk through the store, the settings through the
+               files lane. Each lane runs its queued calls before it ends
+            5. the lock of the data folder, because another process may then open the database
+
         engine_s: seconds from now until which to wait for the engine. Cached state that it has not
             written by then is lost; answers keep the text that has arrived.
         """
         until = time.monotonic() + engine_s
         self.turns.note_quit()
-        # Begin no more work: no job, and no command to the engine.
         self.data_folder.cancel()
         for worker in (
             self.several,
@@ -289,11 +330,9 @@ class Core(QObject):
             worker.close()
         for sender in (self.read_ahead, self.titles, self.prompt_sizes, self.storage):
             sender.stop()
-        # End the engine. Its last events end the turns.
         self.desk.note_quit()
         self.bridge.close(max(0.0, until - time.monotonic()))
-        self.idle.stop()
-        # Save what the turns, the jobs and the settings have left, the store last.
+        self.idle.stop()  # the last events may have started its timer
         self.turns.close()
         self.desk.close()
         self.preferences.flush()

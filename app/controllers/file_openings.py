@@ -27,7 +27,7 @@ from engine.types import ConversationId
 
 
 @dataclass(slots=True, eq=False)
-class _Batch:
+class _AttachedBatch:
     """Files that the user has attached at once. One undo removes them."""
 
     num_files: int
@@ -40,7 +40,7 @@ class FileOpening:
 
     conversation_id: ConversationId
     path: Path
-    batch: _Batch
+    batch: _AttachedBatch
     share: float | None = None
     job: Job | None = None  # None until the opening is queued
 
@@ -81,7 +81,7 @@ class FileOpenings(QObject):
             number = present + waiting + len(paths)
             self.said.emit(conversation_id, words.too_many(number, MAX_ATTACHMENTS))
             return
-        batch = _Batch(len(paths), [])
+        batch = _AttachedBatch(len(paths), [])
         for path in paths:
             opening = FileOpening(conversation_id, path, batch)
             self._running.append(opening)
@@ -151,7 +151,7 @@ class FileOpenings(QObject):
 
         self._desk.open(conversation_id, add, report)
 
-    def _detach(self, batch: _Batch, files: Files) -> Files:
+    def _detach(self, batch: _AttachedBatch, files: Files) -> Files:
         """Cancel the openings of a batch. Return the files of the draft without those of the batch."""
         for opening in [one for one in self._running if one.batch is batch]:
             self.cancel(opening)

@@ -10,14 +10,11 @@ from PySide6.QtCore import QObject, Signal
 from app.bridge.store_lane import StoreLane
 from app.controllers.origin import Origin
 from app.controllers.presets import PresetsController
-from app.controllers.undo import UndoList
+from app.controllers.undo import UNDO_KEPT_S, UndoList
 from app.conversation.folder import Folder, begin_in_folder, clean_folder
 from app.conversation.placement import FolderId
 from app.conversation.tree import Conversation
 from app.words import undo as words
-
-# Undo restores a folder that was deleted in an earlier run of the app, for this many seconds.
-UNDO_KEPT_S = 3600
 
 
 class FoldersController(QObject):

@@ -35,7 +35,7 @@ class VisitHistory(QObject):
         at, library = self._at + step, self._library
         while 0 <= at < len(self._visits):
             visited = self._visits[at]
-            if library.is_listed(visited) and visited != library.current:
+            if visited in library.listed and visited != library.current:
                 return at
             at += step
         return None
@@ -46,7 +46,7 @@ class VisitHistory(QObject):
             return
         before, after = self._visits[: self._at + 1], self._visits[self._at + 1 :]
         # Neither a new, empty chat nor the chat that is shown after a deletion ends the way forward.
-        is_chosen = self._library.is_listed(self._visits[self._at])
-        after = [] if is_chosen and self._library.is_listed(current) else after
+        is_chosen = self._visits[self._at] in self._library.listed
+        after = [] if is_chosen and current in self._library.listed else after
         self._visits = [*before[-KEPT:], current, *after]
         self._at = min(len(before), KEPT)

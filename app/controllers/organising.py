@@ -12,10 +12,10 @@ from functools import partial
 
 from PySide6.QtCore import QObject, Signal
 
+from app.controllers.deletions import Deletions
 from app.controllers.desk import Desk
 from app.controllers.folders import FoldersController
 from app.controllers.library import LibraryController
-from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
 from app.controllers.undo import UndoList
 from app.conversation.filed import FiledConversation
@@ -40,19 +40,19 @@ class Organiser(QObject):
     def __init__(
         self,
         library: LibraryController,
+        deletions: Deletions,
         folders: FoldersController,
         desk: Desk,
         preferences: Preferences,
         undo: UndoList,
-        origin: Origin,
     ) -> None:
         super().__init__()
         self._library = library
+        self._deletions = deletions
         self._folders = folders
         self._desk = desk
         self._preferences = preferences
         self._undo = undo
-        self._origin = origin
         self._order = preferences.value.chat_order
         self._closed = preferences.value.closed_folders
         self._arrangement: Arrangement | None = None  # None: must be computed
@@ -65,7 +65,7 @@ class Organiser(QObject):
         """The conversations that are not archived, in the groups and the order of the sidebar."""
         if self._arrangement is None:
             self._arrangement = arrange(
-                self._library.all_summaries, self._folders.folders, self._order
+                self._library.listed.all, self._folders.folders, self._order
             )
         return self._arrangement
 
@@ -104,7 +104,7 @@ class Organiser(QObject):
 
         def change(conversation: Conversation) -> Conversation:
             renamed = set_title(conversation, title)
-            if renamed.title != conversation.title and self._library.is_listed(conversation_id):
+            if renamed.title != conversation.title and conversation_id in self._library.listed:
                 back, again = (
                     partial(replace, title=one.title, title_is_manual=one.title_is_manual)
                     for one in (conversation, renamed)
@@ -164,13 +164,13 @@ class Organiser(QObject):
 
     def delete(self, conversation_ids: Ids) -> None:
         """Delete conversations. They can be restored for 30 days."""
-        self._library.delete_all(conversation_ids, self._following(conversation_ids))
+        self._deletions.delete_all(conversation_ids, self._following(conversation_ids))
 
     def _change_listed(
         self, conversation_id: ConversationId, change: Callable[[Conversation], Conversation]
     ) -> None:
         """Change a conversation, unless it has been deleted since."""
-        if self._library.is_listed(conversation_id):
+        if conversation_id in self._library.listed:
             self._change(conversation_id, change)
 
     def _change(
@@ -184,8 +184,8 @@ class Organiser(QObject):
         )
 
     def _titles(self, conversation_ids: Ids) -> list[str]:
-        library = self._library
-        return [library.summary(one).title for one in conversation_ids if library.is_listed(one)]
+        listed = self._library.listed
+        return [listed.summary(one).title for one in conversation_ids if one in listed]
 
     def _following(self, leaving: Ids) -> ConversationId | None:
         """Return the conversation to show when these leave the list: the next one, or the last one.
@@ -226,8 +226,8 @@ class Organiser(QObject):
         `name` returns the name of the action for a number of conversations. `shown` is the
         conversation that the undo shows, and `following` the one that a redo shows in its place.
         """
-        listed = [one for one in conversation_ids if self._library.is_listed(one)]
-        before = {one: self._library.summary(one).placement for one in listed}
+        listed = [one for one in conversation_ids if one in self._library.listed]
+        before = {one: self._library.listed.summary(one).placement for one in listed}
         after = {one: change(place) for one, place in before.items()}
         before = {one: place for one, place in before.items() if after[one] != place}
         if not before:

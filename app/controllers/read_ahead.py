@@ -47,7 +47,6 @@ from app.controllers.requests import (
     turn_ahead,
 )
 from app.controllers.turns import Turns
-from app.conversation.tree import ConversationSummary
 from engine.events import ModelFacts
 from engine.questions import NextPrompt
 from engine.types import ConversationId
@@ -103,8 +102,8 @@ class ReadAheadController(QObject):
         desk.expected.connect(self._on_expected)
         library.current_changed.connect(self._on_shown)
         library.list_changed.connect(self._send_pins)
-        library.deleted.connect(self._on_deleted)
-        library.removed.connect(self._on_removed)
+        library.discarded.connect(self._withdraw)
+        library.deleted.removed.connect(self._on_removed)
         models.status_changed.connect(self._on_status_changed)
         chat_models.stayed.connect(self._wait)
         turns.activity_changed.connect(self._on_activity_changed)
@@ -157,10 +156,6 @@ class ReadAheadController(QObject):
             self._sent = None
             self._wait()
 
-    def _on_deleted(self, summaries: tuple[ConversationSummary, ...], _undo: object) -> None:
-        for summary in summaries:
-            self._withdraw(summary.conversation_id)
-
     def _withdraw(self, conversation_id: ConversationId) -> None:
         """Withdraw the read-ahead of a deleted conversation, even if the engine itself began it.
 
@@ -176,7 +171,7 @@ class ReadAheadController(QObject):
             self._sent = None
 
     def _forget(self, conversation_id: ConversationId) -> None:
-        if not self._is_over and not self._library.is_listed(conversation_id):
+        if not self._is_over and conversation_id not in self._library.listed:
             # The state on disk stays as long as the conversation can be restored.
             self._engine.forget(conversation_id, on_disk=False)
 
@@ -246,4 +241,4 @@ class ReadAheadController(QObject):
         return self._sent is not None and self._sent.conversation_id == conversation_id
 
     def _send_pins(self) -> None:
-        self._engine.pin(self._library.kept_ready)
+        self._engine.pin(self._library.listed.kept_ready)

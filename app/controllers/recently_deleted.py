@@ -39,14 +39,14 @@ class RecentlyDeleted(QObject):
         self._in_backups: frozenset[str] = frozenset()
         self._library = library
         self._folders = folders
-        library.recently_deleted_changed.connect(self.changed)
+        library.deleted.changed.connect(self.changed)
         folders.changed.connect(self.changed)
         backups.changed.connect(self.changed)
 
     @property
     def items(self) -> list[Deleted]:
         """The items, the newest deletion first."""
-        items = [*self._library.recently_deleted, *self._folders.recently_deleted]
+        items = [*self._library.deleted.all, *self._folders.recently_deleted]
         return sorted(items, key=lambda item: -(item.deleted_at or 0.0))
 
     def look_into_backups(self) -> None:
@@ -74,7 +74,7 @@ class RecentlyDeleted(QObject):
         folders, chats = _parted(items)
         for folder_id in folders:
             self._folders.remove(folder_id)
-        self._library.remove_all(chats)
+        self._library.deleted.remove_all(chats)
 
 
 def _id(item: Deleted) -> str:

@@ -41,14 +41,15 @@ def make_request(
     setup: Setup,
     facts: ModelFacts,
     *,
-    begun: Generation | None,
     new_seed: int,
+    cards: Cards,
 ) -> Request:
     """Return the engine request for a turn.
 
-    `begun` is the Generation of a reply that is continued: the reply keeps its seed and thinking
-    option. Any other reply gets the seed of `setup`, or `new_seed` if `setup` has none.
+    A reply that is continued keeps its seed and thinking option. Any other reply gets the seed of
+    `setup`, or `new_seed` if `setup` has none. `cards` are the models on this machine.
     """
+    begun = _begun(turn)
     sampling = setup.sampling(replace(facts.default_sampling, seed=new_seed))
     if begun:
         sampling = replace(sampling, seed=begun.sampling.seed)
@@ -62,6 +63,8 @@ def make_request(
         max_tokens=setup.max_tokens or MAX_TOKENS,
         thinking=_thinking(begun.thinking if begun else setup.thinking, facts),
         keep_thinking=_keep_thinking(setup, facts),
+        foreign_messages=foreign_messages(turn, facts.path, cards),
+        max_drafts=None if setup.faster_answers else 0,
     )
 
 
@@ -159,8 +162,8 @@ def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Pro
     If the turn generates a new reply, the result is always None. `gone` are the paths of models
     that cannot be chosen any more.
     """
-    begun = turn.conversation.nodes[turn.reply_id].generation
-    if not turn.continues_reply or begun is None or begun.template_hash == facts.template_hash:
+    begun = _begun(turn)
+    if begun is None or begun.template_hash == facts.template_hash:
         return None
     if begun.model_path in gone:
         cause = models.is_gone(begun.model_title)
@@ -168,7 +171,14 @@ def problem_of_begun(turn: Turn, facts: ModelFacts, gone: Container[str]) -> Pro
     return OtherModelError(words.written_by(begun.model_title)).problem
 
 
-def generation_of(request: Request, facts: ModelFacts) -> Generation:
+def _begun(turn: Turn) -> Generation | None:
+    """Return the Generation of the reply that a turn continues, or None for a new reply."""
+    return turn.conversation.nodes[turn.reply_id].generation if turn.continues_reply else None
+
+
+def generation_of(request: Request, turn: Turn, facts: ModelFacts) -> Generation:
+    """Return the Generation of a turn's reply. A continued reply keeps its time of reasoning."""
+    begun = _begun(turn)
     return Generation(
         model_path=facts.path,
         model_name=facts.name,
@@ -176,6 +186,7 @@ def generation_of(request: Request, facts: ModelFacts) -> Generation:
         thinking=request.thinking,
         sampling=request.sampling,
         max_tokens=request.max_tokens,
+        reasoning_s=begun.reasoning_s if begun else None,
     )
 
 

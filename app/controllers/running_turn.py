@@ -9,14 +9,8 @@ from PySide6.QtCore import QObject, QTimer
 
 from app.bridge.store_lane import StoreLane
 from app.conversation.actions import Turn
-from app.conversation.tree import (
-    Conversation,
-    MessageStatus,
-    NodeId,
-    fail_reply,
-    replace_node,
-    stop_reply,
-)
+from app.conversation.replies import fail_reply, stop_reply
+from app.conversation.tree import Conversation, MessageStatus, NodeId, replace_node
 from app.viewmodels.live import LiveReply
 from app.viewmodels.state_line import (
     Importing,

@@ -26,7 +26,8 @@ from app.controllers.chat import ChatController
 from app.controllers.chat_steps import AnswerRunningError
 from app.controllers.desk import Desk, Unsent, join_texts, with_unsent
 from app.controllers.origin import Origin
-from app.controllers.turns import Refusal, Turns
+from app.controllers.refusal import Refusal
+from app.controllers.turns import Turns
 from app.controllers.undo import UndoList
 from app.conversation.deletion import delete_message, restore_message
 from app.conversation.tree import Conversation, NodeId, path_to, set_draft, show_branch, versions

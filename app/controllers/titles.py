@@ -23,7 +23,6 @@ from app.controllers.turns import Turns
 from app.conversation.title import needs_title, usable_title, with_title
 from app.conversation.tree import (
     Conversation,
-    ConversationSummary,
     MessageNode,
     NodeId,
     first_title,
@@ -71,7 +70,7 @@ class TitlesController(QObject):
         self._is_over = False  # True once the app is closing
         desk.changed.connect(self._on_changed)
         turns.activity_changed.connect(self._on_activity_changed)
-        library.deleted.connect(self._on_deleted)
+        library.discarded.connect(self._withdraw)
         preferences.changed.connect(self._on_preferences_changed)
 
     def stop(self) -> None:
@@ -82,7 +81,7 @@ class TitlesController(QObject):
         """Ask for a title, unless the conversation needs none or has had no answer since."""
         facts = self._models.status.facts
         conversation_id = conversation.conversation_id
-        is_listed = self._library.is_listed(conversation_id)
+        is_listed = conversation_id in self._library.listed
         if facts is None or not is_listed or not needs_title(conversation):
             return
         path = shown_path(conversation)
@@ -115,7 +114,7 @@ class TitlesController(QObject):
 
     def _set_title(self, conversation: Conversation) -> None:
         waiting = self._waiting.pop(conversation.conversation_id, None)
-        is_listed = self._library.is_listed(conversation.conversation_id)
+        is_listed = conversation.conversation_id in self._library.listed
         if waiting is None or conversation.title_is_manual or not is_listed:
             return
         node_id, title = waiting
@@ -130,10 +129,6 @@ class TitlesController(QObject):
         is_kept = conversation.title == self._asked[conversation_id].title
         if conversation.title_is_manual or not is_kept:
             self._withdraw(conversation_id)
-
-    def _on_deleted(self, deleted: tuple[ConversationSummary, ...], _undo: object) -> None:
-        for summary in deleted:
-            self._withdraw(summary.conversation_id)
 
     def _on_preferences_changed(self) -> None:
         if not self._preferences.value.name_chats:

@@ -27,8 +27,8 @@ and then emit activity_changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple, assert_never
+from dataclasses import replace
+from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal
 
@@ -38,23 +38,14 @@ from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.controllers.preferences import Preferences
-from app.controllers.requests import (
-    foreign_messages,
-    generation_of,
-    make_request,
-    problem_of_begun,
-    problem_with,
-)
+from app.controllers.refusal import Refusal, RefusedEdit
+from app.controllers.requests import generation_of, make_request, problem_of_begun, problem_with
 from app.controllers.running_turn import RunningTurn, TextSaver
 from app.controllers.wait_lines import WaitLines
 from app.conversation.actions import Turn
 from app.conversation.attachments import Attachment
-from app.conversation.tree import (
-    Conversation,
-    NodeId,
-    finish_reply,
-    set_generation,
-)
+from app.conversation.replies import finish_reply, set_generation
+from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Waiting
@@ -73,24 +64,6 @@ from engine.types import ConversationId, FinishReason, RequestId
 from engine.usage import PromptPlan
 
 SHORT_PROMPT = 256  # tokens; feeding a prompt of this length or less is too fast to show progress
-
-
-class RefusedEdit(NamedTuple):
-    """An edit that the engine did not start, to put back into the editor of its message."""
-
-    node_id: NodeId  # the message that was edited
-    text: str  # its new text
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A message that was not sent, or a turn that the engine did not start."""
-
-    conversation_id: ConversationId
-    text: str  # the user's text, also of a queued message, to put back into the composer
-    # None without an error: the user stopped the turn, or a queued message was returned
-    problem: Problem | None
-    edit: RefusedEdit | None = None  # the edit, if the turn was one; its text is not in `text`
 
 
 class Turns(QObject):
@@ -253,25 +226,20 @@ class Turns(QObject):
         if problem is not None:
             self._refuse(running, problem)
             return
-        earlier = conversation.nodes[running.reply_id].generation
+        setup = conversation.setup
+        if setup.faster_answers is None:
+            setup = replace(setup, faster_answers=self._preferences.value.faster_answers)
         request = make_request(
             running.request_id,
             running.turn,
-            conversation.setup,
+            setup,
             facts,
-            begun=earlier if running.turn.continues_reply else None,
             new_seed=self._origin.new_seed(),
+            cards=self._models.cards,
         )
-        foreign = foreign_messages(running.turn, facts.path, self._models.cards)
-        request = replace(request, foreign_messages=foreign)
-        faster = conversation.setup.faster_answers
-        if self._preferences.value.faster_answers if faster is None else faster:
-            request = replace(request, max_drafts=None)
         running.facts = facts
         running.submitted_at = self._origin.tick()
-        generation = generation_of(request, facts)
-        if running.turn.continues_reply and earlier is not None:
-            generation = replace(generation, reasoning_s=earlier.reasoning_s)
+        generation = generation_of(request, running.turn, facts)
         # This call changes only the conversation in memory. The desk stores the turn when accept()
         # is called.
         self._desk.save(set_generation(conversation, running.reply_id, generation))

@@ -12,6 +12,8 @@ from engine.types import ConversationId
 # Number of actions that can be undone. An entry may hold the texts of attached files, up to 4 million
 # characters each.
 MAX_ENTRIES = 100
+# Undo restores what was deleted in an earlier run of the app, for this many seconds.
+UNDO_KEPT_S = 3600
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -34,7 +34,7 @@ class Undoing(QObject):
         self._desk = desk
         actions.changed.connect(self.names_changed)
         library.current_changed.connect(self.names_changed)
-        library.removed.connect(self._forget)
+        library.deleted.removed.connect(self._forget)
 
     @property
     def name(self) -> str:
@@ -83,6 +83,6 @@ class Undoing(QObject):
         for entry in reversed(entries):
             if entry.chat is None or entry.chat == self._library.current:
                 return entry
-            if elsewhere is None and not entry.stays and self._library.is_listed(entry.chat):
+            if elsewhere is None and not entry.stays and entry.chat in self._library.listed:
                 elsewhere = entry
         return elsewhere

@@ -26,6 +26,7 @@ from typing import Final
 
 from app.conversation.attachments import Attachment, PromptText, join_prompts, prompt_text
 from app.conversation.readers import readers_of, writer_of
+from app.conversation.replies import resume_reply
 from app.conversation.text import message_text
 from app.conversation.title import retitled, with_title_kept
 from app.conversation.tree import (
@@ -38,7 +39,6 @@ from app.conversation.tree import (
     first_title,
     has_messages,
     path_to,
-    resume_reply,
     shown_path,
     versions,
 )

@@ -26,10 +26,10 @@ _STEP_CHARS = 1_000_000
 def main() -> None:
     """Carry out calls until the input ends."""
     only_compute()
-    answer_calls(_Reading().answer, counts_cpu_time=True)
+    answer_calls(_FileInSteps().answer, counts_cpu_time=True)
 
 
-class _Reading:
+class _FileInSteps:
     """The file that is being read."""
 
     def __init__(self) -> None:

@@ -76,8 +76,7 @@ def make_backup(database: Path, *, now: float, stop: Event) -> Path | None:
     part = path.with_name(_PART)
     part.unlink(missing_ok=True)  # of a process that was killed
     changed_at = _changed_at(database)
-    newest = next(iter(backups_of(database)), None)
-    if path.exists() or (newest is not None and changed_at <= newest.stat().st_mtime_ns):
+    if path.exists() or not _is_newer(changed_at, database):
         return None
     try:
         if shutil.disk_usage(database.parent).free < database.stat().st_size + SPARE_BYTES:
@@ -143,6 +142,12 @@ def check_database(database: Path, stop: Event) -> None:
 def open_to_read(path: Path) -> sqlite3.Connection:
     """Return a connection that cannot change the file."""
     return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
+
+
+def _is_newer(changed_at: int, database: Path) -> bool:
+    """Return True if the database has changed since its newest backup, or has none."""
+    newest = next(iter(backups_of(database)), None)
+    return newest is None or changed_at > newest.stat().st_mtime_ns
 
 
 def _changed_at(database: Path) -> int:

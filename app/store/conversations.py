@@ -15,49 +15,39 @@ it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from app.conversation.attachments import Attachment
 from app.conversation.deletion import DELETED_KEPT_S
 from app.conversation.filed import FiledConversation
 from app.conversation.tree import (
     Conversation,
     ConversationSummary,
     DeletedConversation,
-    MessageNode,
-    MessageStatus,
     NodeId,
-    add_nodes,
 )
 from app.store import statements
-from app.store.checks import text_checksum
 from app.store.conversation_rows import (
-    ConversationRecord,
     DeletedColumns,
-    ShownRow,
     SummaryRow,
-    conversation_from,
     deleted_from,
-    shown_from,
     summary_from,
 )
 from app.store.database import BUSY_TIMEOUT_S, Database
-from app.store.errors import ConversationMissingError, DatabaseDamagedError, DatabaseFullError
+from app.store.errors import DatabaseDamagedError, DatabaseFullError
 from app.store.folders import FolderStore
-from app.store.message_rows import node_from
+from app.store.loading import load_conversation
 from app.store.opening import OpenedDatabase, open_database, open_to_read
 from app.store.presets import PresetStore
 from app.store.rescue import Rescued
-from app.store.schema import Value
 from app.store.search import SLICE_MESSAGES, MessageSearch
 from app.store.tables import ConversationTables
 from app.store.unseen import UnseenStore
 from app.words import problems as words
 from engine.problem import Problem
-from engine.types import ConversationId, FinishReason, Role
+from engine.types import ConversationId
 
 # deleted_at of a conversation whose import has not ended, or whose rows are being removed. Nothing
 # shows it, and the next start removes it.
@@ -137,19 +127,6 @@ def _rescue_report(kept: Path, rescued: Rescued | None) -> Problem:
             kept=kept.name,
         )
     return Problem(title=words.STORE_RESCUED, cause=cause, advice="", details=str(kept))
-
-
-def _check_tree(nodes: Iterable[MessageNode]) -> None:
-    """Check that parents come first and roles alternate.
-
-    Raises:
-        KeyError, ValueError: a message has no such parent.
-    """
-    roles: dict[NodeId | None, Role] = {None: Role.ASSISTANT}
-    for node in nodes:
-        if roles[node.parent] is node.role:
-            raise ValueError("two messages in a row have the same role")
-        roles[node.node_id] = node.role
 
 
 def _integer(value: object) -> int:
@@ -354,37 +331,7 @@ class ConversationStore:
         Raises:
             ConversationMissingError: the conversation was removed for good, or never stored.
         """
-        rows = self._database.rows(statements.SELECT_CONVERSATION, (conversation_id,))
-        if not rows:
-            raise ConversationMissingError(words.not_stored(conversation_id))
-        messages = self._database.rows(statements.SELECT_MESSAGES, (conversation_id,))
-        files = self.tables.attachments.load(conversation_id)
-        try:
-            nodes = [_with_files(node_from(row[:-1]), files) for row in messages]
-            _check_tree(nodes)
-        except (KeyError, TypeError, ValueError) as error:
-            self._database.note_damage()
-            raise DatabaseDamagedError(words.BAD_MESSAGE, details=repr(error)) from error
-        self._check_texts(nodes, [row[-1] for row in messages])
-        if self.is_read_only:  # stop_interrupted() could not be run
-            nodes = [_stopped(node) for node in nodes]
-        choices = self._database.rows(statements.SELECT_SHOWN, (conversation_id,))
-        shown = dict(shown_from(ShownRow._make(row)) for row in choices)
-        # The messages come in order of creation, so parents come first. add_nodes() shows the
-        # newest versions; replace() then restores the versions that were shown before.
-        conv = add_nodes(conversation_from(ConversationRecord._make(rows[0])), *nodes)
-        return replace(conv, shown=shown, draft_attachments=files.get("", ()))
-
-    def _check_texts(self, nodes: list[MessageNode], checksums: list[Value]) -> None:
-        """Check that the messages have the texts that were written. 4,000 take about 10 ms.
-
-        Raises:
-            DatabaseDamagedError: a text has changed.
-        """
-        for node, checksum in zip(nodes, checksums, strict=True):
-            if text_checksum(node.content, node.reasoning) != checksum:
-                self._database.note_damage()
-                raise DatabaseDamagedError(words.CHANGED_MESSAGE, details=node.node_id)
+        return load_conversation(self._database, self.tables.attachments, conversation_id)
 
     def load_filed(self, conversation_id: ConversationId) -> FiledConversation:
         """Return a conversation with its place in the list and its folder.
@@ -393,17 +340,3 @@ class ConversationStore:
             ConversationMissingError: the conversation was removed for good, or never stored.
         """
         return self.folders.filed(self.load(conversation_id))
-
-
-def _stopped(node: MessageNode) -> MessageNode:
-    """Return a message as stop_interrupted() would have changed it."""
-    if node.status is not MessageStatus.STREAMING:
-        return node
-    generation = node.generation and replace(node.generation, finish_reason=FinishReason.ERROR)
-    return replace(node, status=MessageStatus.STOPPED, generation=generation)
-
-
-def _with_files(node: MessageNode, files: Mapping[str, tuple[Attachment, ...]]) -> MessageNode:
-    """Return a message with its attachments; most messages have none."""
-    found = files.get(node.node_id)
-    return node if found is None else replace(node, attachments=found)

@@ -141,29 +141,8 @@ class MessageSearch:
         by_message = {row[3]: row for row in sorted(found, key=_number_and_own)}
         newest = sorted(by_message.values(), key=_number_and_own, reverse=True)[:limit]
         gone = self._below_deleted({str(row[0]) for row in newest})
-        pattern = match_pattern(terms)
-        groups: dict[str, list[FoundMessage]] = {}
-        heads: dict[str, tuple[str, float]] = {}
-        for conversation_id, title, updated_at, node_id, role, created_at, name, text, _ in newest:
-            if node_id in gone:
-                continue
-            hit = FoundMessage(
-                node_id=NodeId(str(node_id)),
-                role=Role(str(role)),
-                created_at=_number(created_at),
-                excerpt=attached_excerpt(str(name), str(text), pattern),
-            )
-            groups.setdefault(str(conversation_id), []).append(hit)
-            heads[str(conversation_id)] = str(title), _number(updated_at)
-        return tuple(
-            ConversationHits(
-                conversation_id=ConversationId(key),
-                title=heads[key][0],
-                updated_at=heads[key][1],
-                hits=tuple(hits),
-            )
-            for key, hits in groups.items()
-        )
+        shown = [row for row in newest if row[3] not in gone]
+        return _grouped(shown, match_pattern(terms))
 
     def _find_attached(
         self, terms: tuple[str, ...], only: SearchFilter, limit: int
@@ -295,6 +274,32 @@ def attached_excerpt(name: str, text: str, place: re.Pattern[str]) -> Excerpt:
     found = next((one for one in slices if place.search(fold(one)[0])), text[:_AFTER])
     inner, lead = excerpt(found, place), f"{name}: "
     return Excerpt(text=lead + inner.text, start=len(lead) + inner.start, end=len(lead) + inner.end)
+
+
+def _grouped(
+    rows: Iterable[tuple[Value, ...]], pattern: re.Pattern[str]
+) -> tuple[ConversationHits, ...]:
+    """Return rows of found messages as hits of their conversations, in the order of the rows."""
+    groups: dict[str, list[FoundMessage]] = {}
+    heads: dict[str, tuple[str, float]] = {}
+    for conversation_id, title, updated_at, node_id, role, created_at, name, text, _ in rows:
+        hit = FoundMessage(
+            node_id=NodeId(str(node_id)),
+            role=Role(str(role)),
+            created_at=_number(created_at),
+            excerpt=attached_excerpt(str(name), str(text), pattern),
+        )
+        groups.setdefault(str(conversation_id), []).append(hit)
+        heads[str(conversation_id)] = str(title), _number(updated_at)
+    return tuple(
+        ConversationHits(
+            conversation_id=ConversationId(key),
+            title=heads[key][0],
+            updated_at=heads[key][1],
+            hits=tuple(hits),
+        )
+        for key, hits in groups.items()
+    )
 
 
 def _number_and_own(row: tuple[Value, ...]) -> tuple[float, bool]:

@@ -11,6 +11,7 @@ from dataclasses import InitVar, dataclass, field
 
 from app.conversation.tree import MessageNode
 from app.viewmodels.state_line import Phase
+from app.words import units as words
 from engine.types import Channel
 
 RATE_AFTER_S = 0.1  # seconds after the first delta before a rate is shown
@@ -57,6 +58,11 @@ class LiveReply:
         if last_at - first_at < RATE_AFTER_S:
             return None
         return (num_tokens - first_tokens) / (last_at - first_at)
+
+    @property
+    def rate(self) -> str:
+        """The decode rate, as text for the list of conversations."""
+        return words.NO_RATE if self.tok_s is None else words.tokens_per_second(f"{self.tok_s:.0f}")
 
     @property
     def reasoning_s(self) -> float | None:

@@ -36,7 +36,7 @@ class Attention(QObject):
         self._offer = offer
         self._num_unseen = 0
         turns.answered.connect(self._on_answered)
-        library.finished_unseen.connect(self._on_finished_unseen)
+        library.unseen.finished.connect(self._on_finished_unseen)
         library.list_changed.connect(self._count)
         window.installEventFilter(self)
 
@@ -44,7 +44,7 @@ class Attention(QObject):
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Note that the window was closed or opened. Minimising sends a spontaneous event."""
         if event.type() in (QEvent.Type.Show, QEvent.Type.Hide) and not event.spontaneous():
-            self._library.set_window_open(event.type() is QEvent.Type.Show)
+            self._library.unseen.set_window_open(event.type() is QEvent.Type.Show)
         return super().eventFilter(watched, event)
 
     def _on_answered(self) -> None:
@@ -60,7 +60,7 @@ class Attention(QObject):
 
     def _count(self) -> None:
         """Set the Dock badge to the number of conversations with an unseen answer."""
-        num_unseen = len(self._library.unseen)
+        num_unseen = len(self._library.unseen.ids)
         app = QGuiApplication.instance()
         if num_unseen != self._num_unseen and isinstance(app, QGuiApplication):
             self._num_unseen = num_unseen

@@ -41,7 +41,7 @@ class ChatCommands:
         """Enable the commands that would have an effect now, and disable the others."""
         core, transcript = self._core, self._pane.transcript
         answering = core.turns.live_in(core.library.current) is not None
-        listed = core.library.is_listed(core.library.current)
+        listed = core.library.current in core.library.listed
         for command, enabled in (
             (CommandId.STOP, answering),
             (CommandId.REGENERATE, transcript.has_messages and not answering),
@@ -52,7 +52,7 @@ class ChatCommands:
             (CommandId.EXPORT, transcript.has_messages),
             (CommandId.SAVE_PDF, transcript.has_messages),
             (CommandId.PRINT, transcript.has_messages),
-            (CommandId.EXPORT_ALL, core.library.num_listed > 0),
+            (CommandId.EXPORT_ALL, len(core.library.listed) > 0),
             (CommandId.DELETE_LAST, transcript.can_delete),
             (CommandId.FIND, transcript.has_messages),
             (CommandId.FIND_NEXT, transcript.has_messages),
@@ -63,13 +63,15 @@ class ChatCommands:
             (CommandId.RECENTLY_DELETED, bool(core.recently_deleted.items)),
             (CommandId.BACK, core.history.can_step(-1)),
             (CommandId.FORWARD, core.history.can_step(1)),
-            (CommandId.NEXT_CHAT, core.library.num_listed > 0),
-            (CommandId.PREVIOUS_CHAT, core.library.num_listed > 0),
+            (CommandId.NEXT_CHAT, len(core.library.listed) > 0),
+            (CommandId.PREVIOUS_CHAT, len(core.library.listed) > 0),
         ):
             commands[command].setEnabled(enabled)
-        kept_ready = core.library.current in core.library.kept_ready
+        kept_ready = core.library.current in core.library.listed.kept_ready
         commands[CommandId.KEEP_READY].setChecked(kept_ready)
 
     def _toggle_ready(self) -> None:
         library = self._core.library
-        self._core.organiser.keep_ready(library.current, library.current not in library.kept_ready)
+        self._core.organiser.keep_ready(
+            library.current, library.current not in library.listed.kept_ready
+        )

@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.desk import join_texts
-from app.controllers.turns import Refusal, RefusedEdit
+from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
 from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme
@@ -326,7 +326,7 @@ class ChatPane(QWidget):
             self._show_refusal(refusal)
         elif refusal.problem is not None:
             # The conversation itself may no longer be in memory.
-            title = self._core.library.summary(refusal.conversation_id).title
+            title = self._core.library.listed.summary(refusal.conversation_id).title
             self.said.emit(words.not_sent(title=title, problem=refusal.problem.title))
 
     def _edit_again(self, conversation_id: ConversationId, edit: RefusedEdit) -> None:
@@ -403,7 +403,7 @@ class ChatPane(QWidget):
         """Update heading, recent chats and caption. They depend on the folders and the list."""
         folder = self._core.folders.get(self._core.library.folder_of_current)
         self.question.show_folder("" if folder is None else folder.name)
-        summaries, empty = self._core.library.summaries, not self.recent.isHidden()
+        summaries, empty = self._core.library.listed.unarchived, not self.recent.isHidden()
         others = [one for one in summaries if one.conversation_id != self._shown]
         self.recent.show_recent(others if empty else ())
         self.promise.setVisible(empty and not others and self.composer.isEnabled())

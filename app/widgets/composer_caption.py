@@ -39,6 +39,6 @@ def note_on_reading(core: Core, conversation: Conversation, *, is_editing: bool)
 
 
 def _privacy(core: Core) -> str:
-    if len(core.library.summaries) > PRIVACY_CHATS:
+    if len(core.library.listed.unarchived) > PRIVACY_CHATS:
         return ""
     return words.PRIVATE_ON_MACS if core.models.num_machines > 1 else words.PRIVATE

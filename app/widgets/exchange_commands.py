@@ -8,7 +8,8 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.conversation.tree import Conversation, stop_reply
+from app.conversation.replies import stop_reply
+from app.conversation.tree import Conversation
 from app.exchange.documents import to_markdown
 from app.exchange.exporting import file_name
 from app.widgets.dialogs import (
@@ -70,7 +71,7 @@ class ExchangeCommands:
         )
 
     def export_all(self) -> None:
-        chats = [one.conversation_id for one in self._core.library.all_summaries]
+        chats = [one.conversation_id for one in self._core.library.listed.all]
         ask_where_to_export(
             self._window,
             words.ALL_CHATS,

@@ -45,7 +45,7 @@ class ListCommands:
             (CommandId.ARCHIVE, bool(chosen)),
             (CommandId.DUPLICATE, can_copy),
             (CommandId.DELETE, bool(chosen)),
-            (CommandId.ARCHIVED, bool(library.archived)),
+            (CommandId.ARCHIVED, bool(library.listed.archived)),
         ):
             actions[command].setEnabled(enabled)
         num = len(chosen)
@@ -69,10 +69,10 @@ class ListCommands:
 
     @property
     def _are_pinned(self) -> bool:
-        places = [self._core.library.summary(one).placement for one in self._chosen]
+        places = [self._core.library.listed.summary(one).placement for one in self._chosen]
         return bool(places) and all(place.pinned for place in places)
 
     @property
     def _are_archived(self) -> bool:
-        places = [self._core.library.summary(one).placement for one in self._chosen]
+        places = [self._core.library.listed.summary(one).placement for one in self._chosen]
         return bool(places) and all(place.archived for place in places)

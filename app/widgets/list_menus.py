@@ -89,7 +89,7 @@ class ListMenus(QObject):
 
     def _add_places(self, menu: Menu, ids: Ids) -> None:
         """Add the entries that change the places of conversations."""
-        places = [self._library.summary(one).placement for one in ids]
+        places = [self._library.listed.summary(one).placement for one in ids]
         pins = not all(place.pinned for place in places)
         archives = not all(place.archived for place in places)
         pin = commands.PIN if pins else commands.UNPIN
@@ -143,7 +143,7 @@ class ListMenus(QObject):
         """Return all conversations of a folder, with those that are pinned or archived."""
         return [
             one.conversation_id
-            for one in self._library.all_summaries
+            for one in self._library.listed.all
             if one.placement.folder_id == folder_id
         ]
 

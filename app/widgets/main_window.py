@@ -237,7 +237,7 @@ class MainWindow(QMainWindow):
         for changed in (
             core.library.current_changed,
             core.library.list_changed,
-            core.library.recently_deleted_changed,
+            core.library.deleted.changed,
             core.models.status_changed,
             core.models.cards_changed,
             core.presets.changed,

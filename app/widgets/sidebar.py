@@ -109,11 +109,11 @@ class Sidebar(QWidget):
     def chosen_chats(self) -> list[ConversationId]:
         """The chats that commands act on: the selected ones, or the one on show if none is selected."""
         # While chats are being deleted, the list may still have them.
-        several = [one for one in self.list.selected if self._library.is_listed(one)]
+        several = [one for one in self.list.selected if one in self._library.listed]
         if len(several) > 1 and self.list.isVisible():
             return several
         current = self._library.current
-        return [current] if self._library.is_listed(current) else []
+        return [current] if current in self._library.listed else []
 
     def show_archived(self, shows: bool) -> None:  # noqa: FBT001 (the value)
         """Show the archived chats in the list, or the others."""
@@ -224,7 +224,7 @@ class Sidebar(QWidget):
         self.results.ended.connect(self._end_search)
         self._search.changed.connect(self._show_found)
         self._library.current_changed.connect(lambda: self.results.follow(self._library.current))
-        self._library.deleted.connect(self._on_deleted)
+        core.deletions.deleted.connect(self._on_deleted)
         core.undo.undone.connect(self.toast.withdraw)
         core.turns.activity_changed.connect(self._on_activity_changed)
         core.turns.rate_changed.connect(self._on_activity_changed)
@@ -243,11 +243,11 @@ class Sidebar(QWidget):
         library = self._library
         state = ListState(
             now=self._origin.now(),
-            activity=library.activities,
-            unseen=library.unseen,
+            activity={one: self._rate(one) for one in self._turns.answering},
+            unseen=library.unseen.ids,
             closed=self._organiser.closed_folders,
         )
-        archived = library.archived
+        archived = library.listed.archived
         self.shows_archived = self.shows_archived and bool(archived)
         if self.shows_archived:
             order = self._preferences.value.chat_order
@@ -263,8 +263,8 @@ class Sidebar(QWidget):
     def _follow_current(self) -> None:
         """Keep the chat on show visible when a new message in it moves its row to the top."""
         current, before = self._library.current, self._sent_at
-        if self._library.is_listed(current):
-            self._sent_at = current, self._library.summary(current).updated_at
+        if current in self._library.listed:
+            self._sent_at = current, self._library.listed.summary(current).updated_at
             if self._sent_at > (current, before[1]) and before[0] == current:
                 self.list.follow()
 
@@ -290,7 +290,12 @@ class Sidebar(QWidget):
         self.deleted_button.setVisible(bool(self._recently_deleted.items))
 
     def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        self._rows.set_activity(conversation_id, self._library.activity(conversation_id))
+        self._rows.set_activity(conversation_id, self._rate(conversation_id))
+
+    def _rate(self, conversation_id: ConversationId) -> str:
+        """Return the decode rate of a conversation's running answer; "" if none is running."""
+        live = self._turns.live_in(conversation_id)
+        return "" if live is None else live.rate
 
     def _refresh_footer(self) -> None:
         status = self._models.status
@@ -303,10 +308,8 @@ class Sidebar(QWidget):
         self.footer.show_model(name, note or state_word(status), fraction)
 
     def _on_deleted(
-        self, summaries: tuple[ConversationSummary, ...], undo: Callable[[], object] | None
+        self, summaries: tuple[ConversationSummary, ...], undo: Callable[[], object]
     ) -> None:
-        if undo is None:
-            return
         titles = [isolated(self._elided(one.title)) for one in summaries]
         count = len(titles)
         text = words.deleted_chat(titles[0]) if count == 1 else words.deleted_chats(count)

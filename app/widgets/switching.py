@@ -44,7 +44,7 @@ class Switching(QObject):
 
     def _chats(self) -> Iterator[Entry]:
         folders = self._core.folders
-        for summary in self._core.library.all_summaries:
+        for summary in self._core.library.listed.all:
             place = summary.placement
             folder = folders.get(place.folder_id)
             note = words.ARCHIVED if place.archived else "" if folder is None else folder.name

@@ -26,23 +26,25 @@ its byte budget, or nothing is left to evict.
 
 PrefixCache is the interface, used on the engine thread only. An instance belongs to one model. The
 runner calls it for each request, core.py calls it for commands. holdings.py defines the data and
-its rules; lending.py, restoring.py, eviction.py, faults.py and this module change the data.
+its rules; lending.py, restoring.py, eviction.py, faults.py, audits.py and this module change the
+data.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import mlx.core as mx
 
 from engine.cache import kv
+from engine.cache.audits import Audits
 from engine.cache.eviction import Eviction
 from engine.cache.faults import OnFault, Quarantine
 from engine.cache.grafting import Graft, graft
 from engine.cache.holdings import Counters, Holdings, Lease, Ledger
-from engine.cache.hot import HotCache, KvNode
+from engine.cache.hot import KvNode
 from engine.cache.invariants import check_invariants
 from engine.cache.layout import Layout
 from engine.cache.lending import Lending
@@ -97,6 +99,7 @@ class PrefixCache:
         self._lending = Lending(self._holdings)
         self._restorer = Restorer(self._holdings, self._lending)
         self._quarantine = Quarantine(self._holdings, self._lending, on_fault)
+        self.audits = Audits(self._holdings, self._restorer, self._quarantine)
         self._eviction = Eviction(
             self._holdings,
             self._lending,
@@ -308,7 +311,7 @@ class PrefixCache:
         """
         self._eviction.evict_all()
 
-    # Reports. holdings, nodes, parked_cache and check_invariants are for tests and benchmarks;
+    # Reports. holdings and check_invariants are for the disk tier, tests and benchmarks;
     # check_invariants also serves a ReportStatistics command.
 
     def ledger(self) -> Ledger:
@@ -323,62 +326,11 @@ class PrefixCache:
         """Return the held bytes, the budget and the counters, for the app and for MemoryWatch."""
         return self._holdings.statistics(self._eviction.total_budget)
 
-    def nodes(self) -> Iterator[KvNode]:
-        """Return an iterator over all nodes of the tree, parents before children."""
-        return self._holdings.tree.nodes()
-
-    def parked_cache(self, conversation_id: ConversationId) -> HotCache | None:
-        """Return the parked cache of a conversation.
-
-        Returns:
-            None if the conversation has no live caches, or while a request uses them.
-        """
-        return self._holdings.parked.get(conversation_id)
-
     def check_invariants(self) -> None:
         """Assert the invariants that hold between two steps of the engine."""
         check_invariants(self._holdings)
         if not self._holdings.leases:
             assert self._eviction.is_within() or self._eviction.is_exhausted()
-
-    # Audits (checking/audit.py): start_audit first, then end_audit, or abandon if the audit stops
-
-    def start_audit(
-        self, new_caches: Callable[[], list[object]], max_tokens: int
-    ) -> tuple[KvNode, Lease] | None:
-        """Select the least recently audited resume point among those of at most max_tokens tokens.
-
-        Returns:
-            The node that ends at the resume point, and a lease of empty caches. The audit feeds the
-            tokens of the node's path to these caches. None if no unlocked resume point has at most
-            max_tokens tokens.
-        """
-        points = [
-            node for node in self._holdings.tree.nodes() if self._holdings.is_resume_point(node)
-        ]
-        fitting = [node for node in points if node.end <= max_tokens and not node.lock_count]
-        if not fitting:
-            return None
-        # `checked` is the serial number of a node's newest audit, so the lowest is the oldest.
-        node = min(fitting, key=lambda node: node.checked)
-        # The lease locks the node but restores no tokens. The lease of a side request is never
-        # parked, so its conversation id is never used.
-        no_tokens = Match(node=node)
-        lease = self._restorer.make_lease(ConversationId(""), no_tokens, new_caches, side=True)
-        return node, lease
-
-    def end_audit(self, node: KvNode, lease: Lease, wrong: KvNode | None) -> None:
-        """Record that a resume point was audited, and end the lease of the audit.
-
-        wrong: the first node on the path whose stored state differs from the recomputed state, or
-        None if all stored state was right. The wrong node and all nodes below it are removed.
-        """
-        self.abandon(lease)
-        self._holdings.counters.audits += 1
-        node.checked = self._holdings.counters.audits
-        if wrong is not None:
-            self._holdings.counters.audit_faults += 1
-            self._quarantine.remove_node(wrong)
 
     # State on disk (disk/tier.py)
 

@@ -72,15 +72,6 @@ def require_buildable(text: str) -> None:
     _require_tensors(config, _NO_WEIGHTS)
 
 
-def check_config(text: str) -> Problem | None:
-    """Return the reason why a model with this config.json cannot run here, or None."""
-    try:
-        require_buildable(text)
-    except UserFixableError as error:
-        return error.problem
-    return None
-
-
 def _inspect(path: Path, source: ModelSource, *, needs_all: bool) -> ModelCard | None:
     if not path.is_dir():
         raise ModelFolderError(f"There is no folder {path}.")

@@ -66,7 +66,7 @@ class AuditJob:
 
         Return None if the cache has no resume point with at most max_tokens tokens.
         """
-        audit = cache.start_audit(model.adapter.new_caches, max_tokens)
+        audit = cache.audits.start(model.adapter.new_caches, max_tokens)
         return cls(model, cache, *audit) if audit is not None else None
 
     def step(self) -> bool:
@@ -80,7 +80,8 @@ class AuditJob:
             wrong = _first_wrong(self._node, self._lease.hot.leaves, self._logits)
         if wrong is not None:
             log.error("an audit removes wrong cached state after token %d", wrong.start)
-        self._cache.end_audit(self._node, self._lease, wrong)
+        self._cache.abandon(self._lease)
+        self._cache.audits.record(self._node, wrong)
         return False
 
     def stop(self) -> None:

@@ -265,13 +265,7 @@ def plan_lfm2(keys: ArchitectureKeys) -> ModelPlan:
         kind = _LFM2_ATTENTION if num_kv_heads else _LFM2_CONVOLUTION
         parts += same({**_LFM2_LAYER, **kind}, before, after)
         if not num_kv_heads:
-            parts.append(
-                WeightPart(
-                    name=f"{after}conv.conv.weight",
-                    tensors=(f"{before}shortconv.conv.weight",),
-                    form=Form.CONVOLUTION,
-                )
-            )
+            parts.append(_short_convolution(before, after))
     width = keys.count("embedding_length")
     config = {
         "hidden_size": width,
@@ -292,6 +286,14 @@ def plan_lfm2(keys: ArchitectureKeys) -> ModelPlan:
         "full_attn_idxs": [i for i, num_kv_heads in enumerate(kv_heads) if num_kv_heads],
     }
     return ModelPlan(config=config, num_layers=num_layers, parts=tuple(parts), optional=frozenset())
+
+
+def _short_convolution(before: str, after: str) -> WeightPart:
+    return WeightPart(
+        name=f"{after}conv.conv.weight",
+        tensors=(f"{before}shortconv.conv.weight",),
+        form=Form.CONVOLUTION,
+    )
 
 
 def head_dim(keys: ArchitectureKeys) -> int:

@@ -225,13 +225,7 @@ def _plan(
         else:
             parts += same(_FULL_ATTENTION, before, after)
         if "ffn_gate_inp.weight" in feed_forward:
-            parts.append(
-                WeightPart(
-                    name=f"{after}mlp.shared_expert_gate.weight",
-                    tensors=(f"{before}ffn_gate_inp_shexp.weight",),
-                    form=Form.ONE_ROW,
-                )
-            )
+            parts.append(_shared_gate(before, after))
     config = {
         "hidden_size": keys.count("embedding_length"),
         "num_hidden_layers": num_layers,
@@ -246,6 +240,14 @@ def _plan(
         num_layers=num_layers,
         parts=tuple(parts),
         skipped=tuple(f"blk.{i}." for i in range(num_layers, num_all)),
+    )
+
+
+def _shared_gate(before: str, after: str) -> WeightPart:
+    return WeightPart(
+        name=f"{after}mlp.shared_expert_gate.weight",
+        tensors=(f"{before}ffn_gate_inp_shexp.weight",),
+        form=Form.ONE_ROW,
     )
 
 

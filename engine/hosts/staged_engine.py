@@ -72,7 +72,7 @@ _LOOK_S = 0.05  # least time between two looks whether running requests have end
 _FINISH_S = 5.0  # seconds for the end of running requests, when the stages end
 
 
-class _Life:
+class _StagesLife:
     """The stages of one model, and the socket to rank 0."""
 
     def __init__(self, group: Group) -> None:
@@ -116,7 +116,7 @@ class StagedEngine(EngineCommands):
         # ended stages follows the events that report their end.
         self._lock = threading.RLock()
         self.wanted = wanted or Wanted.of(config)
-        self._life: _Life | None = None  # None while no stages run
+        self._life: _StagesLife | None = None  # None while no stages run
         self._unanswered = Unanswered()
         self._requested_at = time.monotonic()  # time of the last request, its end, or the last load
 
@@ -217,7 +217,7 @@ class StagedEngine(EngineCommands):
                 return
         self._send_to(life, command)
 
-    def _send_to(self, life: _Life, command: Command) -> None:
+    def _send_to(self, life: _StagesLife, command: Command) -> None:
         """Send a command to rank 0. If it has ended, its group reports a fault: that is the answer."""
         with suppress(OSError):
             life.channel.send(command)
@@ -230,7 +230,9 @@ class StagedEngine(EngineCommands):
         self._finish()
         self._idle_load, self._loaded_by = None, command
         with self._lock:
-            life = self._life = _Life(Group(self._hosts, command.path, self._config, self._limits))
+            life = self._life = _StagesLife(
+                Group(self._hosts, command.path, self._config, self._limits)
+            )
             wanted, questions = Want(self.wanted.for_stages()), self._unanswered.take_questions()
             commands = (wanted, *questions, command)
             # Before the start: a group may fail at once, and its fault answers what is noted.
@@ -269,7 +271,7 @@ class StagedEngine(EngineCommands):
 
     # Threads of one life
 
-    def _on_fault(self, life: _Life, problem: Problem) -> None:
+    def _on_fault(self, life: _StagesLife, problem: Problem) -> None:
         """Report a fault, after all stages have ended. Runs on the thread "stages"."""
         with self._lock:
             if life is not self._life:
@@ -281,7 +283,7 @@ class StagedEngine(EngineCommands):
             self._on_event(StagesReported(()))
             self._answer_questions()
 
-    def _on_change(self, life: _Life, stages: tuple[StageState, ...]) -> None:
+    def _on_change(self, life: _StagesLife, stages: tuple[StageState, ...]) -> None:
         """Report the stages and, until the model is loaded, the progress of all together."""
         with self._lock:
             if life is not self._life:
@@ -290,7 +292,7 @@ class StagedEngine(EngineCommands):
             if self._is_divided and any(stage.phase < StagePhase.READY for stage in stages):
                 self._on_event(loading_of(life.group.path, stages))
 
-    def _receive(self, life: _Life) -> None:
+    def _receive(self, life: _StagesLife) -> None:
         """Pass on the events of rank 0 until it closes the socket."""
         try:
             while (event := life.channel.receive(Event)) is not None:
@@ -302,7 +304,7 @@ class StagedEngine(EngineCommands):
         life.ended.set()
         life.channel.close()
 
-    def _on_engine_event(self, life: _Life, event: Event) -> None:
+    def _on_engine_event(self, life: _StagesLife, event: Event) -> None:
         match event:
             case ModelLoading() if self._is_divided:
                 # The window shows the progress of all stages together (_on_change).

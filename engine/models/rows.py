@@ -32,15 +32,14 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, cast
 
 import mlx.core as mx
-from mlx_lm.models.cache import ArraysCache, CacheList
-from typing_extensions import override
+from mlx_lm.models.cache import CacheList
 
 from engine.cache.far import FarCaches, FarGroup
 from engine.cache.layout import Leaves, is_kv
-from engine.cache.trees import evaluate_soon, map_arrays, owned
+from engine.cache.trees import evaluate_soon, map_arrays
 from engine.cleanup import undo_on_error
 from engine.models.adapter import ModelAdapter
-from engine.models.attention import Rows
+from engine.models.merged_layers import MergedStates, RowAttention, RowPositions
 from engine.models.mtp import HeadState
 from engine.models.rewinding import (
     Recording,
@@ -221,10 +220,10 @@ class MergedRows:
                 RowByRow. During decoding, the decoder feeds each row alone after such an error.
         """
         self._num_rows = len(rows)
-        self._attentions: list[_RowAttention] = []
-        self._states: list[_MergedStates] = []
+        self._attentions: list[RowAttention] = []
+        self._states: list[MergedStates] = []
         self._far: list[FarGroup] = []  # the same rows in the other stages, if there are any
-        self._positions = _Positions()
+        self._positions = RowPositions()
         self._caches = [self._merged(layer) for layer in zip(*rows, strict=True)]
         self._rows = rows
         self._pass = _Pass(0, [])  # the newest pass; its length includes padding
@@ -296,7 +295,7 @@ class MergedRows:
                 leaf.trim(leaf.offset - attention.before[row])
 
     def _find_offset(self) -> int | mx.array:
-        """Return the position of each row's next token, in the form of _Positions.offset."""
+        """Return the position of each row's next token, in the form of RowPositions.offset."""
         if not self._attentions:
             return 0
         offsets = [leaf.offset for leaf in self._attentions[0].leaves]
@@ -320,73 +319,10 @@ class MergedRows:
             parts = zip(*(layer.caches for layer in leaves), strict=True)
             return CacheList(*map(self._merged, parts))
         if hasattr(first, "update_and_fetch"):
-            self._attentions.append(_RowAttention(self._positions, leaves))
+            self._attentions.append(RowAttention(self._positions, leaves))
             return self._attentions[-1]
-        self._states.append(_MergedStates(leaves))
+        self._states.append(MergedStates(leaves))
         return self._states[-1].merged
-
-
-class _Positions:
-    """The positions of the rows' next tokens. All layers of a group share this object.
-
-    Layers reference this object instead of the group. If layers referenced the group, there would
-    be a reference cycle, and the group's arrays would stay in memory until a garbage collection.
-    """
-
-    # Array of shape (B,); a single number if all rows have the same length.
-    offset: int | mx.array = 0
-
-
-class _RowAttention:
-    """The K/V caches of all rows in one layer. Models use this object like one mlx-lm cache."""
-
-    def __init__(self, positions: _Positions, leaves: Sequence[Any]) -> None:
-        self._positions = positions
-        self.leaves = leaves
-        # Number of tokens of each leaf before the newest pass. Empty before the first pass.
-        self.before: list[int] = []
-
-    @property
-    def offset(self) -> int | mx.array:
-        return self._positions.offset
-
-    def update_and_fetch(self, keys: mx.array, values: mx.array) -> tuple[Rows, Rows]:
-        """Append each row's new keys and values. Return all keys and values.
-
-        The new keys and the new values have the shape (B, H, L, D).
-        """
-        num_rows = len(self.leaves)
-        new = zip(self.leaves, mx.split(keys, num_rows), mx.split(values, num_rows), strict=True)
-        rows = [leaf.update_and_fetch(keys, values) for leaf, keys, values in new]
-        return Rows([keys for keys, _ in rows]), Rows([values for _, values in rows])
-
-    def make_mask(self, *args: Any, **options: Any) -> Rows | None:
-        masks = [leaf.make_mask(*args, **options) for leaf in self.leaves]
-        return None if all(mask is None for mask in masks) else Rows(masks)
-
-
-class _MergedStates:
-    """The recurrent states of one layer. The states of all rows are merged into one cache."""
-
-    def __init__(self, leaves: Sequence[ArraysCache]) -> None:
-        self._leaves = leaves
-        self.merged = _UnpaddedStates(len(leaves[0].cache))
-        columns = zip(*(leaf.cache for leaf in leaves), strict=True)
-        self.merged.cache = [mx.concatenate(list(column)) for column in columns]
-        self.before: list[Any] = list(self.merged.cache)  # the states before the newest pass
-
-    def split(self, row: int, *, undoing: bool) -> None:
-        """Copy a row's part of the merged state back into the row's own cache."""
-        arrays: list[Any] = self.before if undoing else self.merged.cache
-        self._leaves[row].cache = [owned(array[row : row + 1]) for array in arrays]
-
-
-class _UnpaddedStates(ArraysCache):
-    """Merged states without a padding mask: padding is removed after the pass, by `keep`."""
-
-    @override
-    def make_mask(self, N: int) -> None:
-        return None
 
 
 def _padded(token_ids: mx.array, num_tokens: int) -> mx.array:

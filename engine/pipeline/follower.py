@@ -28,7 +28,7 @@ from engine.pipeline.split import PartOfModel
 
 
 @dataclass(slots=True, eq=False)
-class _Row:
+class _HeldRow:
     """The live caches of one conversation."""
 
     caches: list[object]
@@ -44,7 +44,7 @@ class _Row:
 class _Group:
     """Several conversations that share passes."""
 
-    rows: list[_Row]
+    rows: list[_HeldRow]
     merged: MergedRows
     nbytes: int = 0  # live states are not counted, as in rank 0's ledger
 
@@ -118,7 +118,7 @@ class Follower:
         self._facts = facts
         self._passing = _Passing(part)
         # All objects under rank 0's numbers. Public for tests.
-        self.held: dict[int, _Row | _Group | KvArrays | Snapshot] = {}
+        self.held: dict[int, _HeldRow | _Group | KvArrays | Snapshot] = {}
         # Numbers and bytes of the states captured for the present message.
         self._captured: list[tuple[int, int]] = []
 
@@ -153,7 +153,7 @@ class Follower:
         self._passing.received = message.arrays
         self._passing.num_tokens = target.num_tokens
         input_ids = mx.array(list(message.token_ids), mx.int32)
-        rows: list[_Row] = [target]
+        rows: list[_HeldRow] = [target]
         if isinstance(target, _Group):
             rows = target.rows
             target.merged.forward(self._passing, list(input_ids))
@@ -196,7 +196,7 @@ class Follower:
         match op, items:
             case Op.NEW, [number]:
                 caches = self._part.new_caches()
-                self.held[number] = _Row(caches, Leaves.of(caches))
+                self.held[number] = _HeldRow(caches, Leaves.of(caches))
             case Op.GROUP, [rows, number]:
                 members = [self._row(row) for row in rows]
                 merged = MergedRows([row.caches for row in members])
@@ -206,7 +206,7 @@ class Follower:
             case _:
                 raise ValueError(f"unknown command {op!r}")
 
-    def _keep_state(self, op: str, row: _Row, number: int) -> None:
+    def _keep_state(self, op: str, row: _HeldRow, number: int) -> None:
         if op == Op.CAPTURE:
             snapshot = capture(row.leaves, row.num_tokens, PointKind.STRIDE)
             # The next pass may write into the arrays that the snapshot copies.
@@ -216,7 +216,7 @@ class Follower:
         else:
             restore(row.leaves, cast("Snapshot", self.held[number]))
 
-    def _change_kv(self, op: str, row: _Row, arguments: list[Any]) -> None:
+    def _change_kv(self, op: str, row: _HeldRow, arguments: list[Any]) -> None:
         match op, arguments:
             case Op.CUT, [num_tokens]:
                 kv.cut(row.leaves, num_tokens)
@@ -232,11 +232,11 @@ class Follower:
             case _:
                 raise ValueError(f"unknown command {op!r}")
 
-    def _row(self, number: int) -> _Row:
-        return cast("_Row", self.held[number])
+    def _row(self, number: int) -> _HeldRow:
+        return cast("_HeldRow", self.held[number])
 
     def _slices(self, number: int, start: int, end: int) -> KvPart:
         source = self.held[number]
         if isinstance(source, KvArrays):
             return source.range(start, end)
-        return kv.read_range(cast("_Row", source).leaves, start, end)
+        return kv.read_range(cast("_HeldRow", source).leaves, start, end)

@@ -50,10 +50,10 @@ from engine.cache.prefix_cache import PrefixCache
 from engine.cache.trees import evaluate, evaluate_soon
 from engine.errors import Failure, attempt
 from engine.events import Event
-from engine.models.filters import PENALTY_WINDOW
 from engine.models.loader import LoadedModel
 from engine.runner.batch import Batch
 from engine.runner.drafting import Drafter, Drafts
+from engine.runner.next_token import draw_next, read_token
 from engine.runner.sequence import Sequence
 
 T = TypeVar("T")
@@ -128,7 +128,7 @@ class Decoder:
         self._events, self._failed = {}, []
         fed = list(self._sequences)
         new = [s for s in self._sequences if s.drawn is None and not s.num_output]
-        _keep_drawn(self._each(new, self._draw_first))
+        _keep_drawn(self._each(new, _draw_first))
         drafts: Mapping[Sequence, Drafts] = {}
         self._drafter.note_beside(beside_s)
         if self._drafter.may_propose(self._sequences):
@@ -191,7 +191,7 @@ class Decoder:
                 sequence.is_ahead = True
             else:
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
-        following = self._each(logits, lambda sequence: self._draw(sequence, logits[sequence][0]))
+        following = self._each(logits, lambda sequence: draw_next(sequence, logits[sequence][0]))
         evaluate_soon(list(inputs.values()), list(following.values()), self._head_states(following))
         return following
 
@@ -212,7 +212,7 @@ class Decoder:
         drawn = {s: s.drawn for s in self._sequences if s.drawn is not None}
         # Read the tokens one by one. If they were stacked into one array first, that array would be
         # computed after the pass that was just launched, and the read would wait for that pass.
-        token_ids = self._each(drawn, lambda sequence: _token_id(drawn[sequence]))
+        token_ids = self._each(drawn, lambda sequence: read_token(drawn[sequence]))
         for sequence in token_ids:
             sequence.drawn = None
         self._deliver({sequence: [token_id] for sequence, token_id in token_ids.items()}, deliver)
@@ -246,7 +246,7 @@ class Decoder:
         evaluate_soon(list(drawn.values()))
         drafts: dict[Sequence, Drafts] = {}
         for sequence, lazy in drawn.items():
-            read = attempt("drafting", lambda lazy=lazy: tuple(map(_token_id, lazy)))
+            read = attempt("drafting", lambda lazy=lazy: tuple(map(read_token, lazy)))
             if not isinstance(read, Failure):
                 drafts[sequence] = read
         return drafts
@@ -255,7 +255,7 @@ class Decoder:
         self._batch.regroup(list(self._sequences))
 
         def draw(logits: mx.array, drafts: Items[mx.array]) -> mx.array:
-            return self._draw(sequence, logits, drafts)
+            return draw_next(sequence, logits, drafts)
 
         state = self._batch.head_state(sequence)
         return self._model.adapter.drafts(sequence.reply.token_ids[-1], state, num_drafts, draw)
@@ -299,8 +299,8 @@ class Decoder:
         for position in range(len(drafts) + 1):
             # Read each token before the next one is drawn: the filters of tokens after a wrong
             # draft would be computed in vain.
-            drawn = self._draw(sequence, logits[position], drafts[:position])
-            token_ids.append(_token_id(drawn))
+            drawn = draw_next(sequence, logits[position], drafts[:position])
+            token_ids.append(read_token(drawn))
             if position < len(drafts) and token_ids[-1] != drafts[position]:
                 break
         return token_ids
@@ -342,25 +342,6 @@ class Decoder:
                 logits[sequence] = result
         return logits
 
-    # Drawing
-
-    def _draw_first(self, sequence: Sequence) -> mx.array:
-        assert sequence.logits is not None
-        return self._draw(sequence, sequence.logits)
-
-    def _draw(
-        self, sequence: Sequence, logits: mx.array, drafts: Items[int | mx.array] = ()
-    ) -> mx.array:
-        """Draw a token lazily, from the logits (V,) after a reply's newest token and some drafts.
-
-        drafts: token ids, or lazy scalars if they are not read yet.
-        """
-        # `source` (drawing.py) samples the token, or returns the next token of a given reply. Count
-        # from the beginning of the whole reply, so that a continued reply gets the same tokens as
-        # an uninterrupted one.
-        index = len(sequence.reply.token_ids) + (sequence.drawn is not None) + len(drafts)
-        return sequence.source.draw(logits, lambda: _recent(sequence, drafts), index=index)
-
     # Errors
 
     def _each(
@@ -393,15 +374,14 @@ def _keep_drawn(drawn: Mapping[Sequence, mx.array]) -> None:
         sequence.drawn = token_id
 
 
+def _draw_first(sequence: Sequence) -> mx.array:
+    assert sequence.logits is not None
+    return draw_next(sequence, sequence.logits)
+
+
 def _wait(sequence: Sequence) -> None:
     if sequence.drawn is not None:
         evaluate(sequence.drawn)
-
-
-def _token_id(drawn: mx.array) -> int:
-    token_id = drawn.item()
-    assert isinstance(token_id, int)
-    return token_id
 
 
 def _commit_ahead(sequence: Sequence) -> None:
@@ -412,23 +392,3 @@ def _commit_ahead(sequence: Sequence) -> None:
     if sequence.is_ahead:
         sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
         sequence.is_ahead = False
-
-
-def _recent(sequence: Sequence, drafts: Items[int | mx.array]) -> mx.array:
-    """Return the last PENALTY_WINDOW token ids of a sequence and its drafts.
-
-    Tokens that are drawn but not yet read are included.
-    """
-    # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
-    num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
-    token_ids = [
-        *sequence.prompt.token_ids[-PENALTY_WINDOW:],
-        *reply_ids[len(reply_ids) - num_new :],
-        *(draft for draft in drafts if isinstance(draft, int)),
-    ]
-    recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
-    unread = [draft for draft in (sequence.drawn, *drafts) if isinstance(draft, mx.array)]
-    if not unread:
-        return recent
-    newest = mx.stack(unread).astype(mx.int32)
-    return mx.concatenate([recent, newest])[-PENALTY_WINDOW:]

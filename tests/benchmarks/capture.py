@@ -226,7 +226,9 @@ def time_restoring(reps: int) -> Iterator[Row]:
     times: list[float] = []
     for rep in range(reps + 1):
         cache.evict_hot()
-        spans = [node.span for node in sorted(cache.nodes(), key=lambda node: node.end)]
+        spans = [
+            node.span for node in sorted(cache.holdings().tree.nodes(), key=lambda node: node.end)
+        ]
         least = _time_concatenating([span for span in spans if isinstance(span, KvArrays)], room)
         before = cache.counters.copied_bytes
         times.append(_time_acquire(cache, acquire))

@@ -83,7 +83,7 @@ def scrolled(stage: Stage, step: int) -> Iterator[float]:
 def opened(stage: Stage, pick: random.Random, count: int) -> Iterator[float]:
     """Open random chats and yield the time until each is painted."""
     library = stage.rig.library
-    for summary in pick.sample(library.summaries, count):
+    for summary in pick.sample(library.listed.unarchived, count):
         begin = time.perf_counter()
         library.select(summary.conversation_id)
         while library.current != summary.conversation_id:
@@ -114,7 +114,7 @@ def measure(folder: Path) -> dict[str, object]:
     frames = list(scrolled(stage, 240))
     result["scroll_p95_ms"], result["frames"] = p95(frames), len(frames)
     result["open_p95_ms"] = p95(list(opened(stage, pick, 60)))
-    ids = [one.conversation_id for one in library.summaries]
+    ids = [one.conversation_id for one in library.listed.unarchived]
     one = [[chosen] for chosen in pick.sample(ids, 20)]
     result["pin_p95_ms"] = p95([timed(lambda ids=ids: organiser.pin(ids, True)) for ids in one])
     result["archive_one_p95_ms"] = p95(

@@ -88,7 +88,7 @@ def start_answers(real: RealWindow, num_chats: int, seed: int) -> None:
 
 
 def stop_answers(real: RealWindow) -> None:
-    for conversation in real.core.library.summaries:
+    for conversation in real.core.library.listed.unarchived:
         real.core.chat.stop(conversation.conversation_id)
     while real.core.turns.live:
         wait_ms(LOOK_MS)

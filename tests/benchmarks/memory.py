@@ -155,7 +155,9 @@ def report_sharing(feeder: CacheFeeder, chats: Sequence[MeasuredChat]) -> None:
     """Check that the system prompt's K/V is held once, plus at most once in each hot chat."""
     ledger = feeder.cache.ledger()
     hot = [
-        cache for chat in chats if (cache := feeder.cache.parked_cache(ConversationId(chat.name)))
+        cache
+        for chat in chats
+        if (cache := feeder.cache.holdings().parked.get(ConversationId(chat.name)))
     ]
     spare = sum(cache.nbytes // TOKEN_BYTES - cache.num_tokens for cache in hot)
     distinct = SYSTEM_LEN + sum(len(chat.token_ids) - SYSTEM_LEN for chat in chats)

@@ -139,7 +139,7 @@ def export_all(stage: Stage, file: Path) -> Callable[[], bool]:
         results.append(number)
 
     stage.core.exports.exported.connect(on_exported)
-    ids = [one.conversation_id for one in stage.core.library.all_summaries]
+    ids = [one.conversation_id for one in stage.core.library.listed.all]
     stage.core.exports.export_several(file, ids)
     return lambda: bool(results)
 

@@ -75,7 +75,7 @@ def begin(core):
         core.library.new_chat()
         send(core, core.library.current)
         return
-    chat = core.library.summaries[0].conversation_id
+    chat = core.library.listed.unarchived[0].conversation_id
     core.library.select(chat)
     core.desk.open(chat, lambda conversation: send(core, chat), sys.exit)
 

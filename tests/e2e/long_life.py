@@ -111,9 +111,9 @@ class _Window(RealWindow):
     def delete_all(self) -> None:
         """Delete all conversations for good: until then, their state on disk has an index in memory."""
         library = self.core.library
-        for summary in library.summaries:
-            library.delete(summary.conversation_id)
-            library.remove_all([summary.conversation_id])
+        for summary in library.listed.unarchived:
+            self.core.deletions.delete_all((summary.conversation_id,))
+            library.deleted.remove_all([summary.conversation_id])
         self.wait_until(self._is_empty)
         self.settle()
 

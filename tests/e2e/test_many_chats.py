@@ -44,11 +44,11 @@ def test_several_conversations_answer_at_once(
                 break
         assert max(at_once) == 3
         assert library.current == asked[-1]
-        assert {asked[0], asked[1]} <= library.unseen
-        assert library.current not in library.unseen
+        assert {asked[0], asked[1]} <= library.unseen.ids
+        assert library.current not in library.unseen.ids
 
         (button,) = [b for b in real.window.toast.findChildren(QPushButton) if b.isVisible()]
         assert button.text() == "Open"
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         qtbot.waitUntil(lambda: library.current in asked[:2])
-        assert library.current not in library.unseen
+        assert library.current not in library.unseen.ids

@@ -128,7 +128,7 @@ def test_files_of_a_deleted_chat_stay_until_it_is_deleted_for_good(
 ) -> None:
     real.run(CommandId.DELETE)
     real.core.bridge.engine.forget(
-        real.core.library.recently_deleted[0].summary.conversation_id,
+        real.core.library.deleted.all[0].summary.conversation_id,
         on_disk=False,
     )
     QTest.mouseClick(real.window.sidebar.deleted_button, LEFT)

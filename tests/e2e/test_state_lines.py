@@ -96,7 +96,7 @@ def larger_than_the_budget(chats: Chats) -> StepReport:
 
 def state_faulty(chats: Chats) -> StepReport:
     chats.send(LONG)
-    for node in chats.cache.nodes():
+    for node in chats.cache.holdings().tree.nodes():
         if node.snapshot is not None:
             node.snapshot.num_tokens -= 1
     return chats.send("two")
@@ -382,9 +382,9 @@ def test_lines_of_an_imported_chat_say_nothing_of_again(model: Path, tmp_path: P
     with closing(RealWindow(tmp_path / "data")) as real:
         launch(real, model)
         real.core.imports.start([file], now=0.0)
-        real.wait_until(lambda: len(real.core.library.summaries) > 0)
+        real.wait_until(lambda: len(real.core.library.listed.unarchived) > 0)
         real.settle()
-        real.core.library.select(real.core.library.summaries[-1].conversation_id)
+        real.core.library.select(real.core.library.listed.unarchived[-1].conversation_id)
         real.settle()
         line = ask(real, "And then?")
         plan = plan_of(real)

@@ -167,7 +167,10 @@ def test_reload_of_the_same_model_reports_no_reason(chats: Chats, tiny_model: Ti
 
 def test_faulty_resume_point_reports_fault(chats: Chats) -> None:
     chats.send("one")
-    point = max((node for node in chats.cache.nodes() if node.snapshot), key=lambda node: node.end)
+    point = max(
+        (node for node in chats.cache.holdings().tree.nodes() if node.snapshot),
+        key=lambda node: node.end,
+    )
     assert point.snapshot is not None
     point.snapshot.num_tokens -= 1
     second = chats.send("two")

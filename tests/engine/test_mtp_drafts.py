@@ -177,7 +177,7 @@ def test_head_that_is_right_is_used_without_being_asked_for(build: Build) -> Non
 
 def spoil_hidden(cache: PrefixCache) -> None:
     """Change the hidden state of the head in all snapshots."""
-    for node in cache.nodes():
+    for node in cache.holdings().tree.nodes():
         if node.snapshot is not None:
             *others, last = node.snapshot.states
             node.snapshot.states = (*others, map_arrays(lambda x: x * 1.1, last))
@@ -186,7 +186,7 @@ def spoil_hidden(cache: PrefixCache) -> None:
 def spoil_kv(cache: PrefixCache) -> None:
     """Change the K/V of the head in all live caches."""
     for request in REQUESTS:
-        hot = cache.parked_cache(request.conversation_id)
+        hot = cache.holdings().parked.get(request.conversation_id)
         assert hot is not None
         leaf = hot.leaves.kv[-1]
         leaf.values = map_arrays(mx.zeros_like, leaf.values)

@@ -360,10 +360,14 @@ def test_read_ahead_without_room_reads_and_evicts_nothing(
     held = cache_of(roomy).ledger().total_bytes
     tight = open_short(cache_budget_bytes=held)
     first = ask(tight, user("one"))
-    before = [(n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).nodes()]
+    before = [
+        (n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings().tree.nodes()
+    ]
 
     assert idle(tight) == []
-    assert [(n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).nodes()] == before
+    assert [
+        (n.token_ids, n.snapshot, n.last_used) for n in cache_of(tight).holdings().tree.nodes()
+    ] == before
     assert "no room" in caplog.text
     assert ask(tight, user("one"), reply_of(first), user("two")).usage.plan.replayed > 0
 
@@ -379,14 +383,14 @@ def test_idle_work_evicts_nothing_at_any_budget(open_short: OpenShort, spare: in
     first = ask(tight, user("one"))
     cache = cache_of(tight)
     ask(tight, user("two"), chat=B)
-    points = {id(node) for node in cache.nodes() if node.snapshot}
+    points = {id(node) for node in cache.holdings().tree.nodes() if node.snapshot}
     tight.set_idle_work(enabled=True)
     asked = tight.await_idle()
     while tight.next_event() != Answered(asked.question_id, None):
         assert cache.ledger().total_bytes <= budget
 
     assert cache.counters.evictions == 0
-    assert points <= {id(node) for node in cache.nodes() if node.snapshot}
+    assert points <= {id(node) for node in cache.holdings().tree.nodes() if node.snapshot}
     plan = ask(tight, user("one"), reply_of(first), user("more")).usage.plan
     assert plan.replayed == 0 or spare < PLENTY
 
@@ -399,7 +403,7 @@ def test_forgotten_conversation_is_not_read_ahead(open_short: OpenShort) -> None
     client.ask(Forget(A))
 
     assert idle(client) == []
-    assert list(cache_of(client).nodes()) == []
+    assert list(cache_of(client).holdings().tree.nodes()) == []
 
 
 @pytest.mark.parametrize("what", rest_in_soak(EvictWhat, EvictWhat.ALL))

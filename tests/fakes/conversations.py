@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
 from app.conversation.filed import FiledConversation
-from app.conversation.tree import (
-    Conversation,
-    Generation,
-    NodeId,
-    finish_reply,
-    new_conversation,
-)
+from app.conversation.replies import finish_reply
+from app.conversation.tree import Conversation, Generation, NodeId, new_conversation
 from engine.events import RequestFinished
 from engine.types import ConversationId, FinishReason, ReplyTokens, RequestId, SamplingParams
 from engine.usage import PromptPlan, Reason, ReasonKind, Usage

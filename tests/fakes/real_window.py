@@ -110,6 +110,4 @@ class RealWindow(WindowDriver):
     @property
     def num_at_once(self) -> int:
         """Number of answers in progress: rows of the chat list that show tokens per second."""
-        library = self.core.library
-        rates = [library.activity(one.conversation_id) for one in library.summaries]
-        return sum("tok/s" in rate for rate in rates)
+        return sum("tok/s" in one.rate for one in self.core.turns.live.values())

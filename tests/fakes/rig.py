@@ -18,7 +18,7 @@ from app.bridge.engine_bridge import EngineFactory
 from app.controllers.catalog import Catalog
 from app.controllers.core import Core, Seams
 from app.controllers.origin import Origin
-from app.controllers.turns import Refusal
+from app.controllers.refusal import Refusal
 from app.conversation.tree import Conversation, MessageNode, shown_path
 from app.login_item import LoginItem
 from app.paths import make_paths

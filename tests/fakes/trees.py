@@ -10,6 +10,7 @@ from app.conversation.deletion import can_delete, delete_message
 from app.conversation.filed import FiledConversation
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId, Placement
+from app.conversation.replies import set_generation
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
@@ -17,7 +18,6 @@ from app.conversation.tree import (
     Setup,
     replace_node,
     set_draft,
-    set_generation,
     set_system_prompt,
     set_title,
     show_version,

@@ -41,7 +41,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "the tokens of an answer are not stored",
-        "app.conversation.tree:finish_reply",
+        "app.conversation.replies:finish_reply",
         argument("replace", "reply"),
         "None",
         ("tests/app/conversation/test_tree.py", "tests/e2e/test_forking.py"),
@@ -76,7 +76,7 @@ APP_MUTATIONS = (
     ),
     Mutation(
         "undo brings back only the first of several chats",
-        "app.controllers.library:LibraryController._add_undo",
+        "app.controllers.deletions:Deletions._add_undo",
         argument("partial", 1),
         "{old}[:1]",
         ("tests/app/controllers/test_library.py", "tests/app/widgets/test_organising.py"),

@@ -91,9 +91,9 @@ ENGINE_MUTATIONS = (
     ),
     Mutation(
         "a reply that goes on draws as from its beginning",
-        "engine.runner.decoder:Decoder._draw",
+        "engine.runner.next_token:draw_next",
         each(ast.BinOp, lambda node: node.left if isinstance(node.left, ast.Call) else None),
-        "{parameters[0]}.num_output",
+        "sequence.num_output",
         CONTINUED,
     ),
     Mutation(

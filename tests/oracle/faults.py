@@ -135,7 +135,9 @@ PLANTS: tuple[Callable[[InlineClient], None], ...] = (
 
 def _points(client: InlineClient, user: ConversationId) -> list[KvNode]:
     """Return the nodes that have a snapshot and that only `user` uses, shallowest first."""
-    nodes = [n for n in cache_of(client).nodes() if n.snapshot and n.users == {user}]
+    nodes = [
+        n for n in cache_of(client).holdings().tree.nodes() if n.snapshot and n.users == {user}
+    ]
     return sorted(nodes, key=lambda node: node.end)
 
 
@@ -156,7 +158,7 @@ def _shift_kv(client: InlineClient, by: int) -> None:
             return mx.zeros_like(keys)
         return mx.concatenate([keys[..., -by:, :], keys[..., :-by, :]], axis=-2)
 
-    hot = cache_of(client).parked_cache(A)
+    hot = cache_of(client).holdings().parked.get(A)
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.keys = map_arrays(rolled, leaf.keys)
@@ -164,7 +166,10 @@ def _shift_kv(client: InlineClient, by: int) -> None:
 
 def _put_other_kv(client: InlineClient) -> None:
     """Overwrite the K/V of chat A with those of chat B."""
-    hot, other = cache_of(client).parked_cache(A), cache_of(client).parked_cache(B)
+    hot, other = (
+        cache_of(client).holdings().parked.get(A),
+        cache_of(client).holdings().parked.get(B),
+    )
     assert hot is not None
     assert other is not None
     num_tokens = min(hot.num_tokens, other.num_tokens)

@@ -293,7 +293,7 @@ class Harness:
         for chat in list(self.people.chats):
             self.forget(chat)
         if self.cache is not None:
-            assert not list(self.cache.nodes())
+            assert not list(self.cache.holdings().tree.nodes())
             assert self.cache.ledger().total_bytes == 0
         self.load()
 
@@ -422,7 +422,7 @@ class Harness:
             above = request.messages if flight.begun is None else request.messages[:-1]
             messages = (*above, reply_of(finished))
             self._read_ahead[chat] = ahead_of(messages, request)
-        parked = self.cache.parked_cache(request.conversation_id) if self.cache else None
+        parked = self.cache.holdings().parked.get(request.conversation_id) if self.cache else None
         if parked is not None:
             fed = parked.num_tokens - finished.usage.plan.restored
             # _fed counts only tokens of prompts. The drawn tokens except the last were fed in a

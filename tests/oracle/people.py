@@ -14,12 +14,11 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.replies import fail_reply, finish_reply
 from app.conversation.tree import (
     Conversation,
     MessageNode,
     NodeId,
-    fail_reply,
-    finish_reply,
     new_conversation,
     set_system_prompt,
     show_version,

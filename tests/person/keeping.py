@@ -34,7 +34,7 @@ class Kept:
 
 
 def kept(person: Person) -> Kept:
-    summaries = person.core.library.all_summaries
+    summaries = person.core.library.listed.all
     is_listed = person.current in person.listed
     return Kept(
         listed=tuple((one.conversation_id, one.title) for one in summaries),

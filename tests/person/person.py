@@ -19,7 +19,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from typing_extensions import override
 
-from app.controllers.turns import Refusal
+from app.controllers.refusal import Refusal
 from app.conversation.tree import Conversation
 from app.viewmodels.models import ModelPhase
 from app.widgets.commands import CommandId
@@ -88,7 +88,7 @@ class Person(RealWindow):
 
     @property
     def listed(self) -> list[ConversationId]:
-        return [one.conversation_id for one in self.core.library.all_summaries]
+        return [one.conversation_id for one in self.core.library.listed.all]
 
     @property
     def clipboard(self) -> str:

@@ -533,16 +533,16 @@ def editing(stage: Stage) -> None:
 
 def deleted(stage: Stage) -> None:
     two_versions(stage)
-    summary = stage.core.library.summaries[-1]
-    stage.core.library.delete(summary.conversation_id)
+    summary = stage.core.library.listed.unarchived[-1]
+    stage.core.deletions.delete_all((summary.conversation_id,))
     stage.wait(SHORT_MS)
 
 
 def recently_deleted(stage: Stage) -> None:
     two_versions(stage)
-    for summary in stage.core.library.summaries[1:5]:
+    for summary in stage.core.library.listed.unarchived[1:5]:
         stage.rig.origin.time_s -= DAY
-        stage.core.library.delete(summary.conversation_id)
+        stage.core.deletions.delete_all((summary.conversation_id,))
     stage.rig.origin.time_s += 4 * DAY
     travel = Folder(folder_id=FolderId(""), name="Travel", color=FolderColor.BLUE)
     stage.core.folders.delete(stage.core.folders.create(travel).folder_id)
@@ -592,7 +592,7 @@ def reading_ahead(stage: Stage) -> None:
     """Show the note that the idle engine reads ahead, and three chats marked Keep in Memory."""
     two_versions(stage)
     library = stage.core.library
-    for summary in library.summaries[::2]:
+    for summary in library.listed.unarchived[::2]:
         stage.core.organiser.keep_ready(summary.conversation_id, True)
     stage.engine.work_idly(512, 1840)
     stage.wait(HOLD_MS + 200)

@@ -45,7 +45,7 @@ def folders(fill: Fill, stage: Stage) -> None:
         core.folders.create(Folder(folder_id=FolderId(""), name=name, color=color))
         for name, color in FOLDERS
     ]
-    by_title = {one.title: one.conversation_id for one in core.library.summaries}
+    by_title = {one.title: one.conversation_id for one in core.library.listed.unarchived}
     core.organiser.pin([by_title["Trip to Lisbon"]], pinned=True)
     core.organiser.move([by_title[OLD_CHATS[0][0]], by_title[OLD_CHATS[2][0]]], made[0].folder_id)
     core.organiser.move([by_title[OLD_CHATS[1][0]]], made[1].folder_id)

@@ -21,10 +21,10 @@ from app.cli.tree.scenario import (
     TreeStep,
 )
 from app.conversation.actions import Turn, TurnIds, plan_edit, plan_regenerate, plan_send
+from app.conversation.replies import finish_reply
 from app.conversation.tree import (
     Conversation,
     NodeId,
-    finish_reply,
     new_conversation,
     path_to,
     set_system_prompt,

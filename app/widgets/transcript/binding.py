@@ -111,7 +111,7 @@ class TranscriptBinding(QObject):
     def edited_titles(self) -> list[str]:
         """Titles of the listed conversations with a changed message that is not submitted."""
         edited = {self._edited_in[key] for key in self._view.changed}
-        summaries = self._library.all_summaries
+        summaries = self._library.listed.all
         return [one.title for one in summaries if one.conversation_id in edited]
 
     def _kept_edit(self, conversation_id: ConversationId) -> NodeId | None:
@@ -126,7 +126,7 @@ class TranscriptBinding(QObject):
         """Return the beginning of an unseen answer, or else where the conversation was left."""
         left = self._positions.get(conversation_id)
         is_located, self._located = conversation_id == self._located, None
-        if is_located or not self._library.opened_unseen or not items:
+        if is_located or not self._library.unseen.was_opened_unseen or not items:
             return left
         key = items[-1].key
         # A position inside the answer stays: the user had begun to read it.

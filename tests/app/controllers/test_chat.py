@@ -248,10 +248,10 @@ def test_answer_in_a_hidden_conversation_continues_and_is_unseen(rig: Rig, qtbot
     rig.engine.write("answer")
     rig.engine.finish()
     settle(rig, qtbot)
-    assert rig.library.unseen == {slow}
+    assert rig.library.unseen.ids == {slow}
     rig.library.select(slow)
     assert rig.path[-1].content == "The answer"
-    assert rig.library.unseen == frozenset()
+    assert rig.library.unseen.ids == frozenset()
 
 
 def test_a_deleted_conversation_is_no_longer_unseen(rig: Rig, qtbot: QtBot) -> None:
@@ -260,9 +260,9 @@ def test_a_deleted_conversation_is_no_longer_unseen(rig: Rig, qtbot: QtBot) -> N
     rig.library.new_chat()
     rig.engine.finish()
     settle(rig, qtbot)
-    assert rig.library.unseen == {slow}
-    rig.library.delete(slow)
-    assert rig.library.unseen == frozenset()
+    assert rig.library.unseen.ids == {slow}
+    rig.core.deletions.delete_all((slow,))
+    assert rig.library.unseen.ids == frozenset()
 
 
 def answer_out_of_sight(rig: Rig, qtbot: QtBot, text: str) -> ConversationId:
@@ -292,7 +292,7 @@ def test_unseen_answers_are_unseen_after_a_restart_until_opened(
 ) -> None:
     opened, deleted, left = (answer_out_of_sight(rig, qtbot, text) for text in "ABC")
     rig.library.select(opened)
-    rig.library.delete_all((left, deleted))
+    rig.core.deletions.delete_all((left, deleted))
     send(rig, qtbot, "Cut off")
     cut = opened
     rig.library.new_chat()
@@ -300,17 +300,17 @@ def test_unseen_answers_are_unseen_after_a_restart_until_opened(
     qtbot.waitUntil(lambda: rig.turns.writing == [cut])
     rig.chat.save_draft(rig.library.current, "On show")
     shown = rig.library.current
-    rig.library.note_cut_off()  # as app.main does before it hides the window
+    rig.library.unseen.note_cut_off()  # as app.main does before it hides the window
     again = restart(rig, tmp_path, qtbot)
     assert again.library.current == shown
-    assert again.library.unseen == {cut}
+    assert again.library.unseen.ids == {cut}
     again.library.restore_all((left, deleted))
     qtbot.waitUntil(lambda: again.library.current == left)
-    assert again.library.unseen == {cut, deleted}
+    assert again.library.unseen.ids == {cut, deleted}
     again.library.select(cut)
     qtbot.waitUntil(lambda: again.library.current == cut)
     last = restart(again, tmp_path, qtbot)
-    assert last.library.unseen == {deleted}
+    assert last.library.unseen.ids == {deleted}
     last.close()
 
 

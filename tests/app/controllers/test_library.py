@@ -48,11 +48,11 @@ def rig(tmp_path: Path, qtbot: QtBot) -> Iterator[Rig]:
 
 
 def titles(rig: Rig) -> list[str]:
-    return [summary.title for summary in rig.library.summaries]
+    return [summary.title for summary in rig.library.listed.unarchived]
 
 
 def closed_chat(rig: Rig) -> ConversationId:
-    return rig.library.summaries[1].conversation_id
+    return rig.library.listed.unarchived[1].conversation_id
 
 
 def deliver(rig: Rig, qtbot: QtBot) -> None:
@@ -82,7 +82,7 @@ def test_rename_while_the_chat_is_loaded_from_the_store_is_kept(rig: Rig, qtbot:
 
 def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) -> None:
     rig.core.organiser.rename(closed_chat(rig), "By hand")
-    rig.library.delete(closed_chat(rig))
+    rig.core.deletions.delete_all((closed_chat(rig),))
     deliver(rig, qtbot)
     assert titles(rig) == ["Two"]
 
@@ -91,9 +91,9 @@ def test_chat_deleted_during_its_renaming_stays_deleted(rig: Rig, qtbot: QtBot) 
 def test_chat_deleted_while_it_loads_is_not_shown(rig: Rig, qtbot: QtBot, is_removed: bool) -> None:
     closed, shown = closed_chat(rig), rig.library.current
     rig.library.select(closed)
-    rig.library.delete(closed)
+    rig.core.deletions.delete_all((closed,))
     if is_removed:
-        rig.library.remove_all((closed,))
+        rig.library.deleted.remove_all((closed,))
     deliver(rig, qtbot)
     assert rig.library.current == shown
     assert titles(rig) == ["Two"]
@@ -104,9 +104,9 @@ def test_keep_ready_can_be_set_for_a_closed_chat(rig: Rig, qtbot: QtBot, is_dele
     closed = closed_chat(rig)
     rig.core.organiser.keep_ready(closed, True)
     if is_deleted:
-        rig.library.delete(closed)
+        rig.core.deletions.delete_all((closed,))
     deliver(rig, qtbot)
-    assert rig.library.kept_ready == (frozenset() if is_deleted else {closed})
+    assert rig.library.listed.kept_ready == (frozenset() if is_deleted else {closed})
     assert rig.stored(lambda store: store.load(closed)).keep_ready
 
 

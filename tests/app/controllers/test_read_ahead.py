@@ -194,7 +194,7 @@ def test_delete_revokes_the_read_ahead_and_undo_repeats_it(rig: Rig, qtbot: QtBo
     chat(rig, qtbot, "One", "1")
     rig.chat.save_draft(first, LONG)
     asked = read_aheads(rig, qtbot, 1)
-    rig.library.delete(first)
+    rig.core.deletions.delete_all((first,))
     assert read_aheads(rig, qtbot, 2) == ReadAhead(conversation_id=first, messages=())
     rig.core.undoing.undo()
     assert read_aheads(rig, qtbot, 3) == asked
@@ -206,7 +206,7 @@ def test_deleted_chat_is_forgotten_after_a_delay(
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
-    rig.library.delete(first)
+    rig.core.deletions.delete_all((first,))
     assert sent(rig, Forget) == []
     qtbot.waitUntil(lambda: sent(rig, Forget) == [Forget(first, on_disk=False)])
 
@@ -232,9 +232,9 @@ def test_restored_chat_is_not_forgotten(
     deleted = rig.library.current
     chat(rig, qtbot, "Two", "2")
     monkeypatch.setattr(read_ahead, "FORGET_MS", 0)
-    rig.library.delete(restored)
+    rig.core.deletions.delete_all((restored,))
     rig.core.undoing.undo()
-    rig.library.delete(deleted)
+    rig.core.deletions.delete_all((deleted,))
     qtbot.waitUntil(lambda: bool(sent(rig, Forget)))
     assert sent(rig, Forget) == [Forget(deleted, on_disk=False)]
 
@@ -330,7 +330,7 @@ def test_chats_kept_ready_are_pinned_again_after_a_restart(make_rig: MakeRig, qt
     again.core.organiser.keep_ready(first, False)
     qtbot.waitUntil(lambda: not again.engine.wanted.pinned)
     last = restarted(make_rig, again)
-    qtbot.waitUntil(lambda: bool(last.library.summaries))
+    qtbot.waitUntil(lambda: bool(last.library.listed.unarchived))
     assert not any(last.engine.changes(lambda one: one.pinned))
 
 
@@ -347,7 +347,7 @@ def test_delete_unpins_a_chat_kept_ready_and_undo_pins_it_again(rig: Rig, qtbot:
     first = rig.library.current
     chat(rig, qtbot, "One", "1")
     rig.core.organiser.keep_ready(first, True)
-    rig.library.delete(first)
+    rig.core.deletions.delete_all((first,))
     rig.core.undoing.undo()
     pins = rig.engine.changes(lambda one: one.pinned)
     assert pins == [set(), {first}, set(), {first}]

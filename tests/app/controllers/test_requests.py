@@ -4,7 +4,7 @@ from pathlib import Path
 
 from app.controllers.requests import foreign_messages
 from app.conversation.actions import plan_send
-from app.conversation.tree import set_generation
+from app.conversation.replies import set_generation
 from tests.app.conversation.test_readers import written_by
 from tests.fakes.conversations import ConversationWriter
 from tests.fakes.rig import card

@@ -14,15 +14,13 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.replies import fail_reply, finish_reply, stop_reply
 from app.conversation.tree import (
     MessageStatus,
-    fail_reply,
-    finish_reply,
     set_draft,
     set_system_prompt,
     show_version,
     shown_path,
-    stop_reply,
 )
 from engine.problem import Problem
 from engine.types import FinishReason, Message, Role

@@ -4,17 +4,15 @@ from dataclasses import replace
 
 from app.conversation.actions import Turn, plan_continue, plan_regenerate, plan_send
 from app.conversation.readers import readers_of
+from app.conversation.replies import finish_reply, set_generation, stop_reply
 from app.conversation.tree import (
     Conversation,
     Generation,
     MessageStatus,
     NodeId,
-    finish_reply,
     replace_node,
-    set_generation,
     set_system_prompt,
     shown_path,
-    stop_reply,
 )
 from engine.types import FinishReason, SamplingParams
 from tests.fakes.conversations import ConversationWriter, finished

@@ -5,20 +5,17 @@ from dataclasses import replace
 import pytest
 
 from app.conversation.actions import plan_send
+from app.conversation.replies import fail_reply, finish_reply, set_generation, stop_reply
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
     Setup,
-    fail_reply,
-    finish_reply,
     path_to,
     set_draft,
-    set_generation,
     set_system_prompt,
     set_title,
     show_version,
     shown_path,
-    stop_reply,
     summary_of,
     versions,
 )

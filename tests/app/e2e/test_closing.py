@@ -43,7 +43,7 @@ def test_close_while_answering_keeps_the_text(make_stage: MakeStage) -> None:
         "Hello",
         "Half an ans",
     ]
-    assert conversation_id not in again.core.library.unseen, "the cut answer was on show"
+    assert conversation_id not in again.core.library.unseen.ids, "the cut answer was on show"
     again.rig.library.select(conversation_id)
     again.settle()
     assert (again.items[-1].cut, again.items[-1].can_continue) == (words.APP_QUIT, True)

@@ -119,7 +119,7 @@ def test_answer_that_ended_out_of_sight_in_an_earlier_run_opens_at_its_start(
     stage.answer("No.\n\n" * 60)
     stage.close()
     again = make_stage()
-    again.wait_until(lambda: away in again.rig.library.unseen)
+    again.wait_until(lambda: away in again.rig.library.unseen.ids)
     again.rig.library.select(away)
     again.settle()
     assert again.pane.transcript.position == ScrollPosition(there, 0)

@@ -18,7 +18,8 @@ from threading import Event
 
 from app.conversation.actions import plan_send
 from app.conversation.attachments import Attachment, digest_of
-from app.conversation.tree import Conversation, finish_reply, set_draft_attachments
+from app.conversation.replies import finish_reply
+from app.conversation.tree import Conversation, set_draft_attachments
 from app.store.backups import make_backup
 from app.store.conversations import ConversationStore
 from app.store.merging import PART_MESSAGES, merge

@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 
 from app.conversation.actions import TurnIds, plan_send
-from app.conversation.tree import NodeId, finish_reply, new_conversation
+from app.conversation.replies import finish_reply
+from app.conversation.tree import NodeId, new_conversation
 from app.store.conversations import open_store
 from engine.types import ConversationId
 from tests.fakes.conversations import GENERATION, finished

@@ -12,13 +12,8 @@ import pytest
 from app.conversation.actions import TurnIds, plan_send
 from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.deletion import DELETED_KEPT_S
-from app.conversation.tree import (
-    Conversation,
-    NodeId,
-    new_conversation,
-    set_draft_attachments,
-    stop_reply,
-)
+from app.conversation.replies import stop_reply
+from app.conversation.tree import Conversation, NodeId, new_conversation, set_draft_attachments
 from app.store.conversations import ConversationStore, open_store
 from engine.types import ConversationId
 

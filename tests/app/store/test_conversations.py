@@ -11,14 +11,12 @@ import pytest
 
 from app.conversation.actions import plan_send
 from app.conversation.deletion import delete_message
+from app.conversation.replies import fail_reply, finish_reply, set_generation
 from app.conversation.tree import (
     Conversation,
     MessageStatus,
     Setup,
-    fail_reply,
-    finish_reply,
     set_draft,
-    set_generation,
     set_system_prompt,
     set_title,
     show_version,

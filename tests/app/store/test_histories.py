@@ -29,18 +29,16 @@ from app.conversation.actions import (
     plan_send,
 )
 from app.conversation.deletion import can_delete, delete_message, restore_message
+from app.conversation.replies import fail_reply, finish_reply, stop_reply
 from app.conversation.tree import (
     Conversation,
     NodeId,
-    fail_reply,
-    finish_reply,
     new_conversation,
     set_draft,
     set_system_prompt,
     set_title,
     show_version,
     shown_path,
-    stop_reply,
     versions,
 )
 from app.store.conversations import ConversationStore, open_store

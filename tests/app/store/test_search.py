@@ -12,14 +12,8 @@ from app.conversation import folding
 from app.conversation.actions import plan_send
 from app.conversation.deletion import delete_message
 from app.conversation.folding import fold, search_text
-from app.conversation.tree import (
-    Conversation,
-    finish_reply,
-    replace_node,
-    resume_reply,
-    set_generation,
-    set_title,
-)
+from app.conversation.replies import finish_reply, resume_reply, set_generation
+from app.conversation.tree import Conversation, replace_node, set_title
 from app.store import search as searching
 from app.store.conversations import DELETED_KEPT_S, ConversationStore
 from app.store.database import Database

@@ -12,13 +12,12 @@ from app.conversation.actions import (
     plan_regenerate,
     plan_send,
 )
+from app.conversation.replies import fail_reply, finish_reply
 from app.conversation.tree import (
     Conversation,
     Generation,
     MessageStatus,
     NodeId,
-    fail_reply,
-    finish_reply,
     new_conversation,
     replace_node,
     set_draft,

@@ -155,7 +155,7 @@ def test_hovered_chat_is_loaded_before_it_is_clicked(stage: Stage) -> None:
         stage.chat(f"Chat {number}", "ok")
         stage.rig.origin.time_s += 1
         stage.run(CommandId.NEW_CHAT)
-    oldest = stage.rig.library.summaries[-1].conversation_id
+    oldest = stage.rig.library.listed.unarchived[-1].conversation_id
     assert oldest not in stage.rig.desk
     rect = stage.list.visualRect(stage.list.model().index(KEPT + 2, 0))
     for point in (rect.center(), rect.center() + QPoint(1, 0)):

@@ -76,7 +76,7 @@ def test_recent_chats_are_shown_as_far_as_they_fit(make_stage: MakeStage) -> Non
         stage.chat(f"Question {number}", "Yes")
         stage.run(CommandId.NEW_CHAT)
     stage.rig.core.organiser.rename(
-        stage.rig.library.summaries[0].conversation_id, "Salt & pepper " * 9
+        stage.rig.library.listed.unarchived[0].conversation_id, "Salt & pepper " * 9
     )
     stage.settle()
     resized(stage, SIZES[0])

@@ -165,7 +165,7 @@ def test_click_on_a_folder_hides_its_chats_and_opens_none(stage: Stage) -> None:
     make_chats(stage, "One", "Two")
     folder = make_folder(stage)
     stage.rig.core.organiser.move(
-        [stage.rig.library.summaries[1].conversation_id], folder.folder_id
+        [stage.rig.library.listed.unarchived[1].conversation_id], folder.folder_id
     )
     click(stage, "Work")
     assert stage.rows == ["FOLDERS", "Work", "TODAY", "Two"]
@@ -274,7 +274,7 @@ def test_fork_and_duplicate_are_in_the_folder_of_the_original(stage: Stage) -> N
 def test_folder_with_its_archived_chats_is_exported(stage: Stage, tmp_path: Path) -> None:
     make_chats(stage, "One", "Two", "Three")
     folder = make_folder(stage)
-    ids = [one.conversation_id for one in stage.rig.library.summaries[:2]]
+    ids = [one.conversation_id for one in stage.rig.library.listed.unarchived[:2]]
     stage.rig.core.organiser.move(ids, folder.folder_id)
     stage.rig.core.organiser.archive(ids[1:], archived=True)
     choose(stage, "Work", "Export Folder…")

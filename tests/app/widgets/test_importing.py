@@ -67,7 +67,7 @@ def test_imported_chats_are_in_the_list(stage: Stage, tmp_path: Path) -> None:
     chats = [written(f"chat-{number}", f"Question {number}") for number in range(45)]
     import_files(stage, file_of(tmp_path, *chats))
     assert stage.window.toast.text == "45 chats imported."
-    assert len(stage.rig.core.library.summaries) == 46
+    assert len(stage.rig.core.library.listed.unarchived) == 46
     stage.window.toast.button.click()
     wait_until_in_view(stage, "Question 0")
     stage.click_row("Here already")
@@ -106,9 +106,9 @@ def test_import_restores_a_deleted_chat(stage: Stage, tmp_path: Path) -> None:
     import_files(stage, file)
     stage.click_row("One")
     stage.run(CommandId.DELETE)
-    assert stage.rig.core.library.recently_deleted
+    assert stage.rig.core.library.deleted.all
     import_files(stage, file)
-    assert not stage.rig.core.library.recently_deleted
+    assert not stage.rig.core.library.deleted.all
     stage.click_row("One")
     assert stage.texts == ["One", "About One."]
 
@@ -125,7 +125,7 @@ def test_exported_chat_is_imported_into_its_deleted_folder(
     stage.window.findChildren(QFileDialog)[-1].fileSelected.emit(str(path))
     stage.wait_until(lambda: stage.window.toast.text.startswith("Exported"))
     core.organiser.delete([core.library.current])
-    core.library.remove_all([core.library.recently_deleted[0].summary.conversation_id])
+    core.library.deleted.remove_all([core.library.deleted.all[0].summary.conversation_id])
     core.folders.delete(folder.folder_id)
     stage.settle()
     assert stage.rows == []
@@ -198,7 +198,7 @@ def test_cancelled_import_keeps_what_was_written(
     file = file_of(tmp_path, *chats)
     cancel_import(stage, file, Hold(monkeypatch, "Question 19"))
     assert stage.window.toast.text == "20 chats imported."
-    assert len(stage.rig.core.library.summaries) == 20
+    assert len(stage.rig.core.library.listed.unarchived) == 20
     import_files(stage, file)
     assert stage.window.toast.text == "80 chats imported, 20 already here."
 

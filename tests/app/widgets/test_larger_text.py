@@ -44,7 +44,7 @@ TextWidget = QLabel | QPushButton | QLineEdit
 def full(stage: Stage) -> Iterator[Stage]:
     """Yield a window with texts in all its parts: toast, notice, memory line, queued message, file."""
     stage.chat("First", "Yes.")
-    stage.core.library.delete(stage.current)
+    stage.core.deletions.delete_all((stage.current,))
     stage.send("Second")
     stage.send("Third")
     file = make_attachment("notes.md", "md", "Words. " * 20)

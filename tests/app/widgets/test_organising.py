@@ -39,7 +39,7 @@ def click(
 
 def titles_of_selected(stage: Stage) -> list[str]:
     library = stage.rig.library
-    return [library.summary(one).title for one in stage.list.selected]
+    return [library.listed.summary(one).title for one in stage.list.selected]
 
 
 def open_menu(stage: Stage, title: str) -> Menu:
@@ -154,7 +154,7 @@ def test_queued_message_leaves_its_chat_in_the_archive(stage: Stage) -> None:
     stage.rig.origin.time_s += 1.0
     stage.answer("Yes.")
     assert stage.rig.core.turns.live_in(archived) is not None
-    assert [one.conversation_id for one in stage.rig.library.archived] == [archived]
+    assert [one.conversation_id for one in stage.rig.library.listed.archived] == [archived]
     stage.answer("Yes.")
     assert stage.rows == ["TODAY", "One"]
 
@@ -166,7 +166,7 @@ def test_archived_chat_that_is_renamed_stays_archived(stage: Stage) -> None:
     stage.rig.core.organiser.rename(archived, "Other")
     stage.settle()
     assert stage.rows == ["TODAY", "One"]
-    assert [one.title for one in stage.rig.library.archived] == ["Other"]
+    assert [one.title for one in stage.rig.library.listed.archived] == ["Other"]
 
 
 def test_shift_and_ctrl_select_several_without_opening_them(stage: Stage) -> None:
@@ -230,11 +230,11 @@ def test_delete_key_deletes_all_selected_chats_and_one_undo_restores_them(stage:
 
 def test_undo_of_several_restores_the_rest_after_one_was_restored(stage: Stage) -> None:
     make_chats(stage, "One", "Two", "Three")
-    first = stage.rig.library.summaries[2].conversation_id
+    first = stage.rig.library.listed.unarchived[2].conversation_id
     click(stage, "One", SHIFT)
     QTest.keyClick(stage.list, Key.Key_Delete)
     stage.settle()
-    stage.rig.library.restore(first)
+    stage.rig.library.restore_all((first,))
     stage.settle()
     assert stage.rows == ["TODAY", "One"]
     stage.run(CommandId.UNDO)
@@ -260,7 +260,7 @@ def test_restored_chat_is_named_after_the_draft_typed_before_its_deletion(stage:
     assert stage.rows == ["TODAY", "A long"]
     stage.type(" draft")
     stage.run(CommandId.DELETE)
-    (deleted,) = stage.rig.library.recently_deleted
+    (deleted,) = stage.rig.library.deleted.all
     assert deleted.summary.title == "A long draft"
     stage.run(CommandId.UNDO)
     assert stage.rows == ["TODAY", "A long draft"]

@@ -66,7 +66,7 @@ def titles(results: SearchResults) -> list[str]:
 def test_filter_by_folder_and_archive_limits_the_results(chats: Stage) -> None:
     organiser, library = chats.rig.core.organiser, chats.rig.library
     work = chats.rig.core.folders.create(Folder(folder_id=FolderId(""), name="Work"))
-    newest, oldest = (one.conversation_id for one in library.summaries)
+    newest, oldest = (one.conversation_id for one in library.listed.unarchived)
     organiser.move([oldest], work.folder_id)
     organiser.archive([newest], archived=True)
     results = search(chats, "fox")
@@ -205,7 +205,7 @@ def test_single_letter_is_not_searched_for(chats: Stage) -> None:
 def test_results_follow_the_conversations(chats: Stage) -> None:
     results = search(chats, "snow")
     assert len(rows(results)) == 2
-    chats.rig.core.library.delete(rows(results)[0].conversation_id)
+    chats.rig.core.deletions.delete_all((rows(results)[0].conversation_id,))
     settle(chats)
     assert not results.isVisible()
     assert chats.window.sidebar.nothing_found.isVisible()
@@ -220,7 +220,7 @@ def test_command_shows_a_hidden_sidebar(chats: Stage) -> None:
 
 def test_selected_result_follows_the_chat_on_show(chats: Stage) -> None:
     results = search(chats, "fox")
-    bread, foxes = chats.core.library.summaries
+    bread, foxes = chats.core.library.listed.unarchived
     QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
     settle(chats)
     assert rows(results)[results.currentRow()].conversation_id == foxes.conversation_id
@@ -250,7 +250,7 @@ def test_new_chat_ends_the_search(chats: Stage) -> None:
 def test_opened_result_is_found_in_its_chat_until_another_chat_is_shown(chats: Stage) -> None:
     search(chats, "snow")
     bar = chats.pane.find_bar
-    assert chats.current == chats.core.library.summaries[0].conversation_id
+    assert chats.current == chats.core.library.listed.unarchived[0].conversation_id
     QTest.keyClick(chats.window.sidebar.search.edit, Key.Key_Return)
     settle(chats)
 

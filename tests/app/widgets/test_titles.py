@@ -189,11 +189,11 @@ def edit_last(stage: Stage, text: str) -> None:
 def test_deleted_chat_withdraws_its_title(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     conversation_id = stage.current
-    stage.rig.library.delete(conversation_id)
+    stage.rig.core.deletions.delete_all((conversation_id,))
     stage.settle()
     assert stage.engine.num_withdrawn == 1
     write_title(stage, "A friendly greeting")
-    stage.rig.library.restore(conversation_id)
+    stage.rig.library.restore_all((conversation_id,))
     stage.settle()
 
     assert stage.rows == ["TODAY", "Hello"]

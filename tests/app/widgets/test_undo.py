@@ -50,7 +50,7 @@ def edit_answer(stage: Stage, text: str) -> None:
 
 
 def title(stage: Stage) -> str:
-    return stage.rig.library.summary(stage.current).title
+    return stage.rig.library.listed.summary(stage.current).title
 
 
 def test_undo_names_the_action_and_goes_back_one_step_at_a_time(stage: Stage) -> None:
@@ -319,7 +319,9 @@ def test_deleted_and_moved_chats_are_redone(stage: Stage) -> None:
     assert stage.rows == ["TODAY", "One"]
     undo(stage)
     assert stage.texts == ["Two", "2"]
-    (other,) = {one.conversation_id for one in stage.rig.library.summaries} - {stage.current}
+    (other,) = {one.conversation_id for one in stage.rig.library.listed.unarchived} - {
+        stage.current
+    }
     stage.core.organiser.delete((other, stage.current))
     undo(stage)
     assert stage.texts == ["Two", "2"]
@@ -371,8 +373,8 @@ def test_actions_of_a_chat_that_is_removed_for_good_are_forgotten(stage: Stage) 
     stage.chat("One", "Two")
     chat = stage.current
     assert stage.core.undo.entries
-    stage.core.library.delete(chat)
-    stage.core.library.remove_all([chat])
+    stage.core.deletions.delete_all((chat,))
+    stage.core.library.deleted.remove_all([chat])
     stage.settle()
 
     assert not stage.core.undo.entries

@@ -71,11 +71,11 @@ def test_state_forgotten_while_in_use_is_dropped_when_the_request_ends() -> None
     feeder.cache.evict_hot()
     lease = feeder.start("A", numbers(0, 110))
     feeder.cache.forget(ConversationId("A"))
-    assert [node.end for node in feeder.cache.nodes()] == [50, 100]
+    assert [node.end for node in feeder.cache.holdings().tree.nodes()] == [50, 100]
     lease.hot.leaves.kv[0].offset = 3
     feeder.cache.publish(lease)
 
-    assert not list(feeder.cache.nodes())
+    assert not list(feeder.cache.holdings().tree.nodes())
     assert feeder.cache.ledger().total_bytes == 0
 
 

@@ -70,11 +70,17 @@ def test_side_request_leaves_the_cache_as_it_was(open_tiny: OpenTiny) -> None:
     client = open_tiny("lfm2")
     ask(client, user("one"))
     cache = cache_of(client)
-    before = [(node.token_ids, node.snapshot) for node in cache.nodes()], cache.ledger()
+    before = (
+        [(node.token_ids, node.snapshot) for node in cache.holdings().tree.nodes()],
+        cache.ledger(),
+    )
 
     ask(client, user("A title, please."), side=True)
 
-    assert ([(node.token_ids, node.snapshot) for node in cache.nodes()], cache.ledger()) == before
+    assert (
+        [(node.token_ids, node.snapshot) for node in cache.holdings().tree.nodes()],
+        cache.ledger(),
+    ) == before
 
 
 def test_third_version_of_a_message_resumes_where_the_first_two_differ(open_tiny: OpenTiny) -> None:
@@ -95,7 +101,7 @@ def test_prompt_that_forks_off_copies_only_the_abandoned_kv(open_tiny: OpenTiny)
     cache = cache_of(client)
     first = ask(client, user("a long first message " * 20))
     ask(client, user("a long first message " * 20), reply_of(first), user("old"))
-    hot = cache.parked_cache(ConversationId("A"))
+    hot = cache.holdings().parked.get(ConversationId("A"))
     assert hot is not None
     held = hot.num_tokens
     before = cache.counters.copied_bytes
@@ -130,7 +136,7 @@ def test_regenerate_feeds_nothing(open_tiny: OpenTiny) -> None:
 def test_prompt_without_stored_logits_feeds_its_last_token(open_tiny: OpenTiny) -> None:
     client = open_tiny("llama")
     first = ask(client, user("one"))
-    for node in cache_of(client).nodes():
+    for node in cache_of(client).holdings().tree.nodes():
         node.snapshot = None
     again = ask(client, user("one"))
 
@@ -142,11 +148,11 @@ def test_side_request_leaves_no_trace(open_tiny: OpenTiny) -> None:
     client = open_tiny()
     ask(client, user("one"))
     cache = cache_of(client)
-    before = [(n.token_ids, n.last_used, n.snapshot) for n in cache.nodes()]
+    before = [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings().tree.nodes()]
     ask(client, user("one title please"), side=True)
 
-    assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.nodes()] == before
-    assert cache.parked_cache(ConversationId("A")) is not None
+    assert [(n.token_ids, n.last_used, n.snapshot) for n in cache.holdings().tree.nodes()] == before
+    assert cache.holdings().parked.get(ConversationId("A")) is not None
 
 
 @pytest.mark.parametrize("what", list(EvictWhat))
@@ -193,7 +199,7 @@ def test_resume_point_with_wrong_offset_is_dropped(open_tiny: OpenTiny) -> None:
     cache = cache_of(client)
     first = ask(client, user("one"))
     turn = (user("one"), reply_of(first), user("more"))
-    for node in cache.nodes():
+    for node in cache.holdings().tree.nodes():
         if node.snapshot is not None:
             # Make the offset of each rotating window disagree with the number of tokens.
             node.snapshot.states = tuple(
@@ -430,12 +436,12 @@ def test_snapshots_do_not_change_with_later_tokens(open_tiny: OpenTiny) -> None:
     ask(client, user("one"))
     kept = {
         id(node): [map_arrays(lambda x: x + 0, s) for s in node.snapshot.states]
-        for node in cache_of(client).nodes()
+        for node in cache_of(client).holdings().tree.nodes()
         if node.snapshot is not None
     }
     for number in range(3):
         ask(client, user(f"one {number}"))
 
-    for node in cache_of(client).nodes():
+    for node in cache_of(client).holdings().tree.nodes():
         if id(node) in kept and node.snapshot is not None:
             assert str(kept[id(node)]) == str(list(node.snapshot.states))

@@ -128,7 +128,7 @@ def test_useless_leaf_is_removed_with_ancestors_that_become_useless() -> None:
         if isinstance(victim, EvictSnapshot) and victim.node.end == 300:
             break
 
-    assert [node.end for node in feeder.cache.nodes()] == [100, 1000]
+    assert [node.end for node in feeder.cache.holdings().tree.nodes()] == [100, 1000]
 
 
 def test_eviction_of_an_interior_snapshot_keeps_its_kv() -> None:
@@ -200,7 +200,7 @@ def test_live_cache_without_resume_points_is_evicted_first() -> None:
     feeder = CacheFeeder(state_tokens=100)
     ends = range(100, 1000, 100)
     feeder.turn("dead", numbers(0, 1000), dict.fromkeys(ends, TAIL) | {1000: TAIL})
-    for node in list(feeder.cache.nodes()):
+    for node in list(feeder.cache.holdings().tree.nodes()):
         node.snapshot = None
     feeder.turn("A", numbers(5000, 300), {100: STRIDE, 300: TAIL})
     first, *_ = evictions(feeder)
@@ -274,4 +274,4 @@ def test_evicting_everything_frees_the_bytes_reported(
 
     assert len(set(victims)) == len(victims)
     assert feeder.cache.ledger().total_bytes == 0
-    assert not list(feeder.cache.nodes())
+    assert not list(feeder.cache.holdings().tree.nodes())

@@ -36,7 +36,7 @@ def model_of(client: InlineClient) -> LoadedModel:
 
 def audit_all(client: InlineClient) -> None:
     """Audit every resume point once, except those that an earlier audit has dropped."""
-    for _ in range(len(list(cache_of(client).nodes()))):
+    for _ in range(len(list(cache_of(client).holdings().tree.nodes()))):
         job = start_audit(client)
         while job is not None and job.step():
             pass
@@ -70,14 +70,18 @@ def test_audit_of_correct_points_finds_no_fault(open_tiny: OpenTiny, name: str) 
 
 
 def spoil_states(cache: PrefixCache) -> bool:
-    states = [n.snapshot for n in cache.nodes() if n.snapshot is not None and n.snapshot.states]
+    states = [
+        n.snapshot
+        for n in cache.holdings().tree.nodes()
+        if n.snapshot is not None and n.snapshot.states
+    ]
     for snapshot in states:
         snapshot.states = tuple(map_arrays(lambda x: x * 1.1, state) for state in snapshot.states)
     return bool(states)
 
 
 def spoil_kv(cache: PrefixCache) -> bool:
-    hot = cache.parked_cache(ConversationId("A"))
+    hot = cache.holdings().parked.get(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values = map_arrays(mx.zeros_like, leaf.values)
@@ -112,19 +116,19 @@ def test_audit_that_finds_a_wrong_ancestor_drops_its_whole_subtree(open_tiny: Op
     client = open_tiny("lfm2")
     chat_a_while(client)
     cache = cache_of(client)
-    longest = max(cache.nodes(), key=lambda node: node.end)
+    longest = max(cache.holdings().tree.nodes(), key=lambda node: node.end)
     root = next(node for node in ancestry(longest) if node.parent is None)
-    hot = cache.parked_cache(ConversationId("A"))
+    hot = cache.holdings().parked.get(ConversationId("A"))
     assert hot is not None
     for leaf in hot.leaves.kv:
         leaf.values[..., :3, :] = 0.0  # pyright: ignore[reportIndexIssue]
-    audit = cache.start_audit(model_of(client).adapter.new_caches, 1 << 20)
+    audit = cache.audits.start(model_of(client).adapter.new_caches, 1 << 20)
     assert audit is not None
     job = AuditJob(model_of(client), cache, longest, audit[1])
     while job.step():
         pass
 
-    assert root not in cache.nodes()
+    assert root not in cache.holdings().tree.nodes()
     cache.check_invariants()
 
 
@@ -163,7 +167,7 @@ def test_audit_skips_points_that_are_too_long_or_in_use(open_tiny: OpenTiny) -> 
     client = open_tiny()
     assert start_audit(client) is None
     chat_a_while(client)
-    shortest = min(node.end for node in cache_of(client).nodes() if node.snapshot)
+    shortest = min(node.end for node in cache_of(client).holdings().tree.nodes() if node.snapshot)
 
     assert start_audit(client, shortest - 1) is None
     job = start_audit(client, shortest)

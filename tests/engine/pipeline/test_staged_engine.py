@@ -21,7 +21,8 @@ from engine.events import Cancel, RequestFinished, Submit
 from engine.models.abilities import AbilityRecords
 from engine.pipeline.messages import Op
 from engine.questions import Evict, EvictWhat, Forget
-from engine.runner.decoder import Decoder
+from engine.runner import decoder
+from engine.runner.next_token import draw_next
 from engine.runner.sequence import Sequence as Answer
 from engine.types import ConversationId, Request, RequestId, SamplingParams
 from tests.architectures.configs.every import CONFIGS as EVERY_CONFIG
@@ -41,13 +42,12 @@ Bits = list[bytes]
 def drawn_from(monkeypatch: pytest.MonkeyPatch) -> Bits:
     """Return a list to which the bytes of all logits are added that tokens are drawn from."""
     bits: Bits = []
-    draw = Decoder._draw  # pyright: ignore[reportPrivateUsage]
 
-    def noting(self: Decoder, answer: Answer, logits: mx.array, drafts: Any = ()) -> mx.array:
+    def noting(answer: Answer, logits: mx.array, drafts: Any = ()) -> mx.array:
         bits.append(bytes(memoryview(cast("Any", mx.contiguous(logits.astype(mx.float32))))))
-        return draw(self, answer, logits, drafts)
+        return draw_next(answer, logits, drafts)
 
-    monkeypatch.setattr(Decoder, "_draw", noting)
+    monkeypatch.setattr(decoder, "draw_next", noting)
     return bits
 
 

@@ -99,7 +99,7 @@ def search_with_filter(person: Person) -> bool:
     for at in range(results.count()):
         row = results.item(at).data(Qt.ItemDataRole.UserRole)
         assert isinstance(row, FoundRow)
-        place = person.core.library.summary(row.conversation_id).placement
+        place = person.core.library.listed.summary(row.conversation_id).placement
         assert place.archived or chosen.archive is not InArchive.ONLY
         assert not place.archived or chosen.archive is not InArchive.WITHOUT
         assert chosen.folder_id in (None, place.folder_id)
@@ -113,7 +113,7 @@ def search_with_filter(person: Person) -> bool:
 @kind("go to a chat by letters")
 def go_to(person: Person) -> bool:
     """Type letters of a title into Go To. If a chat is among the first results, open it."""
-    titles = {one.title[:6].strip() for one in person.core.library.all_summaries}
+    titles = {one.title[:6].strip() for one in person.core.library.listed.all}
     typeable = sorted(title for title in titles if title.isascii() and title.isprintable())
     person.press(Qt.Key.Key_K, CTRL)
     popup = person.window.switching.popup

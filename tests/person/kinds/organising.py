@@ -40,7 +40,7 @@ def _points(person: Person, kind_of: type[Row]) -> list[tuple[Row, QPoint]]:
 
 
 def _place(person: Person, conversation_id: ConversationId) -> Placement:
-    return person.core.library.summary(conversation_id).placement
+    return person.core.library.listed.summary(conversation_id).placement
 
 
 def _press_in_list(person: Person, at: QPoint, modifiers: Qt.KeyboardModifier) -> None:
@@ -63,7 +63,7 @@ def pin(person: Person) -> bool:
 def archive(person: Person) -> bool:
     """Archive the chosen chats, unless few others would be left, or take them out."""
     chosen = person.window.sidebar.chosen_chats
-    left = len(person.core.library.summaries) - len(chosen)
+    left = len(person.core.library.listed.unarchived) - len(chosen)
     if not chosen or (left < 3 and not _place(person, chosen[0]).archived):
         return False
     wanted = not all(_place(person, one).archived for one in chosen)
