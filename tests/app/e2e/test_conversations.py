@@ -24,7 +24,7 @@ from tests.fakes.transcript_stage import targets
 
 
 def test_a_first_message_is_sent_and_answered(stage: Stage) -> None:
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert not stage.pane.view.isVisible()
     stage.send("What is a radix tree?")
     assert stage.edit.toPlainText() == ""
@@ -241,7 +241,7 @@ def test_undo_restores_deleted_messages_with_all_below_them(stage: Stage) -> Non
     assert stage.window.toast.text == "Deleted 2 messages"
     view.requested.emit(stage.items[0].key, RowAction.DELETE)
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     stage.edit.setFocus()
     for texts in (["One", "1"], ["One", "1", "Two", "2"]):
         QTest.keyClick(stage.edit, Key.Key_Z, CTRL)
@@ -466,7 +466,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.send("Slow")
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.row("Slow").activity == "…"
     stage.engine.write("answer")
     stage.settle()
@@ -530,7 +530,7 @@ def test_message_refused_by_a_full_context_returns_and_new_chat_is_offered(stage
     QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
     assert stage.edit.hasFocus()
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.edit.toPlainText() == "Too much"
 
 
@@ -747,7 +747,7 @@ def test_recent_chat_button_in_an_empty_chat_opens_the_chat(stage: Stage) -> Non
     stage.run(CommandId.NEW_CHAT)
     button = next(
         one
-        for one in stage.pane.recent.findChildren(type(stage.pane.notice.button))
+        for one in stage.pane.empty.recent.findChildren(type(stage.pane.notice.button))
         if one.isVisible()
     )
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)

@@ -93,7 +93,7 @@ def test_new_chat_key_in_the_composer_opens_a_new_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.keyClick(stage.edit, Key.Key_N, CTRL)
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
 
 
 def test_appearance_command_applies_at_once_and_is_saved(make_stage: MakeStage) -> None:
