@@ -108,7 +108,7 @@ class ChatPane(QWidget):
 
     def focus_text(self) -> None:
         """Focus the editor of a message if one is open, else the composer."""
-        if not self.view.focus_editor():
+        if not self.view.editor_host.focus():
             self.composer.edit.setFocus()
 
     def stop(self) -> None:
@@ -143,13 +143,13 @@ class ChatPane(QWidget):
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
-        core.prompt_sizes.watch_edit(lambda: self.view.edit)
+        core.prompt_sizes.watch_edit(lambda: self.view.editor_host.edit)
         core.chat_models.stayed.connect(self._refresh_words)
-        self.view.edited.connect(core.prompt_sizes.note_edit)
-        self.view.edited.connect(self._refresh_caption)
+        self.view.editor_host.edited.connect(core.prompt_sizes.note_edit)
+        self.view.editor_host.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
-        self.view.file_requested.connect(self.attaching.open_sent_file)
+        self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
@@ -159,7 +159,7 @@ class ChatPane(QWidget):
         for left in (
             self.cards.left,
             self.find_bar.left,
-            self.view.edit_closed,
+            self.view.editor_host.focus_left,
             self.model_question.answered,
         ):
             left.connect(self.focus_text)
@@ -184,7 +184,7 @@ class ChatPane(QWidget):
         for line in self._lines:
             line.setMaximumWidth(round(Size.COLUMN * zoom))
         self.composer.set_return_sends(value.return_sends)
-        self.view.set_return_sends(value.return_sends)
+        self.view.editor_host.return_sends = value.return_sends
 
     def _show_current(self) -> None:
         self.flush()
@@ -355,11 +355,13 @@ class ChatPane(QWidget):
     def _refresh_caption(self) -> None:
         conversation = self._core.desk.get(self._shown)
         has_note = not self.empty.model_note.isHidden()
-        edits = self.view.edit is not None
+        edits = self.view.editor_host.edit is not None
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
-            self.view.set_edit_note(note_on_reading(self._core, conversation, is_editing=True))
+            self.view.editor_host.set_note(
+                note_on_reading(self._core, conversation, is_editing=True)
+            )
 
     @override
     def event(self, event: QEvent) -> bool:

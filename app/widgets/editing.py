@@ -42,7 +42,7 @@ class TextCommands:
         if (field := focused_field()) is not None:
             field.copy()
         else:
-            self._view.copy_selection()
+            self._view.selection.copy()
 
     def paste(self) -> None:
         if (field := focused_field()) is not None:
@@ -52,7 +52,7 @@ class TextCommands:
         if (field := focused_field()) is not None:
             field.selectAll()
         else:
-            self._view.select_all()
+            self._view.selection.select_all()
 
 
 def can_undo_typing() -> bool:

@@ -253,7 +253,7 @@ class MainWindow(QMainWindow):
         core.chat.restored.connect(core.library.select)
         core.search.located.connect(self.pane.transcript.show_message)
         FoundText(core.search, core.library, self.pane.find_bar, self)
-        self.pane.view.save_requested.connect(self._save_text)
+        self.pane.view.click_actions.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
         self.sidebar.menus.export_requested.connect(self._exchange.export_chats)

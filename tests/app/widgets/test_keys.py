@@ -85,7 +85,7 @@ def talked(stage: Stage) -> None:
 def selected(stage: Stage) -> None:
     talked(stage)
     stage.pane.view.setFocus()
-    stage.pane.view.select_all()
+    stage.pane.view.selection.select_all()
 
 
 def looked_for(stage: Stage) -> None:
