@@ -3,7 +3,7 @@
 A message consists of rows. The view paints the rows itself, without widgets or a QTextDocument.
 Only visible rows are laid out, so a conversation of thousands of messages opens in milliseconds.
 The cost of adding streamed text does not grow with the length of the answer. When items or text
-change, the view lays out the visible messages (Placement), moves child widgets, and repaints.
+change, the view lays out the visible messages (ScrollAnchor), moves child widgets, and repaints.
 """
 
 from __future__ import annotations
