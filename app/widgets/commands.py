@@ -1,10 +1,10 @@
 """The table of all menu commands, with the id, text, shortcut, menu and options of each command.
 
-COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row
-and connects it to the slot that MainWindow names for this id. `fill_menu_bar` puts the actions into
-the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use
-the same table and actions. A new command needs a CommandId, a row in COMMANDS and a slot in
-MainWindow.
+COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row.
+The owner of a command, such as ChatCommands, connects it with `connect_actions`. `fill_menu_bar`
+puts the actions into the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut
+sheet and tests use the same table and actions. A new command needs a CommandId, a row in COMMANDS and
+an owner.
 """
 
 from __future__ import annotations
@@ -319,8 +319,8 @@ COMMANDS = (
 Actions = Mapping[CommandId, QAction]
 
 
-def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]]) -> Actions:
-    """Return one action per command, connected to its slot. A slot takes no argument."""
+def make_actions(parent: QWidget) -> Actions:
+    """Return one action per command. No action is connected yet."""
     groups: dict[str, QActionGroup] = {}
     actions: dict[CommandId, QAction] = {}
     for command in COMMANDS:
@@ -337,9 +337,14 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
             if command.group not in groups:
                 groups[command.group] = QActionGroup(parent)
             groups[command.group].addAction(action)
-        action.triggered.connect(slots[command.id])
         actions[command.id] = action
     return actions
+
+
+def connect_actions(actions: Actions, slots: Mapping[CommandId, Callable[[], object]]) -> None:
+    """Connect actions to their slots, which take no argument."""
+    for command, slot in slots.items():
+        actions[command].triggered.connect(slot)
 
 
 def fill_menu_bar(bar: QMenuBar, actions: Actions) -> Mapping[str, Menu]:

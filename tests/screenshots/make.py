@@ -647,7 +647,7 @@ def long_file(stage: Stage) -> None:
 def dropping(stage: Stage) -> None:
     """Show the outline while files are over the window."""
     two_versions(stage)
-    stage.window.outline.cover()
+    stage.window.file_drop.outline.cover()
 
 
 def thinking_menu(stage: Stage) -> None:

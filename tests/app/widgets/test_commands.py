@@ -22,6 +22,12 @@ def test_menu_bar_has_every_command_once(stage: Stage) -> None:
     assert set(shown) == set(CommandId)
 
 
+def test_every_command_has_an_owner(stage: Stage) -> None:
+    commands = stage.window.commands
+    unconnected = [id_ for id_, one in commands.items() if not one.receivers("2triggered(bool)")]
+    assert not unconnected
+
+
 def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
     """Yield the commands of a menu and its submenus."""
     for action in actions:
