@@ -33,14 +33,14 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from app.viewmodels import formulas
-from app.viewmodels.blocks import Block, CodeBlock, SourceRange, TableBlock
+from app.viewmodels.blocks import Block, SourceRange, TableBlock
 from app.viewmodels.markdown import (
     Lines,
     is_closed,
     normalized,
     read_blocks,
-    read_code,
 )
+from app.viewmodels.open_fence import OpenFence, open_fence
 
 # In characters. finish() does not parse a longer text again. In such a text, a link definition has
 # no effect on the blocks before it.
@@ -58,17 +58,6 @@ _SLICE = 2_000
 # decides its meaning.
 _UNDECIDED = re.compile(r"(?:\d[.)]?|[-+*=_#>`~|: \t])*$")
 _MARKS = '\n.!"#$%&*+-:<=>@[\\]^_`{|}~\t'
-_FENCE = re.compile(r"(`{3,}+|~{3,}+)[^\n]*+\n")
-
-
-@dataclass(frozen=True, slots=True)
-class _OpenFence:
-    """A top-level code fence whose closing line has not arrived."""
-
-    block: CodeBlock  # block as parsed when the fence was found; its text is outdated
-    content: int  # offset of the first character of code
-    marker: str  # character of the fence: "`" or "~"
-    closing: re.Pattern[str]  # pattern for the closing line
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +104,7 @@ class MarkdownStream:
         self._references: dict[str, object] = dict(references or {})
         self._late_references = False  # True if a link definition stands below a frozen block
         # The tail, if the tail is an open code fence; otherwise None.
-        self._fence: _OpenFence | None = None
+        self._fence: OpenFence | None = None
         # Header row of the cut table that the tail continues; "" if the tail continues no table.
         self._table_head = ""
         self._finished = False
@@ -201,7 +190,7 @@ class MarkdownStream:
         end = self._text.rfind("\n") + 1
         if end > self._seen:
             if self._fence is not None:
-                self._close_fence(self._fence, end)
+                self._close_fence(self._fence)
             if self._fence is None:
                 self._freeze(end)
             self._seen = end
@@ -217,7 +206,7 @@ class MarkdownStream:
     def _parse_tail(self) -> tuple[Block, ...]:
         """Return the blocks of the tail. Before finish(), leave out an undecided last line."""
         if self._fence is not None:
-            return (self._fence_block(self._fence),)
+            return (self._fence.block(self._text, is_finished=self._finished),)
         text = self._text[self._tail_start :]
         if not self._finished:
             text = text[: _decided_len(text)]
@@ -246,40 +235,13 @@ class MarkdownStream:
             blocks = (*_without_head(blocks[0], self._tail_start), *blocks[1:])
         return _Parsed(tokens, lines, blocks, environment["references"])
 
-    def _fence_block(self, fence: _OpenFence) -> CodeBlock:
-        """Return the open fence as a block.
-
-        If the last line may become the closing line, the block does not include it.
-        """
-        end = len(self._text)
-        last = self._text.rfind("\n") + 1
-        line = self._text[last:]
-        if self._finished and line and fence.closing.fullmatch(line):
-            return self._code(fence, last, end, closed=True)
-        if self._finished and not line.strip(" \t"):
-            return self._code(fence, last, max(last - 1, self._tail_start), closed=False)
-        is_undecided = not self._finished and not line.strip(fence.marker + " ")
-        return self._code(fence, last if is_undecided else end, end, closed=False)
-
-    def _close_fence(self, fence: _OpenFence, end: int) -> None:
-        """Look for the closing line in the new complete lines. If it is there, freeze the fence."""
-        start = self._seen
-        while start < end:
-            line_end = self._text.index("\n", start)
-            if fence.closing.fullmatch(self._text, start, line_end):
-                self._frozen.append(self._code(fence, start, line_end, closed=True))
-                self._tail_start = line_end + 1
-                self._number, self._fence = None, None
-                return
-            start = line_end + 1
-
-    def _code(self, fence: _OpenFence, content_end: int, end: int, *, closed: bool) -> CodeBlock:
-        return replace(
-            fence.block,
-            text=self._text[fence.content : content_end].removesuffix("\n"),
-            source=SourceRange(self._tail_start, end),
-            closed=closed,
-        )
+    def _close_fence(self, fence: OpenFence) -> None:
+        """Freeze the open fence if its closing line is among the new complete lines."""
+        closed = fence.close(self._text, self._seen)
+        if closed is not None:
+            self._frozen.append(closed)
+            self._tail_start = closed.source.end + 1
+            self._number, self._fence = None, None
 
     def _freeze(self, end: int) -> None:
         """Move blocks that new text can no longer change from the tail to `frozen`."""
@@ -293,7 +255,7 @@ class MarkdownStream:
             ]
             self._number, self._table_head = cut.number, ""
         self._note_references(parsed.references, cut)
-        self._fence = self._open_fence(parsed.tokens, cut)
+        self._fence = open_fence(parsed.tokens, cut.line, self._text, self._tail_start)
         if self._fence is None and self._is_tail_long(end):
             rest = [block for block in parsed.blocks if block.source.start >= self._tail_start]
             self._cut_at(end, rest)
@@ -338,20 +300,6 @@ class MarkdownStream:
             assert isinstance(reference, dict)
             if reference["map"][1] <= cut.line:
                 self._references[label] = reference
-
-    def _open_fence(self, tokens: Sequence[Token], cut: _Cut) -> _OpenFence | None:
-        """Return the open fence if the tail is an open top-level fence, otherwise None."""
-        # An indented fence does not match. A tail with such a fence is parsed again at each update.
-        opening = _FENCE.match(self._text, self._tail_start)
-        token = tokens[-1] if tokens else None
-        if opening is None or token is None or token.type != "fence" or token.level != 0:
-            return None
-        if token.map is None or token.map[0] != cut.line:
-            return None
-        block = read_code(token, SourceRange(self._tail_start, len(self._text)))
-        marker = opening[1]
-        closing = re.compile(rf" {{0,3}}{re.escape(marker)}{re.escape(marker[0])}*[ \t]*")
-        return _OpenFence(block, opening.end(), marker[0], closing)
 
 
 def num_marks(text: str) -> int:

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from PySide6.QtCore import QObject
 
 from app.controllers.core import Core
 from app.widgets.chat_pane import ChatPane
-from app.widgets.commands import Actions, CommandId
+from app.widgets.commands import Actions, CommandId, connect_actions
+from engine.types import ConversationId
 
 
-class ChatCommands:
-    """The commands. They act on the chat on show."""
+class ChatCommands(QObject):
+    """The commands. They act on the chat on show. Those without an effect are disabled."""
 
-    def __init__(self, core: Core, pane: ChatPane) -> None:
+    def __init__(self, core: Core, pane: ChatPane, actions: Actions) -> None:
+        super().__init__(pane)
         self._core = core
         self._pane = pane
+        self._actions = actions
+        self._connect_commands()
+        library = core.library
+        for changed in (
+            library.current_changed,
+            library.list_changed,
+            library.deleted.changed,
+            core.folders.changed,
+        ):
+            changed.connect(self._refresh)
+        core.desk.changed.connect(self._on_chat_changed)
+        core.turns.activity_changed.connect(self._on_chat_changed)
+        self._refresh()
 
-    def slots(self) -> Mapping[CommandId, Callable[[], object]]:
+    def _connect_commands(self) -> None:
         core, find_bar, transcript = self._core, self._pane.find_bar, self._pane.transcript
-        return {
+        slots = {
+            CommandId.NEW_CHAT: self._begin_chat,
+            CommandId.ATTACH: self._pane.attaching.choose,
             CommandId.FIND: find_bar.begin_search,
             CommandId.FIND_NEXT: lambda: find_bar.step(1),
             CommandId.FIND_PREVIOUS: lambda: find_bar.step(-1),
@@ -36,8 +53,13 @@ class ChatCommands:
             CommandId.BACK: lambda: core.history.step(-1),
             CommandId.FORWARD: lambda: core.history.step(1),
         }
+        connect_actions(self._actions, slots)
 
-    def refresh(self, commands: Actions) -> None:
+    def _on_chat_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._core.library.current:
+            self._refresh()
+
+    def _refresh(self) -> None:
         """Enable the commands that would have an effect now, and disable the others."""
         core, transcript = self._core, self._pane.transcript
         answering = core.turns.live_in(core.library.current) is not None
@@ -66,9 +88,14 @@ class ChatCommands:
             (CommandId.NEXT_CHAT, len(core.library.listed) > 0),
             (CommandId.PREVIOUS_CHAT, len(core.library.listed) > 0),
         ):
-            commands[command].setEnabled(enabled)
+            self._actions[command].setEnabled(enabled)
         kept_ready = core.library.current in core.library.listed.kept_ready
-        commands[CommandId.KEEP_READY].setChecked(kept_ready)
+        self._actions[CommandId.KEEP_READY].setChecked(kept_ready)
+
+    def _begin_chat(self) -> None:
+        self._pane.flush()  # a typed draft is a change: the chat is not blank
+        self._core.library.new_chat()
+        self._pane.composer.edit.setFocus()
 
     def _toggle_ready(self) -> None:
         library = self._core.library

@@ -4,8 +4,8 @@ ChatPane shows the current conversation of LibraryController, and loads another 
 `current_changed` is emitted. It connects the composer to ChatController. It also shows refused and
 queued messages. The pane owns only the unsaved draft, which is saved after a pause in typing. Answers
 belong to the controllers and continue when another conversation is shown. In an empty conversation
-the transcript is hidden; a heading, the composer, a note on the model and recent chats take its
-place. Main thread.
+the transcript is hidden, and the parts of EmptyChat take its place. ChatColumn has the heights of
+all parts. Main thread.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from typing_extensions import override
 
 from app.controllers.core import Core
@@ -22,25 +22,18 @@ from app.controllers.refusal import Refusal, RefusedEdit
 from app.conversation.attachments import document_text
 from app.conversation.tree import MessageNode, Setup, has_messages
 from app.theme.palette import Theme
-from app.theme.tokens import Millis, Size, Space
-from app.viewmodels.models import only_demo
-from app.viewmodels.notes import context_share, gone_note, last_generation, model_note
+from app.theme.tokens import Millis, Size
+from app.viewmodels.notes import context_share, gone_note, last_generation
 from app.viewmodels.state_line import Waiting
 from app.widgets.app_notice import AppNotice
 from app.widgets.attaching import Attaching
-from app.widgets.card_stack import CardStack, centred
+from app.widgets.card_stack import CardStack
+from app.widgets.chat_column import ChatColumn
 from app.widgets.choice_line import ChoiceLine
 from app.widgets.composer import Composer
 from app.widgets.composer_caption import caption, note_on_reading
 from app.widgets.editing import focused_field, has_text
-from app.widgets.empty_state import (
-    EmptyHeading,
-    ModelNote,
-    Promise,
-    RecentChats,
-    give_room,
-    taken_height,
-)
+from app.widgets.empty_chat import EmptyChat
 from app.widgets.find_bar import FindBar
 from app.widgets.focus_ring import FocusRing
 from app.widgets.long_files import LongFiles
@@ -56,17 +49,6 @@ from app.widgets.unsent_note import UnsentNote
 from app.words import commands, composer as words, several, undo as undo_words
 from engine.problem import Problem
 from engine.types import ConversationId
-
-# vertical centre of the composer in an empty chat, as a fraction of the window's height
-EMPTY_PLACE = 0.4
-
-# largest share of the pane's height for the attached files, which scroll
-FILES_SHARE = 1 / 3
-
-# largest share of the height above the composer for the cards, if the transcript is on show
-CARDS_SHARE = 2 / 3
-# the same, if the cards need not scroll then: the button of a problem is its last line
-WHOLE_CARDS_SHARE = 6 / 7
 
 
 class ChatPane(QWidget):
@@ -91,10 +73,7 @@ class ChatPane(QWidget):
             self.view, core.desk, core.turns, core.chat, core.library, self
         )
         self.find_bar = FindBar(theme, self.view, self)
-        self.question = EmptyHeading(theme, self)
-        self.model_note = ModelNote(self)
-        self.promise = Promise(self)
-        self.recent = RecentChats(theme, self)
+        self.empty = EmptyChat(theme, core, self)
         self.cards = CardStack(self)
         card_area = self.cards.content
         self.app_notice = AppNotice(theme, core, card_area)
@@ -112,12 +91,12 @@ class ChatPane(QWidget):
             self.return_note, self.long_files, self.queued, UnsentNote(core, self),
         )  # fmt: skip
         self.cards.show_cards(self._lines)
-        self._above = QWidget(self)  # spacer above the heading of an empty chat
-        self._layout = QVBoxLayout(self)
+        self._column = ChatColumn(
+            self, self.empty, self.find_bar, self.view, self.cards, self.composer
+        )
         self._too_long = TooLongNotice(core, self.notice, self.composer, self.flush, self)
         LostStore(core, self.notice, self.composer, self).changed.connect(self._refresh_words)
         self._draft_timer = QTimer(self, singleShot=True, interval=Millis.DRAFT_SAVE)
-        self._build()
         self._connect()
         self._apply_preferences()
         self._show_current()
@@ -129,7 +108,7 @@ class ChatPane(QWidget):
 
     def focus_text(self) -> None:
         """Focus the editor of a message if one is open, else the composer."""
-        if not self.view.focus_editor():
+        if not self.view.editor_host.focus():
             self.composer.edit.setFocus()
 
     def stop(self) -> None:
@@ -149,24 +128,6 @@ class ChatPane(QWidget):
         else:
             self.stop()
 
-    def _build(self) -> None:
-        layout = self._layout
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addWidget(self._above)
-        layout.addWidget(self.question)
-        layout.addWidget(self.find_bar)
-        layout.addWidget(self.view, 1)
-        # In a low window the transcript makes room, so that the texts of a notice are whole.
-        self.view.setMinimumHeight(Size.CONTROL)
-        layout.addWidget(self.cards)
-        self.cards.changed.connect(self._fit_cards)
-        self.cards.left.connect(self.focus_text)
-        layout.addWidget(self.composer)
-        layout.addLayout(centred(self.promise, below=Space.L))
-        layout.addLayout(centred(self.model_note))
-        layout.addWidget(self.recent, 1)
-
     def _connect(self) -> None:
         core, composer = self._core, self.composer
         core.library.current_changed.connect(self._show_current)
@@ -182,20 +143,25 @@ class ChatPane(QWidget):
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
         core.prompt_sizes.changed.connect(self._refresh_words)
-        core.prompt_sizes.watch_edit(lambda: self.view.edit)
+        core.prompt_sizes.watch_edit(lambda: self.view.editor_host.edit)
         core.chat_models.stayed.connect(self._refresh_words)
-        self.view.edited.connect(core.prompt_sizes.note_edit)
-        self.view.edited.connect(self._refresh_caption)
+        self.view.editor_host.edited.connect(core.prompt_sizes.note_edit)
+        self.view.editor_host.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
         self.app_notice.said.connect(self.said)
-        self.view.file_requested.connect(self.attaching.open_sent_file)
+        self.view.click_actions.file_requested.connect(self.attaching.open_sent_file)
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
         composer.edit_last_requested.connect(self.transcript.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
-        for left in (self.find_bar.left, self.view.edit_closed, self.model_question.answered):
+        for left in (
+            self.cards.left,
+            self.find_bar.left,
+            self.view.editor_host.focus_left,
+            self.model_question.answered,
+        ):
             left.connect(self.focus_text)
         self.view.typed.connect(composer.type)
         self.view.quoted.connect(composer.quote)
@@ -203,22 +169,22 @@ class ChatPane(QWidget):
         self.transcript.fork_requested.connect(core.chat_copies.fork)
         self.transcript.edit_dropped.connect(self._on_edit_dropped)
         self.queued.withdrawn.connect(self._withdraw)
-        self.model_note.requested.connect(self._on_model_note)
+        self.empty.choose_model_requested.connect(self.choose_model_requested)
+        self.empty.get_models_requested.connect(self.get_models_requested)
         self.gone_model.first.clicked.connect(self.choose_model_requested)
         self.gone_model.second.clicked.connect(self.get_models_requested)
-        self.recent.chosen.connect(core.library.select)
         self._draft_timer.timeout.connect(self._save_draft)
 
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
-        self.view.set_zoom(value.text_zoom / 100)
-        self.composer.set_zoom(value.text_zoom / 100)
-        for note in (self.model_note, self.promise):
-            note.setMaximumWidth(round(Size.PICKER_WIDTH * value.text_zoom / 100))
+        zoom = value.text_zoom / 100
+        self.view.set_zoom(zoom)
+        self.composer.set_zoom(zoom)
+        self.empty.set_zoom(zoom)
         for line in self._lines:
-            line.setMaximumWidth(round(Size.COLUMN * value.text_zoom / 100))
+            line.setMaximumWidth(round(Size.COLUMN * zoom))
         self.composer.set_return_sends(value.return_sends)
-        self.view.set_return_sends(value.return_sends)
+        self.view.editor_host.return_sends = value.return_sends
 
     def _show_current(self) -> None:
         self.flush()
@@ -234,8 +200,8 @@ class ChatPane(QWidget):
         self._refresh_setup()
         self._refresh_words()
         # Compute the height of the transcript, which restoring the scroll position needs.
-        self._layout.activate()
-        self._place_composer()
+        self._column.activate()
+        self._column.place_composer()
         self.transcript.show(self._shown)
 
     def _on_edit_dropped(self, chat: ConversationId, open_again: Callable[[], bool]) -> None:
@@ -274,7 +240,8 @@ class ChatPane(QWidget):
 
     def _on_list_changed(self) -> None:
         self._refresh_setup()  # a new, unused chat uses the default preset, which may have changed
-        self._refresh_recent()
+        self.empty.refresh_list(self._shown, can_write=self.composer.isEnabled())
+        self._refresh_caption()
 
     def _refresh_chat(self) -> None:
         self._refresh_setup()
@@ -353,19 +320,13 @@ class ChatPane(QWidget):
         if is_too_long(problem):
             is_new_text = bool(refusal.text) and refusal.edit is None
             self._too_long.show(problem, is_new_text=is_new_text)
-        elif self.model_note.isVisible() or self.gone_model.isVisible():
+        elif self.empty.model_note.isVisible() or self.gone_model.isVisible():
             # no notice: the visible note about the model already gives the reason
             self.choose_model_requested.emit()
         elif self._core.models.status.facts is None:
             self.notice.offer(problem, commands.CHOOSE_MODEL, self.choose_model_requested.emit)
         else:
             self.notice.say(problem)
-
-    def _on_model_note(self) -> None:
-        if only_demo(self._core.models.cards):
-            self.get_models_requested.emit()
-        else:
-            self.choose_model_requested.emit()
 
     def _refresh_activity(self) -> None:
         live = self._core.turns.live_in(self._shown)
@@ -379,85 +340,32 @@ class ChatPane(QWidget):
         self.composer.thinking.show_setup(setup, self._core.models.status.facts)
 
     def _refresh_words(self) -> None:
-        """Show or hide the parts of an empty chat; update the model note and the caption."""
+        """Show or hide the parts of an empty chat; update the note on the model and the caption."""
         models = self._core.models
         conversation = self._core.desk.get(self._shown)
-        empty = not has_messages(conversation)
-        for part in (self._above, self.recent):
-            part.setVisible(empty)
-        self.question.setVisible(empty and self.composer.isEnabled())
-        self.view.setVisible(not empty)
-        note = model_note(models.status, models.cards) if empty else ""
-        lacks_model = only_demo(models.cards)
-        self.model_note.show_text(
-            note, commands.GET_MODELS if lacks_model else commands.CHOOSE_MODEL
-        )
+        self.view.setVisible(has_messages(conversation))
+        self.empty.refresh(conversation, can_write=self.composer.isEnabled())
         self.gone_model.show_text(gone_note(models.status))
         generation = last_generation(conversation)
         models.check("" if generation is None else generation.model_path)
         share, tip = context_share(conversation, models.status) or (None, "")
         self.composer.ring.show_share(share, tip)
-        self._refresh_recent()
-
-    def _refresh_recent(self) -> None:
-        """Update heading, recent chats and caption. They depend on the folders and the list."""
-        folder = self._core.folders.get(self._core.library.folder_of_current)
-        self.question.show_folder("" if folder is None else folder.name)
-        summaries, empty = self._core.library.listed.unarchived, not self.recent.isHidden()
-        others = [one for one in summaries if one.conversation_id != self._shown]
-        self.recent.show_recent(others if empty else ())
-        self.promise.setVisible(empty and not others and self.composer.isEnabled())
         self._refresh_caption()
 
     def _refresh_caption(self) -> None:
         conversation = self._core.desk.get(self._shown)
-        has_note = not self.model_note.isHidden()
-        edits = self.view.edit is not None
+        has_note = not self.empty.model_note.isHidden()
+        edits = self.view.editor_host.edit is not None
         text = caption(self._core, conversation, has_model_note=has_note, is_editing=edits)
         self.composer.set_caption(text, keeps_line=not self.view.isHidden())
         if edits and self._core.prompt_sizes.is_counted:  # else keep the note while the user types
-            self.view.set_edit_note(note_on_reading(self._core, conversation, is_editing=True))
-
-    def _place_composer(self) -> None:
-        """Resize the spacer so that the composer of an empty chat is centred at EMPTY_PLACE.
-
-        In a low window the composer is higher, so that the parts below it are whole.
-        """
-        if self._above.isHidden():
-            return
-        window, box = self.window(), self.composer.box
-        wanted = round(window.height() * EMPTY_PLACE)
-        is_at = box.mapTo(window, box.rect().center()).y()
-        least = self._layout.totalMinimumHeightForWidth(self.width())
-        room = self.height() - least + self._above.minimumHeight()
-        height = min(self._above.height() + wanted - is_at, room)
-        self._above.setFixedHeight(max(0, height))
-        self._layout.activate()
-
-    def _fit_cards(self) -> None:
-        """Let the cards scroll rather than squeeze the composer or the transcript in a low window.
-
-        In an empty chat the space above the heading, the heading and the promise give way first.
-        """
-        self.composer.files.set_room(round(self.height() * FILES_SHARE))
-        layout = self._layout
-        others = layout.totalMinimumHeightForWidth(self.width()) - self.cards.minimumHeight()
-        if not self._above.isHidden():
-            others -= self._above.minimumHeight()
-        others -= taken_height(self.question) + taken_height(self.promise)
-        room = self.height() - others
-        if not self.view.isHidden():
-            above = room + self.view.minimumHeight()
-            most = round(above * WHOLE_CARDS_SHARE)
-            room = most if self.cards.wanted() <= most else round(above * CARDS_SHARE)
-        left = give_room((self.promise, self.question), room - self.cards.wanted())
-        if self.cards.fit(left + self.cards.wanted()):
-            layout.activate()
+            self.view.editor_host.set_note(
+                note_on_reading(self._core, conversation, is_editing=True)
+            )
 
     @override
     def event(self, event: QEvent) -> bool:
         done = super().event(event)
         if event.type() in (QEvent.Type.Resize, QEvent.Type.LayoutRequest):
-            self._fit_cards()
-            self._place_composer()
+            self._column.fit()
         return done

@@ -1,17 +1,17 @@
 """The table of all menu commands, with the id, text, shortcut, menu and options of each command.
 
-COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row
-and connects it to the slot that MainWindow names for this id. `fill_menu_bar` puts the actions into
-the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut sheet and tests use
-the same table and actions. A new command needs a CommandId, a row in COMMANDS and a slot in
-MainWindow.
+COMMANDS is the only place where a command is defined. `make_actions` creates one QAction per row.
+The owner of a command, such as ChatCommands, connects it with `connect_actions`. `fill_menu_bar`
+puts the actions into the menus, in the order of the table. Toolbar, sidebar, tooltips, the shortcut
+sheet and tests use the same table and actions. A new command needs a CommandId, a row in COMMANDS and
+an owner.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 
 from PySide6.QtGui import QAction, QActionGroup, QKeySequence
@@ -110,7 +110,7 @@ Keys = QKeySequence.StandardKey
 Role = QAction.MenuRole
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class MenuCommand:
     """One row of the command table.
 
@@ -120,8 +120,9 @@ class MenuCommand:
 
     id: CommandId
     text: str
-    hint: str = ""  # tooltip, if `text` needs an explanation
     menu: MenuName
+    _: KW_ONLY
+    hint: str = ""  # tooltip, if `text` needs an explanation
     keys: QKeySequence.StandardKey | str | tuple[str, ...] | None = None
     # True: the conversation list handles `keys`, which are only listed in the shortcut sheet
     list_key: bool = False
@@ -135,284 +136,191 @@ _NEXT_TAB = "Meta+Tab" if sys.platform == "darwin" else "Ctrl+Tab"
 _PREVIOUS_TAB = "Meta+Shift+Tab" if sys.platform == "darwin" else "Ctrl+Shift+Tab"
 
 COMMANDS = (
-    MenuCommand(id=CommandId.NEW_CHAT, text=words.NEW_CHAT, menu=MenuName.FILE, keys=Keys.New),
+    MenuCommand(CommandId.NEW_CHAT, words.NEW_CHAT, MenuName.FILE, keys=Keys.New),
+    MenuCommand(CommandId.NEW_FOLDER, words.NEW_FOLDER, MenuName.FILE, keys="Ctrl+Shift+N"),
+    MenuCommand(CommandId.SWITCHER, words.SWITCHER, MenuName.FILE, keys="Ctrl+K"),
     MenuCommand(
-        id=CommandId.NEW_FOLDER, text=words.NEW_FOLDER, menu=MenuName.FILE, keys="Ctrl+Shift+N"
+        CommandId.ATTACH, attachments.ATTACH, MenuName.FILE, keys="Ctrl+Shift+A", separated=True
     ),
-    MenuCommand(id=CommandId.SWITCHER, text=words.SWITCHER, menu=MenuName.FILE, keys="Ctrl+K"),
+    MenuCommand(CommandId.IMPORT, words.IMPORT, MenuName.FILE, separated=True),
+    MenuCommand(CommandId.EXPORT, words.EXPORT, MenuName.FILE, keys="Ctrl+S"),
+    MenuCommand(CommandId.EXPORT_ALL, words.EXPORT_ALL, MenuName.FILE),
+    MenuCommand(CommandId.SAVE_PDF, words.SAVE_PDF, MenuName.FILE),
+    MenuCommand(CommandId.PRINT, words.PRINT, MenuName.FILE, keys=Keys.Print),
     MenuCommand(
-        id=CommandId.ATTACH,
-        text=attachments.ATTACH,
-        menu=MenuName.FILE,
-        keys="Ctrl+Shift+A",
-        separated=True,
-    ),
-    MenuCommand(id=CommandId.IMPORT, text=words.IMPORT, menu=MenuName.FILE, separated=True),
-    MenuCommand(id=CommandId.EXPORT, text=words.EXPORT, menu=MenuName.FILE, keys="Ctrl+S"),
-    MenuCommand(id=CommandId.EXPORT_ALL, text=words.EXPORT_ALL, menu=MenuName.FILE),
-    MenuCommand(id=CommandId.SAVE_PDF, text=words.SAVE_PDF, menu=MenuName.FILE),
-    MenuCommand(id=CommandId.PRINT, text=words.PRINT, menu=MenuName.FILE, keys=Keys.Print),
-    MenuCommand(
-        id=CommandId.SETTINGS,
-        text=words.SETTINGS,
-        menu=MenuName.FILE,
+        CommandId.SETTINGS,
+        words.SETTINGS,
+        MenuName.FILE,
         keys="Ctrl+,",
         role=Role.PreferencesRole,
         separated=True,
     ),
     MenuCommand(
-        id=CommandId.CLOSE,
-        text=words.CLOSE_WINDOW,
-        menu=MenuName.FILE,
-        keys=Keys.Close,
-        separated=True,
+        CommandId.CLOSE, words.CLOSE_WINDOW, MenuName.FILE, keys=Keys.Close, separated=True
     ),
+    MenuCommand(CommandId.QUIT, words.QUIT_APP, MenuName.FILE, keys=Keys.Quit, role=Role.QuitRole),
+    MenuCommand(CommandId.UNDO, words.UNDO, MenuName.EDIT, keys=Keys.Undo),
+    MenuCommand(CommandId.REDO, words.REDO, MenuName.EDIT, keys=Keys.Redo),
+    MenuCommand(CommandId.CUT, words.CUT, MenuName.EDIT, keys=Keys.Cut, separated=True),
+    MenuCommand(CommandId.COPY, words.COPY, MenuName.EDIT, keys=Keys.Copy),
+    MenuCommand(CommandId.PASTE, words.PASTE, MenuName.EDIT, keys=Keys.Paste),
+    MenuCommand(CommandId.SELECT_ALL, words.SELECT_ALL, MenuName.EDIT, keys=Keys.SelectAll),
+    MenuCommand(CommandId.FIND, words.FIND, MenuName.EDIT, keys=Keys.Find, separated=True),
+    MenuCommand(CommandId.FIND_NEXT, words.FIND_NEXT, MenuName.EDIT, keys=Keys.FindNext),
     MenuCommand(
-        id=CommandId.QUIT,
-        text=words.QUIT_APP,
-        menu=MenuName.FILE,
-        keys=Keys.Quit,
-        role=Role.QuitRole,
+        CommandId.FIND_PREVIOUS, words.FIND_PREVIOUS, MenuName.EDIT, keys=Keys.FindPrevious
     ),
-    MenuCommand(id=CommandId.UNDO, text=words.UNDO, menu=MenuName.EDIT, keys=Keys.Undo),
-    MenuCommand(id=CommandId.REDO, text=words.REDO, menu=MenuName.EDIT, keys=Keys.Redo),
+    MenuCommand(CommandId.SEARCH, words.SEARCH, MenuName.EDIT, keys="Ctrl+Shift+F"),
     MenuCommand(
-        id=CommandId.CUT, text=words.CUT, menu=MenuName.EDIT, keys=Keys.Cut, separated=True
-    ),
-    MenuCommand(id=CommandId.COPY, text=words.COPY, menu=MenuName.EDIT, keys=Keys.Copy),
-    MenuCommand(id=CommandId.PASTE, text=words.PASTE, menu=MenuName.EDIT, keys=Keys.Paste),
-    MenuCommand(
-        id=CommandId.SELECT_ALL, text=words.SELECT_ALL, menu=MenuName.EDIT, keys=Keys.SelectAll
-    ),
-    MenuCommand(
-        id=CommandId.FIND,
-        text=words.FIND,
-        menu=MenuName.EDIT,
-        keys=Keys.Find,
-        separated=True,
-    ),
-    MenuCommand(
-        id=CommandId.FIND_NEXT, text=words.FIND_NEXT, menu=MenuName.EDIT, keys=Keys.FindNext
-    ),
-    MenuCommand(
-        id=CommandId.FIND_PREVIOUS,
-        text=words.FIND_PREVIOUS,
-        menu=MenuName.EDIT,
-        keys=Keys.FindPrevious,
-    ),
-    MenuCommand(id=CommandId.SEARCH, text=words.SEARCH, menu=MenuName.EDIT, keys="Ctrl+Shift+F"),
-    MenuCommand(
-        id=CommandId.SIDEBAR,
-        text=words.SHOW_SIDEBAR,
-        menu=MenuName.VIEW,
+        CommandId.SIDEBAR,
+        words.SHOW_SIDEBAR,
+        MenuName.VIEW,
         keys="Meta+Ctrl+S" if sys.platform == "darwin" else "F9",
         checkable=True,
     ),
     MenuCommand(
-        id=CommandId.INSPECTOR,
-        text=words.SHOW_INSPECTOR,
-        menu=MenuName.VIEW,
-        keys="Alt+Ctrl+I",
-        checkable=True,
+        CommandId.INSPECTOR, words.SHOW_INSPECTOR, MenuName.VIEW, keys="Alt+Ctrl+I", checkable=True
+    ),
+    MenuCommand(CommandId.ARCHIVED, words.SHOW_ARCHIVED, MenuName.VIEW, checkable=True),
+    MenuCommand(
+        CommandId.BY_ACTIVITY, words.BY_ACTIVITY, MenuName.VIEW, group=words.SORT, checkable=True
     ),
     MenuCommand(
-        id=CommandId.ARCHIVED, text=words.SHOW_ARCHIVED, menu=MenuName.VIEW, checkable=True
+        CommandId.BY_CREATION, words.BY_CREATION, MenuName.VIEW, group=words.SORT, checkable=True
     ),
     MenuCommand(
-        id=CommandId.BY_ACTIVITY,
-        text=words.BY_ACTIVITY,
-        menu=MenuName.VIEW,
-        group=words.SORT,
-        checkable=True,
+        CommandId.BY_TITLE, words.BY_TITLE, MenuName.VIEW, group=words.SORT, checkable=True
     ),
     MenuCommand(
-        id=CommandId.BY_CREATION,
-        text=words.BY_CREATION,
-        menu=MenuName.VIEW,
-        group=words.SORT,
-        checkable=True,
-    ),
-    MenuCommand(
-        id=CommandId.BY_TITLE,
-        text=words.BY_TITLE,
-        menu=MenuName.VIEW,
-        group=words.SORT,
-        checkable=True,
-    ),
-    MenuCommand(
-        id=CommandId.LIGHT,
-        text=words.LIGHT,
-        menu=MenuName.VIEW,
+        CommandId.LIGHT,
+        words.LIGHT,
+        MenuName.VIEW,
         group=words.APPEARANCE,
         checkable=True,
         separated=True,
     ),
+    MenuCommand(CommandId.DARK, words.DARK, MenuName.VIEW, group=words.APPEARANCE, checkable=True),
     MenuCommand(
-        id=CommandId.DARK,
-        text=words.DARK,
-        menu=MenuName.VIEW,
-        group=words.APPEARANCE,
-        checkable=True,
+        CommandId.SYSTEM, words.SYSTEM, MenuName.VIEW, group=words.APPEARANCE, checkable=True
     ),
+    MenuCommand(CommandId.CONTRAST, words.MORE_CONTRAST, MenuName.VIEW, checkable=True),
     MenuCommand(
-        id=CommandId.SYSTEM,
-        text=words.SYSTEM,
-        menu=MenuName.VIEW,
-        group=words.APPEARANCE,
-        checkable=True,
+        CommandId.ZOOM_IN, words.LARGER_TEXT, MenuName.VIEW, keys=Keys.ZoomIn, separated=True
     ),
+    MenuCommand(CommandId.ZOOM_OUT, words.SMALLER_TEXT, MenuName.VIEW, keys=Keys.ZoomOut),
+    MenuCommand(CommandId.ZOOM_RESET, words.NORMAL_TEXT, MenuName.VIEW, keys="Ctrl+0"),
     MenuCommand(
-        id=CommandId.CONTRAST, text=words.MORE_CONTRAST, menu=MenuName.VIEW, checkable=True
-    ),
-    MenuCommand(
-        id=CommandId.ZOOM_IN,
-        text=words.LARGER_TEXT,
-        menu=MenuName.VIEW,
-        keys=Keys.ZoomIn,
-        separated=True,
-    ),
-    MenuCommand(
-        id=CommandId.ZOOM_OUT, text=words.SMALLER_TEXT, menu=MenuName.VIEW, keys=Keys.ZoomOut
-    ),
-    MenuCommand(id=CommandId.ZOOM_RESET, text=words.NORMAL_TEXT, menu=MenuName.VIEW, keys="Ctrl+0"),
-    MenuCommand(
-        id=CommandId.FULL_SCREEN,
-        text=words.FULL_SCREEN,
-        menu=MenuName.VIEW,
+        CommandId.FULL_SCREEN,
+        words.FULL_SCREEN,
+        MenuName.VIEW,
         keys=Keys.FullScreen,
         separated=True,
     ),
-    MenuCommand(id=CommandId.STOP, text=words.STOP, menu=MenuName.CHAT, keys="Ctrl+."),
-    MenuCommand(id=CommandId.REGENERATE, text=words.REGENERATE, menu=MenuName.CHAT, keys="Ctrl+R"),
+    MenuCommand(CommandId.STOP, words.STOP, MenuName.CHAT, keys="Ctrl+."),
+    MenuCommand(CommandId.REGENERATE, words.REGENERATE, MenuName.CHAT, keys="Ctrl+R"),
     MenuCommand(
-        id=CommandId.CONTINUE,
-        text=words.CONTINUE,
+        CommandId.CONTINUE,
+        words.CONTINUE,
+        MenuName.CHAT,
         hint=words.CONTINUE_HINT,
-        menu=MenuName.CHAT,
         keys="Ctrl+Shift+Return",
     ),
-    MenuCommand(id=CommandId.EDIT_LAST, text=words.EDIT_LAST, menu=MenuName.CHAT),
+    MenuCommand(CommandId.EDIT_LAST, words.EDIT_LAST, MenuName.CHAT),
+    MenuCommand(CommandId.COPY_LAST, words.COPY_LAST, MenuName.CHAT, keys="Ctrl+Shift+C"),
+    MenuCommand(CommandId.COPY_CHAT, words.COPY_CHAT, MenuName.CHAT),
     MenuCommand(
-        id=CommandId.COPY_LAST, text=words.COPY_LAST, menu=MenuName.CHAT, keys="Ctrl+Shift+C"
-    ),
-    MenuCommand(id=CommandId.COPY_CHAT, text=words.COPY_CHAT, menu=MenuName.CHAT),
-    MenuCommand(
-        id=CommandId.DELETE_LAST,
-        text=words.DELETE_LAST,
-        hint=words.DELETE_LAST_HINT,
-        menu=MenuName.CHAT,
+        CommandId.DELETE_LAST, words.DELETE_LAST, MenuName.CHAT, hint=words.DELETE_LAST_HINT
     ),
     MenuCommand(
-        id=CommandId.PREVIOUS_VERSION,
-        text=words.PREVIOUS_VERSION,
-        menu=MenuName.CHAT,
+        CommandId.PREVIOUS_VERSION,
+        words.PREVIOUS_VERSION,
+        MenuName.CHAT,
         keys="Alt+Ctrl+Left",
         separated=True,
     ),
+    MenuCommand(CommandId.NEXT_VERSION, words.NEXT_VERSION, MenuName.CHAT, keys="Alt+Ctrl+Right"),
     MenuCommand(
-        id=CommandId.NEXT_VERSION,
-        text=words.NEXT_VERSION,
-        menu=MenuName.CHAT,
-        keys="Alt+Ctrl+Right",
-    ),
-    MenuCommand(
-        id=CommandId.RENAME,
-        text=words.RENAME,
-        menu=MenuName.CHAT,
+        CommandId.RENAME,
+        words.RENAME,
+        MenuName.CHAT,
         keys="Meta+Ctrl+R" if sys.platform == "darwin" else "F2",
         separated=True,
     ),
     MenuCommand(
-        id=CommandId.PIN,
-        text=words.PIN,
-        menu=MenuName.CHAT,
+        CommandId.PIN,
+        words.PIN,
+        MenuName.CHAT,
         keys="Meta+Ctrl+P" if sys.platform == "darwin" else "Ctrl+Shift+P",
     ),
     MenuCommand(
-        id=CommandId.ARCHIVE,
-        text=words.ARCHIVE,
-        menu=MenuName.CHAT,
+        CommandId.ARCHIVE,
+        words.ARCHIVE,
+        MenuName.CHAT,
         keys="Meta+Ctrl+A" if sys.platform == "darwin" else "Ctrl+Shift+E",
     ),
     MenuCommand(
-        id=CommandId.DUPLICATE,
-        text=words.DUPLICATE,
+        CommandId.DUPLICATE,
+        words.DUPLICATE,
+        MenuName.CHAT,
         hint=words.DUPLICATE_HINT,
-        menu=MenuName.CHAT,
         keys="Ctrl+Shift+D",
     ),
     MenuCommand(
-        id=CommandId.KEEP_READY,
-        text=words.KEEP_READY,
+        CommandId.KEEP_READY,
+        words.KEEP_READY,
+        MenuName.CHAT,
         hint=words.KEEP_READY_HINT,
-        menu=MenuName.CHAT,
         checkable=True,
     ),
     MenuCommand(
-        id=CommandId.DELETE,
-        text=words.DELETE,
-        menu=MenuName.CHAT,
+        CommandId.DELETE,
+        words.DELETE,
+        MenuName.CHAT,
         keys="Ctrl+Backspace" if sys.platform == "darwin" else Keys.Delete,
         list_key=True,
     ),
-    MenuCommand(id=CommandId.RECENTLY_DELETED, text=words.RECENTLY_DELETED, menu=MenuName.CHAT),
+    MenuCommand(CommandId.RECENTLY_DELETED, words.RECENTLY_DELETED, MenuName.CHAT),
+    MenuCommand(CommandId.CHOOSE_MODEL, words.CHOOSE_MODEL, MenuName.MODEL, keys="Ctrl+L"),
+    MenuCommand(CommandId.GET_MODELS, words.GET_MODELS, MenuName.MODEL, keys="Ctrl+Shift+M"),
+    MenuCommand(CommandId.ADD_FOLDER, words.ADD_FOLDER, MenuName.MODEL),
+    MenuCommand(CommandId.UNLOAD, words.UNLOAD, MenuName.MODEL, hint=words.UNLOAD_HINT),
     MenuCommand(
-        id=CommandId.CHOOSE_MODEL, text=words.CHOOSE_MODEL, menu=MenuName.MODEL, keys="Ctrl+L"
-    ),
-    MenuCommand(
-        id=CommandId.GET_MODELS,
-        text=words.GET_MODELS,
-        menu=MenuName.MODEL,
-        keys="Ctrl+Shift+M",
-    ),
-    MenuCommand(id=CommandId.ADD_FOLDER, text=words.ADD_FOLDER, menu=MenuName.MODEL),
-    MenuCommand(
-        id=CommandId.UNLOAD, text=words.UNLOAD, hint=words.UNLOAD_HINT, menu=MenuName.MODEL
-    ),
-    MenuCommand(
-        id=CommandId.READ_AHEAD,
-        text=words.READ_AHEAD,
+        CommandId.READ_AHEAD,
+        words.READ_AHEAD,
+        MenuName.MODEL,
         hint=words.READ_AHEAD_HINT,
-        menu=MenuName.MODEL,
         checkable=True,
         separated=True,
     ),
-    MenuCommand(id=CommandId.MINIMISE, text=words.MINIMISE, menu=MenuName.WINDOW, keys="Ctrl+M"),
-    MenuCommand(id=CommandId.ZOOM, text=words.ZOOM, menu=MenuName.WINDOW),
+    MenuCommand(CommandId.MINIMISE, words.MINIMISE, MenuName.WINDOW, keys="Ctrl+M"),
+    MenuCommand(CommandId.ZOOM, words.ZOOM, MenuName.WINDOW),
     MenuCommand(
-        id=CommandId.NEXT_CHAT,
-        text=words.NEXT_CHAT,
-        menu=MenuName.WINDOW,
+        CommandId.NEXT_CHAT,
+        words.NEXT_CHAT,
+        MenuName.WINDOW,
         keys=(_NEXT_TAB, "Alt+Ctrl+Down"),
         separated=True,
     ),
     MenuCommand(
-        id=CommandId.PREVIOUS_CHAT,
-        text=words.PREVIOUS_CHAT,
-        menu=MenuName.WINDOW,
+        CommandId.PREVIOUS_CHAT,
+        words.PREVIOUS_CHAT,
+        MenuName.WINDOW,
         keys=(_PREVIOUS_TAB, "Alt+Ctrl+Up"),
     ),
-    MenuCommand(id=CommandId.BACK, text=words.BACK, menu=MenuName.WINDOW, keys="Ctrl+["),
-    MenuCommand(id=CommandId.FORWARD, text=words.FORWARD, menu=MenuName.WINDOW, keys="Ctrl+]"),
-    MenuCommand(
-        id=CommandId.ALL_TO_FRONT,
-        text=words.ALL_TO_FRONT,
-        menu=MenuName.WINDOW,
-        separated=True,
-    ),
-    MenuCommand(id=CommandId.REMEMBERING, text=words.REMEMBERING, menu=MenuName.HELP),
-    MenuCommand(
-        id=CommandId.SHORTCUTS, text=words.KEYBOARD_SHORTCUTS, menu=MenuName.HELP, keys="Ctrl+/"
-    ),
-    MenuCommand(id=CommandId.DIAGNOSTICS, text=words.DIAGNOSTICS, menu=MenuName.HELP),
-    MenuCommand(id=CommandId.ABOUT, text=words.ABOUT, menu=MenuName.HELP, role=Role.AboutRole),
+    MenuCommand(CommandId.BACK, words.BACK, MenuName.WINDOW, keys="Ctrl+["),
+    MenuCommand(CommandId.FORWARD, words.FORWARD, MenuName.WINDOW, keys="Ctrl+]"),
+    MenuCommand(CommandId.ALL_TO_FRONT, words.ALL_TO_FRONT, MenuName.WINDOW, separated=True),
+    MenuCommand(CommandId.REMEMBERING, words.REMEMBERING, MenuName.HELP),
+    MenuCommand(CommandId.SHORTCUTS, words.KEYBOARD_SHORTCUTS, MenuName.HELP, keys="Ctrl+/"),
+    MenuCommand(CommandId.DIAGNOSTICS, words.DIAGNOSTICS, MenuName.HELP),
+    MenuCommand(CommandId.ABOUT, words.ABOUT, MenuName.HELP, role=Role.AboutRole),
 )
 
 Actions = Mapping[CommandId, QAction]
 
 
-def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]]) -> Actions:
-    """Return one action per command, connected to its slot. A slot takes no argument."""
+def make_actions(parent: QWidget) -> Actions:
+    """Return one action per command. No action is connected yet."""
     groups: dict[str, QActionGroup] = {}
     actions: dict[CommandId, QAction] = {}
     for command in COMMANDS:
@@ -429,9 +337,14 @@ def make_actions(parent: QWidget, slots: Mapping[CommandId, Callable[[], object]
             if command.group not in groups:
                 groups[command.group] = QActionGroup(parent)
             groups[command.group].addAction(action)
-        action.triggered.connect(slots[command.id])
         actions[command.id] = action
     return actions
+
+
+def connect_actions(actions: Actions, slots: Mapping[CommandId, Callable[[], object]]) -> None:
+    """Connect actions to their slots, which take no argument."""
+    for command, slot in slots.items():
+        actions[command].triggered.connect(slot)
 
 
 def fill_menu_bar(bar: QMenuBar, actions: Actions) -> Mapping[str, Menu]:

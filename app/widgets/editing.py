@@ -2,57 +2,75 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QApplication, QLineEdit, QPlainTextEdit, QTextEdit
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QAbstractItemView, QApplication, QLineEdit, QPlainTextEdit, QTextEdit
 
 from app.controllers.undoing import Undoing
+from app.widgets.commands import Actions, CommandId, connect_actions
 from app.widgets.transcript.view import TranscriptView
 
 
-class TextCommands:
-    """The slots of the Edit menu's text commands.
+class TextCommands(QObject):
+    """The Edit menu's text commands.
 
     The commands act on the focused text field. Without a focused text field, Copy and Select All
-    act on the transcript. If no focused field has anything to undo, Undo reverts an action of the
-    app, such as the deletion of a chat. Redo does the same.
+    act on the transcript; Select All acts on the list of chats if that has the focus. If no focused
+    field has anything to undo, Undo reverts an action of the app, such as the deletion of a chat.
+    Redo does the same.
     """
 
-    def __init__(self, view: TranscriptView, undoing: Undoing) -> None:
+    def __init__(
+        self, view: TranscriptView, chats: QAbstractItemView, undoing: Undoing, actions: Actions
+    ) -> None:
+        super().__init__(view)
         self._view = view
+        self._chats = chats
         self._undoing = undoing
+        slots = {
+            CommandId.UNDO: self._undo,
+            CommandId.REDO: self._redo,
+            CommandId.CUT: self._cut,
+            CommandId.COPY: self._copy,
+            CommandId.PASTE: self._paste,
+            CommandId.SELECT_ALL: self._select_all,
+        }
+        connect_actions(actions, slots)
 
-    def undo(self) -> None:
+    def _undo(self) -> None:
         field = focused_field()
         if field is not None and _can_undo(field):
             field.undo()
         else:
             self._undoing.undo()
 
-    def redo(self) -> None:
+    def _redo(self) -> None:
         field = focused_field()
         if field is not None and _can_redo(field):
             field.redo()
         else:
             self._undoing.redo()
 
-    def cut(self) -> None:
+    def _cut(self) -> None:
         if (field := focused_field()) is not None:
             field.cut()
 
-    def copy(self) -> None:
+    def _copy(self) -> None:
         if (field := focused_field()) is not None:
             field.copy()
         else:
-            self._view.copy_selection()
+            self._view.selection.copy()
 
-    def paste(self) -> None:
+    def _paste(self) -> None:
         if (field := focused_field()) is not None:
             field.paste()
 
-    def select_all(self) -> None:
+    def _select_all(self) -> None:
         if (field := focused_field()) is not None:
             field.selectAll()
+        elif self._chats.hasFocus():
+            self._chats.selectAll()
         else:
-            self._view.select_all()
+            self._view.selection.select_all()
 
 
 def can_undo_typing() -> bool:

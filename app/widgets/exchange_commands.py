@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QApplication
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
@@ -12,6 +13,8 @@ from app.conversation.replies import stop_reply
 from app.conversation.tree import Conversation
 from app.exchange.documents import to_markdown
 from app.exchange.exporting import file_name
+from app.widgets.chat_pane import ChatPane
+from app.widgets.commands import Actions, CommandId, connect_actions
 from app.widgets.dialogs import (
     ask_for_imports,
     ask_to_print,
@@ -23,18 +26,26 @@ from app.words import exchange as words
 from engine.types import ConversationId
 
 
-class ExchangeCommands:
+class ExchangeCommands(QObject):
     """The commands, which ask for files first. The controllers do the work."""
 
-    def __init__(self, window: QWidget, core: Core, origin: Origin, printing: Printing) -> None:
-        self._window = window
+    def __init__(
+        self, core: Core, origin: Origin, printing: Printing, pane: ChatPane, actions: Actions
+    ) -> None:
+        super().__init__(pane)
+        self._window = pane.window()
         self._printing = printing
         self._core = core
         self._origin = origin
-
-    def import_chats(self) -> None:
-        now = self._origin.now()
-        ask_for_imports(self._window, lambda paths: self._core.imports.start(paths, now=now))
+        slots = {
+            CommandId.IMPORT: self._import_chats,
+            CommandId.EXPORT: self._export_chat,
+            CommandId.EXPORT_ALL: self._export_all,
+            CommandId.SAVE_PDF: self._save_pdf,
+            CommandId.PRINT: self._print_chat,
+            CommandId.COPY_CHAT: self._copy_chat,
+        }
+        connect_actions(actions, slots)
 
     def export_chats(self, chats: Sequence[ConversationId], name: str) -> None:
         """Export chats to one file, which is called `name` at first."""
@@ -45,7 +56,11 @@ class ExchangeCommands:
             lambda path: self._core.exports.export_several(path, chats),
         )
 
-    def export_chat(self) -> None:
+    def _import_chats(self) -> None:
+        now = self._origin.now()
+        ask_for_imports(self._window, lambda paths: self._core.imports.start(paths, now=now))
+
+    def _export_chat(self) -> None:
         filed = self._core.organiser.filed(self._shown)
         ask_where_to_export(
             self._window,
@@ -54,7 +69,7 @@ class ExchangeCommands:
             lambda path: self._core.exports.export_one(path, filed),
         )
 
-    def save_pdf(self) -> None:
+    def _save_pdf(self) -> None:
         conversation = self._shown
         ask_where_to_save(
             self._window,
@@ -62,7 +77,7 @@ class ExchangeCommands:
             lambda path: self._printing.save_pdf(path, conversation),
         )
 
-    def print_chat(self) -> None:
+    def _print_chat(self) -> None:
         conversation = self._shown
         ask_to_print(
             self._window,
@@ -70,7 +85,7 @@ class ExchangeCommands:
             lambda printer: self._printing.print_on(printer, conversation),
         )
 
-    def export_all(self) -> None:
+    def _export_all(self) -> None:
         chats = [one.conversation_id for one in self._core.library.listed.all]
         ask_where_to_export(
             self._window,
@@ -79,7 +94,7 @@ class ExchangeCommands:
             lambda path: self._core.exports.export_several(path, chats),
         )
 
-    def copy_chat(self) -> None:
+    def _copy_chat(self) -> None:
         QApplication.clipboard().setText(to_markdown(self._shown))
 
     @property

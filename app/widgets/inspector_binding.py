@@ -10,12 +10,14 @@ from app.conversation.text import one_line
 from app.viewmodels.models import shown_name
 from app.viewmodels.prompt_cost import prompt_cost
 from app.widgets.inspector import Inspector
+from engine.types import ConversationId
 
 
 class InspectorBinding(QObject):
     """The connection of one inspector to the controllers. The inspector owns this object.
 
-    The user's changes go to the controllers; `refresh` shows the setup of the current conversation.
+    The user's changes go to the controllers. The inspector shows the setup of the current
+    conversation.
     """
 
     def __init__(self, inspector: Inspector, core: Core) -> None:
@@ -29,15 +31,28 @@ class InspectorBinding(QObject):
         inspector.preset.deleted.connect(core.presets.delete)
         inspector.preset.default_chosen.connect(core.presets.choose)
         core.prompt_sizes.changed.connect(self._refresh_cost)
+        for changed in (
+            core.library.current_changed,
+            core.library.list_changed,  # a new, unused chat uses the default preset
+            core.models.status_changed,
+            core.models.cards_changed,
+            core.presets.changed,
+        ):
+            changed.connect(self._refresh)
+        core.desk.changed.connect(self._on_chat_changed)
+        self._refresh()
 
-    def refresh(self) -> None:
+    def _on_chat_changed(self, conversation_id: ConversationId) -> None:
+        if conversation_id == self._core.library.current:
+            self._refresh()
+
+    def _refresh(self) -> None:
         core = self._core
         conversation, status = core.desk.get(core.library.current), core.models.status
         self._inspector.show_conversation(conversation, status.facts)
         self._inspector.preset.show_presets(
             core.presets.value, conversation, status.path, shown_name(status, core.models.cards)
         )
-
         self._refresh_cost()
 
     def _refresh_cost(self) -> None:

@@ -26,7 +26,6 @@ class InspectorPanel:
         self._core = core
         self._make = make
         self._inspector: Inspector | None = None
-        self._binding: InspectorBinding | None = None
         self._zoom = 1.0
 
     @property
@@ -34,18 +33,13 @@ class InspectorPanel:
         """The inspector with the setup of the current conversation. It is created if there is none."""
         if self._inspector is None:
             self._inspector = self._make()
-            self._binding = InspectorBinding(self._inspector, self._core)
+            InspectorBinding(self._inspector, self._core)
             self._inspector.set_zoom(self._zoom)
-            self._binding.refresh()
         return self._inspector
 
     @property
     def width(self) -> int:
         return Size.INSPECTOR if self._inspector is None else self._inspector.width()
-
-    def refresh(self) -> None:
-        if self._binding is not None:
-            self._binding.refresh()
 
     def flush(self) -> None:
         if self._inspector is not None:

@@ -1,23 +1,19 @@
 """The main window: creates its widgets, lays them out, and connects them to the controllers.
 
 app/main.py creates one MainWindow from the Core, which has all controllers. The window is shown
-before the engine is started. The window holds no conversations. It updates title, model name and
-enabled commands when the controllers emit signals. Menu commands call the controllers through the
-slots in `_slots`. `flush` saves the window's own state: frame, sidebar width, scroll position and
-unsaved drafts. main.py calls `flush` before the app ends. Main thread.
+before the engine is started. The window holds no conversations. It updates its title and the name
+of the model when the controllers emit signals. Each menu command has an owner, such as ChatCommands,
+which connects it and enables it. `flush` saves the window's own state: frame, sidebar width, scroll
+position and unsaved drafts. main.py calls `flush` before the app ends. Main thread.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QCloseEvent,
-    QDragEnterEvent,
-    QDragLeaveEvent,
-    QDropEvent,
     QKeyEvent,
     QResizeEvent,
 )
@@ -33,7 +29,6 @@ from typing_extensions import override
 
 from app.controllers.core import Core
 from app.controllers.origin import Origin
-from app.settings import Appearance
 from app.theme.icons import Icon
 from app.theme.palette import Theme
 from app.theme.tokens import Size
@@ -41,54 +36,41 @@ from app.theme.window_style import make_window_style
 from app.viewmodels.models import shown_name
 from app.viewmodels.transcript import ScrollPosition
 from app.widgets.answer_speaker import AnswerSpeaker
-from app.widgets.attaching import has_droppable
 from app.widgets.attention import Attention
 from app.widgets.chat_commands import ChatCommands
 from app.widgets.chat_pane import ChatPane
 from app.widgets.chats_menu import ChatsMenu
-from app.widgets.commands import CommandId, MenuName, fill_menu_bar, make_actions
+from app.widgets.commands import CommandId, MenuName, connect_actions, fill_menu_bar, make_actions
 from app.widgets.deleted_sheet import DeletedSheet
-from app.widgets.dialogs import ask_for_folder, ask_where_to_save, show_about
-from app.widgets.drop_outline import DropOutline
+from app.widgets.dialogs import ask_where_to_save
 from app.widgets.editing import TextCommands
 from app.widgets.exchange_commands import ExchangeCommands
+from app.widgets.file_drop import FileDrop
 from app.widgets.focus_order import set_tab_order
-from app.widgets.folder_watch import FolderWatch
 from app.widgets.found_text import FoundText
+from app.widgets.help_commands import HelpCommands
 from app.widgets.inspector import Inspector
 from app.widgets.inspector_panel import InspectorPanel
-from app.widgets.key_choices import apply_choices
 from app.widgets.list_commands import ListCommands
 from app.widgets.model_change import ModelChange
 from app.widgets.model_commands import ModelCommands
 from app.widgets.model_notices import ModelNotices
 from app.widgets.model_picker import ModelPicker
-from app.widgets.models_window import ModelsTab, ModelsWindow
-from app.widgets.own_windows import OwnWindows
 from app.widgets.pane_toast import PaneToast
 from app.widgets.paper.printing import Printing
+from app.widgets.preference_commands import PreferenceCommands
 from app.widgets.quitting import QuitGuard
-from app.widgets.remembering import show_remembering
 from app.widgets.settings_window import SettingsWindow
-from app.widgets.shortcut_sheet import show_shortcuts
 from app.widgets.sidebar import Sidebar
 from app.widgets.sidebar_panel import SidebarPanel
 from app.widgets.statistics_bar import StatisticsBar
 from app.widgets.switching import Switching
 from app.widgets.toolbar import Toolbar
 from app.widgets.undo_names import UndoNames
+from app.widgets.window_commands import WindowCommands
 from app.widgets.window_frame import FrameSaver, frame_text, restore_frame
-from app.words import commands, diagnostics
 from engine.problem import Problem
 from engine.types import ConversationId
-
-# Commands that work in every window of the app.
-EVERYWHERE = (CommandId.CLOSE, CommandId.SETTINGS, CommandId.QUIT)
-APPEARANCES = {
-    Appearance.LIGHT: CommandId.LIGHT,
-    Appearance.DARK: CommandId.DARK,
-    Appearance.SYSTEM: CommandId.SYSTEM,
-}
 
 
 class MainWindow(QMainWindow):
@@ -103,21 +85,16 @@ class MainWindow(QMainWindow):
         self._origin = origin
         self._was_painted = False
         self._settings: SettingsWindow | None = None  # created on first use
-        self._models: ModelsWindow | None = None  # created on first use
         self._dress()
         self.setMinimumSize(Size.WINDOW_MIN_WIDTH, Size.WINDOW_MIN_HEIGHT)
         self.resize(Size.WINDOW_WIDTH, Size.WINDOW_HEIGHT)
+        self.commands = make_actions(self)
         self._splitter, self._right = self._split()
         self.pane = ChatPane(theme, core, self._right)
-        # Hold a reference: connecting a method of a plain Python object does not keep the object
-        # alive.
-        self._text_commands = TextCommands(self.pane.view, core.undoing)
         self.printing = Printing(self.pane.view.paper_kit, self)
-        self._exchange = ExchangeCommands(self, core, origin, self.printing)
         self._beside = QHBoxLayout()  # the chat pane and the inspector
         self._inspecting = InspectorPanel(core, self._make_inspector)
         self.picker = ModelPicker(theme, core.models, core.hub, self)
-        self._folder_watch = FolderWatch(core.models, self, self.picker)
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
@@ -125,11 +102,7 @@ class MainWindow(QMainWindow):
             lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,
         )
-        self._chat_commands = ChatCommands(core, self.pane)
-        self._list_commands = ListCommands(core, lambda: self.sidebar)
-        self._model_commands = ModelCommands(core, self)
-        self.commands = make_actions(self, self._slots())
-        self._bind_commands()
+        ChatCommands(core, self.pane, self.commands)
         self.switching = Switching(theme, core, self.commands, self.pane.focus_text, self)
         self.sidebar = Sidebar(theme, core, origin, self.commands, self._splitter)
         self._sidebar_panel = SidebarPanel(
@@ -137,22 +110,18 @@ class MainWindow(QMainWindow):
         )
         self.toolbar = Toolbar(theme, self.commands, self._right)
         self.toast = PaneToast(self.pane, core, self)
-        self._model_notices = ModelNotices(core, self.toast.offer, self)
+        ModelNotices(core, self.toast.offer, self)
         self.toast.follow(self.printing)
-        self.outline = DropOutline(theme, self.pane)
+        self.file_drop = FileDrop(theme, self.pane, self)
         self._attention = Attention(self, core.turns, core.library, self.toast.offer)
         self.speaker = AnswerSpeaker(self, core.turns, core.library, self.pane.transcript)
         self._build()
+        self._connect_commands()
         self._connect()
         self._restore_places()
         self._apply_preferences()
-        self._refresh()
-
-    def _bind_commands(self) -> None:
-        self._model_commands.bind(self.commands)
-        OwnWindows(self, [self.commands[one] for one in EVERYWHERE])
-        self.pane.find_bar.bind(self.commands)
-        self.pane.composer.attach_button.trigger(self.commands[CommandId.ATTACH])
+        self._refresh_title()
+        self._refresh_model()
 
     @property
     def inspector(self) -> Inspector:
@@ -200,7 +169,6 @@ class MainWindow(QMainWindow):
         return splitter, QWidget(splitter)
 
     def _build(self) -> None:
-        self.setAcceptDrops(True)
         menus = fill_menu_bar(self.menuBar(), self.commands)
         undo, redo = self.commands[CommandId.UNDO], self.commands[CommandId.REDO]
         UndoNames(undo, redo, menus[MenuName.EDIT], self._core.undoing)
@@ -234,104 +202,62 @@ class MainWindow(QMainWindow):
         ModelChange(core, self)
         core.failed.connect(self.show_problem)
         self.printing.failed.connect(self.show_problem)
+        core.library.current_changed.connect(self._refresh_title)
+        core.library.list_changed.connect(self._refresh_title)
+        core.desk.changed.connect(self._on_conversation_changed)
         for changed in (
-            core.library.current_changed,
-            core.library.list_changed,
-            core.library.deleted.changed,
             core.models.status_changed,
             core.models.cards_changed,
-            core.presets.changed,
-            core.folders.changed,
-            self.sidebar.archived_toggled,
-            self.sidebar.list.selection_changed,
+            core.idle.note_changed,
+            core.opening.note_changed,
         ):
-            changed.connect(self._refresh)
-        core.desk.changed.connect(self._on_conversation_changed)
-        core.turns.activity_changed.connect(self._on_conversation_changed)
-        core.idle.note_changed.connect(self._refresh_model)
-        core.opening.note_changed.connect(self._refresh_model)
+            changed.connect(self._refresh_model)
         core.chat.restored.connect(core.library.select)
         core.search.located.connect(self.pane.transcript.show_message)
         FoundText(core.search, core.library, self.pane.find_bar, self)
-        self.pane.view.save_requested.connect(self._save_text)
+        self.pane.view.click_actions.save_requested.connect(self._save_text)
         core.preferences.changed.connect(self._apply_preferences)
         self.sidebar.list.typed.connect(self.pane.composer.type)
-        self.sidebar.menus.export_requested.connect(self._exchange.export_chats)
         self.sidebar.memory.clicked.connect(self._open_storage)
         self.pane.transcript.storage_requested.connect(self._open_storage)
         self.sidebar.search_ended.connect(self.pane.composer.edit.setFocus)
         self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self._sidebar_panel.changed.connect(self._on_sidebar_changed)
-        self.pane.choose_model_requested.connect(self._choose_model)
-        self.pane.get_models_requested.connect(self._get_models)
-        self.picker.get_models_requested.connect(self._get_models)
-        self.sidebar.downloads.clicked.connect(lambda: self._open_models(ModelsTab.DOWNLOADS))
         self.pane.sending.connect(self._inspecting.flush)
         core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
-        self.picker.add_folder_requested.connect(self._add_folder)
         self._theme.changed.connect(self._dress)
         self._theme.zoomed.connect(self._dress)
 
-    def _slots(self) -> Mapping[CommandId, Callable[[], object]]:
-        preferences, text = self._core.preferences, self._text_commands
-        return {
-            **self._chat_commands.slots(),
-            **self._list_commands.slots(),
-            **self._model_commands.slots(),
-            CommandId.NEW_CHAT: self._new_chat,
-            CommandId.ATTACH: self.pane.attaching.choose,
-            CommandId.IMPORT: self._exchange.import_chats,
-            CommandId.EXPORT: self._exchange.export_chat,
-            CommandId.EXPORT_ALL: self._exchange.export_all,
-            CommandId.SAVE_PDF: self._exchange.save_pdf,
-            CommandId.PRINT: self._exchange.print_chat,
+    def _connect_commands(self) -> None:
+        """Create the owners of the commands. ChatCommands exists already.
+
+        The command New Chat has to show the chat before the sidebar ends its search.
+        """
+        core, actions, pane = self._core, self.commands, self.pane
+        ListCommands(core, self.sidebar, actions)
+        TextCommands(pane.view, self.sidebar.list, core.undoing, actions)
+        PreferenceCommands(core.preferences, actions, self)
+        WindowCommands(self, self._quitting.quit, actions)
+        HelpCommands(self._theme, core, self, actions)
+        exchange = ExchangeCommands(core, self._origin, self.printing, pane, actions)
+        self.sidebar.menus.export_requested.connect(exchange.export_chats)
+        models = ModelCommands(core, self.picker, self.toolbar, actions, self)
+        pane.choose_model_requested.connect(models.choose_model)
+        pane.get_models_requested.connect(models.get_models)
+        self.sidebar.downloads.clicked.connect(models.show_downloads)
+        pane.find_bar.bind(actions)
+        pane.composer.attach_button.trigger(actions[CommandId.ATTACH])
+        slots = {
             CommandId.SETTINGS: self._open_settings,
-            CommandId.CLOSE: self._close_active,
-            CommandId.QUIT: self._quitting.quit,
-            CommandId.UNDO: text.undo,
-            CommandId.REDO: text.redo,
-            CommandId.CUT: text.cut,
-            CommandId.COPY: text.copy,
-            CommandId.PASTE: text.paste,
-            CommandId.SELECT_ALL: self._select_all,
             CommandId.SEARCH: self._search,
-            CommandId.SWITCHER: lambda: self.switching.open(),  # noqa: PLW0108 (created later)
-            CommandId.SIDEBAR: lambda: self._sidebar_panel.toggle(),  # noqa: PLW0108 (created later)
-            CommandId.INSPECTOR: preferences.toggle_inspector,
-            CommandId.LIGHT: lambda: preferences.change(appearance=Appearance.LIGHT),
-            CommandId.DARK: lambda: preferences.change(appearance=Appearance.DARK),
-            CommandId.SYSTEM: lambda: preferences.change(appearance=Appearance.SYSTEM),
-            CommandId.CONTRAST: preferences.toggle_contrast,
-            CommandId.ZOOM_IN: preferences.zoom_in,
-            CommandId.ZOOM_OUT: preferences.zoom_out,
-            CommandId.ZOOM_RESET: preferences.zoom_reset,
-            CommandId.FULL_SCREEN: self._toggle_full_screen,
-            CommandId.COPY_CHAT: self._exchange.copy_chat,
+            CommandId.SWITCHER: self.switching.open,
+            CommandId.SIDEBAR: self._sidebar_panel.toggle,
             CommandId.RENAME: self._edit_title,
             CommandId.RECENTLY_DELETED: self._show_deleted,
-            CommandId.CHOOSE_MODEL: self._choose_model,
-            CommandId.GET_MODELS: self._get_models,
-            CommandId.ADD_FOLDER: self._add_folder,
-            CommandId.READ_AHEAD: preferences.toggle_read_ahead,
-            CommandId.MINIMISE: self.showMinimized,
-            CommandId.ZOOM: self._toggle_maximized,
-            CommandId.ALL_TO_FRONT: _raise_all,
-            CommandId.REMEMBERING: lambda: show_remembering(self._theme, self),
-            CommandId.SHORTCUTS: lambda: show_shortcuts(
-                self, preferences.value.shortcuts, return_sends=preferences.value.return_sends
-            ),
-            CommandId.DIAGNOSTICS: lambda: ask_where_to_save(
-                self, diagnostics.FILE_NAME, self._core.diagnostics.save
-            ),
-            CommandId.ABOUT: lambda: show_about(self),
         }
-
-    def _new_chat(self) -> None:
-        self.pane.flush()  # a typed draft is a change: the chat is not blank
-        self._core.library.new_chat()
-        self.pane.composer.edit.setFocus()
+        connect_actions(actions, slots)
 
     def _open_settings(self) -> SettingsWindow:
         if self._settings is None:
@@ -341,17 +267,6 @@ class MainWindow(QMainWindow):
 
     def _open_storage(self) -> None:
         self._open_settings().tabs[Icon.STORAGE].click()
-
-    def _close_active(self) -> None:
-        """Close the active window of the app: the main window, the settings or a dialog."""
-        (QApplication.activeWindow() or self).close()
-
-    def _select_all(self) -> None:
-        """Select all chats of the list if it has the focus, else all text."""
-        if self.sidebar.list.hasFocus():
-            self.sidebar.list.selectAll()
-        else:
-            self._text_commands.select_all()
 
     def _save_text(self, name: str, text: str) -> None:
         ask_where_to_save(self, name, lambda path: self._core.exports.save(path, text))
@@ -366,31 +281,10 @@ class MainWindow(QMainWindow):
     def _show_deleted(self) -> None:
         DeletedSheet(self._theme, self._core.recently_deleted, self._origin, self).open()
 
-    def _choose_model(self) -> None:
-        self.picker.open_below(self.toolbar.model_button)
-
-    def _get_models(self) -> None:
-        self._open_models(None)
-
-    def _open_models(self, tab: ModelsTab | None) -> None:
-        if self._models is None:
-            self._models = ModelsWindow(self._core, self)
-            self._folder_watch.add_list(self._models)
-        self._models.open(tab)
-
-    def _add_folder(self) -> None:
-        ask_for_folder(self, self._core.folder_search.add)
-
     def _search(self) -> None:
         if not self.sidebar.isVisible():
             self._sidebar_panel.toggle()
         self.sidebar.begin_search()
-
-    def _toggle_full_screen(self) -> None:
-        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
-
-    def _toggle_maximized(self) -> None:
-        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowMaximized)
 
     def _apply_preferences(self) -> None:
         value = self._core.preferences.value
@@ -398,11 +292,6 @@ class MainWindow(QMainWindow):
         self._theme.set_sharp(value.more_contrast)
         self._theme.set_zoom(value.text_zoom / 100)
         self._inspecting.set_zoom(self._theme.zoom)
-        apply_choices(self.commands, value.shortcuts)
-        self.commands[CommandId.CONTRAST].setChecked(value.more_contrast)
-        self.commands[APPEARANCES[value.appearance]].setChecked(True)
-        self.commands[CommandId.INSPECTOR].setChecked(value.inspector_visible)
-        self.commands[CommandId.READ_AHEAD].setChecked(value.read_ahead)
         field = self.pane.composer.edit
         self._inspecting.set_visible(visible=value.inspector_visible, heir=field)
         self._sidebar_panel.refresh()
@@ -413,17 +302,12 @@ class MainWindow(QMainWindow):
 
     def _on_conversation_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._core.library.current:
-            self._refresh()
+            self._refresh_title()
 
-    def _refresh(self) -> None:
-        core = self._core
-        conversation = core.desk.get(core.library.current)
+    def _refresh_title(self) -> None:
+        conversation = self._core.desk.get(self._core.library.current)
         self.toolbar.set_title(conversation.conversation_id, conversation.title)
         self.setWindowTitle(conversation.title)
-        self._refresh_model()
-        self._inspecting.refresh()
-        self._chat_commands.refresh(self.commands)
-        self._list_commands.refresh(self.commands)
 
     def _refresh_model(self) -> None:
         core = self._core
@@ -445,42 +329,12 @@ class MainWindow(QMainWindow):
         return super().event(event)
 
     @override
-    def changeEvent(self, event: QEvent) -> None:
-        super().changeEvent(event)
-        if event.type() is QEvent.Type.WindowStateChange:
-            is_full = self.isFullScreen()
-            self.commands[CommandId.FULL_SCREEN].setText(
-                commands.END_FULL_SCREEN if is_full else commands.FULL_SCREEN
-            )
-
-    @override
     def closeEvent(self, event: QCloseEvent) -> None:
         """Close the window. If this would quit the app, keep it open until the user confirms."""
         if QApplication.quitOnLastWindowClosed() and not self._quitting.may_quit():
             event.ignore()
         else:
             super().closeEvent(event)
-
-    @override
-    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
-        """Accept files from everywhere in the window, and outline the chat that gets them."""
-        if has_droppable(event.mimeData()) and self.pane.composer.isEnabled():
-            event.setDropAction(Qt.DropAction.CopyAction)
-            event.accept()
-            self.outline.cover()
-
-    @override
-    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:
-        super().dragLeaveEvent(event)
-        self.outline.hide()
-
-    @override
-    def dropEvent(self, event: QDropEvent) -> None:
-        """Attach dropped files. They stay at their places."""
-        self.outline.hide()
-        event.setDropAction(Qt.DropAction.CopyAction)
-        event.accept()
-        self.pane.attaching.drop(event.mimeData())
 
     @override
     def keyPressEvent(self, event: QKeyEvent) -> None:
@@ -496,13 +350,3 @@ class MainWindow(QMainWindow):
         self._sidebar_panel.refresh()
         if self.toast.isVisible():
             self.toast.place()
-
-
-def _raise_all() -> None:
-    """Raise all visible windows of the app. The active one stays on top."""
-    active = QApplication.activeWindow()
-    for window in QApplication.topLevelWidgets():
-        if window.isVisible() and window is not active:
-            window.raise_()
-    if active is not None:
-        active.raise_()

@@ -1,34 +1,64 @@
-"""The menu command that unloads the model. Main thread."""
+"""The menu commands for models, and the window that they open. Main thread."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-
 from PySide6.QtCore import QObject
+from PySide6.QtWidgets import QWidget
 
 from app.controllers.core import Core
-from app.widgets.commands import Actions, CommandId
+from app.widgets.commands import Actions, CommandId, connect_actions
+from app.widgets.dialogs import ask_for_folder
+from app.widgets.folder_watch import FolderWatch
+from app.widgets.model_picker import ModelPicker
+from app.widgets.models_window import ModelsTab, ModelsWindow
+from app.widgets.toolbar import Toolbar
 
 
 class ModelCommands(QObject):
-    """The command. It is off while an answer is running, which it would cut off."""
+    """The commands. Unload is off while an answer is running, which it would cut off."""
 
-    def __init__(self, core: Core, parent: QObject) -> None:
-        super().__init__(parent)
+    def __init__(
+        self, core: Core, picker: ModelPicker, toolbar: Toolbar, actions: Actions, window: QWidget
+    ) -> None:
+        super().__init__(window)
         self._core = core
-        self._actions: Actions | None = None
-
-    def slots(self) -> Mapping[CommandId, Callable[[], object]]:
-        return {CommandId.UNLOAD: self._core.models.unload}
-
-    def bind(self, actions: Actions) -> None:
-        """Enable and disable the command from now on."""
+        self._picker = picker
+        self._toolbar = toolbar
         self._actions = actions
-        self._core.models.status_changed.connect(self._refresh)
-        self._core.turns.activity_changed.connect(self._refresh)
+        self._window = window
+        self._models: ModelsWindow | None = None  # created on first use
+        self._folder_watch = FolderWatch(core.models, window, picker)
+        slots = {
+            CommandId.CHOOSE_MODEL: self.choose_model,
+            CommandId.GET_MODELS: self.get_models,
+            CommandId.ADD_FOLDER: self._add_folder,
+            CommandId.UNLOAD: core.models.unload,
+        }
+        connect_actions(actions, slots)
+        picker.get_models_requested.connect(self.get_models)
+        picker.add_folder_requested.connect(self._add_folder)
+        core.models.status_changed.connect(self._refresh)
+        core.turns.activity_changed.connect(self._refresh)
         self._refresh()
 
+    def choose_model(self) -> None:
+        self._picker.open_below(self._toolbar.model_button)
+
+    def get_models(self) -> None:
+        self._open_models(None)
+
+    def show_downloads(self) -> None:
+        self._open_models(ModelsTab.DOWNLOADS)
+
+    def _open_models(self, tab: ModelsTab | None) -> None:
+        if self._models is None:
+            self._models = ModelsWindow(self._core, self._window)
+            self._folder_watch.add_list(self._models)
+        self._models.open(tab)
+
+    def _add_folder(self) -> None:
+        ask_for_folder(self._window, self._core.folder_search.add)
+
     def _refresh(self, *_: object) -> None:
-        assert self._actions is not None
-        core = self._core
-        self._actions[CommandId.UNLOAD].setEnabled(core.models.can_unload and not core.turns.live)
+        can_unload = self._core.models.can_unload and not self._core.turns.live
+        self._actions[CommandId.UNLOAD].setEnabled(can_unload)

@@ -15,7 +15,7 @@ from app.widgets.icon_button import IconButton
 from app.words import search, window as words
 
 
-class _Field(LineField):
+class _SearchEdit(LineField):
     """The text field. Return and Down lead to the results, Esc ends the search."""
 
     submitted = Signal()
@@ -40,7 +40,7 @@ class SearchField(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
-        self.edit = _Field(self)
+        self.edit = _SearchEdit(self)
         self.edit.setPlaceholderText(words.SEARCH_FIELD)
         self.edit.setAccessibleName(words.SEARCH_FIELD)
         self.clear_button = IconButton(theme, Icon.CLOSE, words.CLEAR_SEARCH, self)

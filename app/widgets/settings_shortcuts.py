@@ -37,7 +37,7 @@ from app.words import shortcuts as words
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ShortcutRow:
     """The widgets of a command."""
 
     command: MenuCommand
@@ -68,7 +68,7 @@ class ShortcutsPage(QWidget):
         self.field = LineField(self)
         self.sentence = Sentences(self, "small")
         self.reset_all = Button(words.RESET_ALL, self)
-        self._rows: list[_Row] = []
+        self._rows: list[_ShortcutRow] = []
         self._headings: dict[str, QLabel] = {}
         self._build()
         self.field.textChanged.connect(self._filter)
@@ -123,7 +123,7 @@ class ShortcutsPage(QWidget):
     def _add(self, grid: QGridLayout, command: MenuCommand, parent: QWidget) -> None:
         text = command.text.removesuffix("…")
         title = f"{command.group}: {text}" if command.group else text
-        row = _Row(
+        row = _ShortcutRow(
             command,
             title,
             QLabel(title, parent),
@@ -140,7 +140,7 @@ class ShortcutsPage(QWidget):
             grid.addWidget(widget, at, column)
         self._rows.append(row)
 
-    def _choose(self, row: _Row, keys: QKeySequence) -> None:
+    def _choose(self, row: _ShortcutRow, keys: QKeySequence) -> None:
         """Give a command other keys, or show why it cannot have them."""
         choices = self._preferences.value.shortcuts
         why = "" if keys.isEmpty() else refusal(row.command.id, keys, keys_of(choices))
@@ -153,7 +153,7 @@ class ShortcutsPage(QWidget):
             own = {} if is_default else {row.command.id: keys.toString()}
             self._preferences.change(shortcuts={**others, **own})
 
-    def _reset(self, row: _Row, *_checked: object) -> None:
+    def _reset(self, row: _ShortcutRow, *_checked: object) -> None:
         choices = self._preferences.value.shortcuts
         others = {name: one for name, one in choices.items() if name != row.command.id}
         keys = keys_of(choices)

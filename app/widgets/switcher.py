@@ -64,7 +64,7 @@ _STEPS = {
 Index = QModelIndex | QPersistentModelIndex
 
 
-class _Field(LineField):
+class _SwitcherField(LineField):
     """The text field. Return opens the marked entry; the arrow keys move the mark."""
 
     submitted = Signal()
@@ -94,7 +94,7 @@ class QuickSwitcher(QFrame):
         self.setFixedWidth(Size.SWITCHER_WIDTH)
         self._theme = theme
         self._entries = Entries(())
-        self.field = _Field(self)
+        self.field = _SwitcherField(self)
         self.list = QListWidget(self)
         self.list.setVerticalScrollBar(HidingBar(self.list))
         self.nothing = Sentences(self, text=words.NOTHING)

@@ -19,7 +19,7 @@ Act = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Message:
+class _ToastMessage:
     """A message that is on show, or covered by a later one."""
 
     text: str
@@ -47,7 +47,7 @@ class Toast(QFrame):
         super().__init__(parent)
         self.setObjectName("toast")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
-        self._messages: list[_Message] = []  # the last one is on show, of those for this place
+        self._messages: list[_ToastMessage] = []  # the last one is on show, of those for this place
         self._place: object = None
         self._label = Sentences(self)
         self.button = Button("", self)
@@ -80,11 +80,11 @@ class Toast(QFrame):
 
     def say(self, text: str, *, place: object = None) -> None:
         """Show text without a button."""
-        self._add(_Message(text, place=place))
+        self._add(_ToastMessage(text, place=place))
 
     def say_done(self, text: str) -> None:
         """Show the action that the user has just done, undone or redone."""
-        self._add(_Message(text, is_passing=True))
+        self._add(_ToastMessage(text, is_passing=True))
 
     def warn(self, text: str, topic: str = "", *, place: object = None) -> None:
         """Show a problem for Millis.PROBLEM in the active window, or until the user closes it.
@@ -92,7 +92,7 @@ class Toast(QFrame):
         topic: the problem replaces an earlier one with the same topic and place, unless the topic is
             empty.
         """
-        self._add(_Message(text, words.CLOSE, is_problem=True, topic=topic, place=place))
+        self._add(_ToastMessage(text, words.CLOSE, is_problem=True, topic=topic, place=place))
 
     def offer(self, text: str, word: str, act: Act) -> None:
         """Show text with a button labelled `word` that calls `act`.
@@ -100,17 +100,17 @@ class Toast(QFrame):
         The message replaces an earlier one with the same action.
         """
         self._messages = [one for one in self._messages if one.act != act]
-        self._add(_Message(text, word, act))
+        self._add(_ToastMessage(text, word, act))
 
     def offer_details(
         self, text: str, word: str, act: Act, topic: str = "", *, place: object = None
     ) -> None:
         """Show a problem with a button labelled `word` that shows its details, and closes it."""
-        self._add(_Message(text, word, act, is_problem=True, topic=topic, place=place))
+        self._add(_ToastMessage(text, word, act, is_problem=True, topic=topic, place=place))
 
     def offer_undo(self, text: str, act: Act) -> None:
         """Show the action that the user has done, with a button that undoes it."""
-        self._add(_Message(text, commands.UNDO, act, is_passing=True))
+        self._add(_ToastMessage(text, commands.UNDO, act, is_passing=True))
 
     def withdraw(self, act: Act) -> None:
         """Remove the message whose button calls `act`. Call this when the action is done."""
@@ -123,12 +123,12 @@ class Toast(QFrame):
         self._keep([one for one in self._messages if one is not shown])
 
     @property
-    def _shown(self) -> _Message | None:
+    def _shown(self) -> _ToastMessage | None:
         """The newest message for the place of the user."""
         here = (None, self._place)
         return next((one for one in reversed(self._messages) if one.place in here), None)
 
-    def _add(self, message: _Message) -> None:
+    def _add(self, message: _ToastMessage) -> None:
         shown, topic = self._shown, (message.topic, message.place)
         earlier = [
             one
@@ -140,17 +140,17 @@ class Toast(QFrame):
         self._messages = [*earlier, message]
         self._refresh(shown)
 
-    def _is_over(self, message: _Message) -> bool:
+    def _is_over(self, message: _ToastMessage) -> bool:
         """Return True if the message on show must not come back after a newer one."""
         was_read = self._timer.interval() - self._timer.remainingTime() >= Millis.READ
         return not message.is_problem and (message.is_passing or was_read)
 
-    def _keep(self, messages: list[_Message]) -> None:
+    def _keep(self, messages: list[_ToastMessage]) -> None:
         shown = self._shown
         self._messages = messages
         self._refresh(shown)
 
-    def _refresh(self, before: _Message | None) -> None:
+    def _refresh(self, before: _ToastMessage | None) -> None:
         """Show the message that is on show now, unless it is the one before."""
         message = self._shown
         if message is None:
@@ -161,7 +161,7 @@ class Toast(QFrame):
         elif message is not before:
             self._present(message)
 
-    def _present(self, message: _Message) -> None:
+    def _present(self, message: _ToastMessage) -> None:
         self._label.setText(message.text)
         if not message.word:
             self._hand_focus_back()

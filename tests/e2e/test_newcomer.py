@@ -93,9 +93,9 @@ def test_newcomer_gets_an_answer_of_a_recommended_model_in_five_clicks(
 ) -> None:
     mouse = Mouse()
     window.wait_until(lambda: window.core.models.status.phase is ModelPhase.NONE)
-    window.wait_until(window.pane.model_note.isVisible)
+    window.wait_until(window.pane.empty.model_note.isVisible)
     assert hub.requests == [], "it connects before a person asks for it"
-    mouse.click(window.pane.model_note.button)
+    mouse.click(window.pane.empty.model_note.button)
     models = models_window(window)
     assert hub.requests == [], "it connects before a person asks for it"
     best = models.recommended.rows[0]

@@ -96,7 +96,7 @@ class TranscriptStage:
 
     def copied(self) -> str:
         """Copy the selection and return the text on the clipboard."""
-        self.view.copy_selection()
+        self.view.selection.copy()
         return self.clipboard()
 
     def clipboard(self) -> str:
@@ -116,10 +116,10 @@ class TranscriptStage:
             self.asked.append(f"save {name} {text!r}")
 
         view = self.view
-        view.requested.connect(note_requested)
-        view.save_requested.connect(note_saved)
-        view.edit_cancelled.connect(note("cancel"))
-        view.edit_submitted.connect(note_submitted)
+        view.click_actions.requested.connect(note_requested)
+        view.click_actions.save_requested.connect(note_saved)
+        view.editor_host.cancelled.connect(note("cancel"))
+        view.editor_host.submitted.connect(note_submitted)
 
     def _open(self, url: QUrl) -> None:
         self.opened.append(url.toString())

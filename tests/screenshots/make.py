@@ -243,7 +243,7 @@ def two_versions(stage: Stage) -> None:
     say(stage, "Why can it not be trimmed?")
     answer(stage, "Because it is a sum.")
     stage.engine.plan = plan(restored=12_431, read=41)
-    stage.pane.view.edit_submitted.emit(stage.items[0].key, QUESTION)
+    stage.pane.view.editor_host.submitted.emit(stage.items[0].key, QUESTION)
     stage.wait(SHORT_MS)
     answer(stage, ANSWER, thought=THOUGHT, following=plan(restored=12_702, read=24))
     stage.core.organiser.rename(stage.current, "DeltaNet cache design")
@@ -647,7 +647,7 @@ def long_file(stage: Stage) -> None:
 def dropping(stage: Stage) -> None:
     """Show the outline while files are over the window."""
     two_versions(stage)
-    stage.window.outline.cover()
+    stage.window.file_drop.outline.cover()
 
 
 def thinking_menu(stage: Stage) -> None:

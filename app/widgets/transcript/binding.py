@@ -110,14 +110,14 @@ class TranscriptBinding(QObject):
     @property
     def edited_titles(self) -> list[str]:
         """Titles of the listed conversations with a changed message that is not submitted."""
-        edited = {self._edited_in[key] for key in self._view.changed}
+        edited = {self._edited_in[key] for key in self._view.editor_host.changed}
         summaries = self._library.listed.all
         return [one.title for one in summaries if one.conversation_id in edited]
 
     def _kept_edit(self, conversation_id: ConversationId) -> NodeId | None:
         """Return the message on show whose editor was closed with changed text, or None."""
         shown = {node.node_id for node in shown_path(self._desk.get(conversation_id))}
-        kept = (NodeId(key) for key in reversed(self._view.changed) if key in shown)
+        kept = (NodeId(key) for key in reversed(self._view.editor_host.changed) if key in shown)
         return next(kept, None)
 
     def _place_to_open(
@@ -166,14 +166,14 @@ class TranscriptBinding(QObject):
         """Open the editor of a message with a text: now, or when its conversation is shown."""
         if text != self._desk.get(conversation_id).nodes[node_id].content:
             end = Utf16Units(text).to_qt(len(text))
-            self._view.restore_edit(node_id, TypedEdit(text, end, end))
+            self._view.editor_host.restore(node_id, TypedEdit(text, end, end))
             self._edited_in[node_id] = conversation_id
         if conversation_id == self._shown:
             self._edit(node_id)
 
     def end_editing(self) -> None:
         """Close the editor without changing the message."""
-        self._view.cancel_edit()
+        self._view.editor_host.cancel()
 
     def regenerate_last(self) -> None:
         if (last := self._last(Role.ASSISTANT)) is not None:
@@ -214,10 +214,10 @@ class TranscriptBinding(QObject):
 
     def _connect(self) -> None:
         view = self._view
-        view.requested.connect(self._on_requested)
-        view.edit_submitted.connect(self._submit_edit)
-        view.edit_cancelled.connect(self._close_editor)
-        view.edit_dropped.connect(self._on_edit_dropped)
+        view.click_actions.requested.connect(self._on_requested)
+        view.editor_host.submitted.connect(self._submit_edit)
+        view.editor_host.cancelled.connect(self._close_editor)
+        view.editor_host.dropped.connect(self._on_edit_dropped)
         self._desk.changed.connect(self.refresh)
         self._turns.text_arrived.connect(self._on_text_arrived)
         self._turns.line_changed.connect(self._on_line_changed)
@@ -299,7 +299,7 @@ class TranscriptBinding(QObject):
                 return False
             if self._turns.live_in(shown) is not None:
                 return False
-            self._view.restore_edit(key, typed)
+            self._view.editor_host.restore(key, typed)
             self._edit(key)
             return True
 

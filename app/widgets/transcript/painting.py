@@ -9,6 +9,7 @@ from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.places import MessagePaint
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import TranscriptRow
@@ -18,11 +19,17 @@ class TranscriptPainter:
     """Paints the viewport: background, visible messages and focus ring."""
 
     def __init__(
-        self, stack: MessageStack, placement: ScrollAnchor, pointer: Pointer, focus: TargetFocus
+        self,
+        stack: MessageStack,
+        placement: ScrollAnchor,
+        pointer: Pointer,
+        selection: TextSelection,
+        focus: TargetFocus,
     ) -> None:
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
+        self._selection = selection
         self._focus = focus
 
     def paint(
@@ -36,7 +43,7 @@ class TranscriptPainter:
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.fillRect(area, QColor(look.colors.canvas))
         pointer, left, scroll = self._pointer, self._placement.column_left, self._placement.top
-        selection = pointer.selection
+        selection = self._selection.value
         for index in self._stack.visible(area.top() + scroll, area.height()):
             y = self._stack.top(index) - scroll
             painter.translate(left, y)

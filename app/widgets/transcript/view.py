@@ -3,7 +3,7 @@
 A message consists of rows. The view paints the rows itself, without widgets or a QTextDocument.
 Only visible rows are laid out, so a conversation of thousands of messages opens in milliseconds.
 The cost of adding streamed text does not grow with the length of the answer. When items or text
-change, the view lays out the visible messages (Placement), moves child widgets, and repaints.
+change, the view lays out the visible messages (ScrollAnchor), moves child widgets, and repaints.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from PySide6.QtGui import (
     QContextMenuEvent,
     QDesktopServices,
     QFocusEvent,
-    QGuiApplication,
     QKeyEvent,
     QPainter,
     QPaintEvent,
@@ -32,15 +31,13 @@ from app.viewmodels.lexer_shelf import LexerShelf
 from app.viewmodels.markdown import make_parser, make_typed_parser
 from app.viewmodels.transcript import ScrollPosition, TranscriptItem
 from app.widgets.key_press import is_typing
-from app.widgets.menu import pop_up
 from app.widgets.tips import hide_tip
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
 from app.widgets.transcript.accessibility.reader import MessageReader
-from app.widgets.transcript.editor.editor import TypedEdit
 from app.widgets.transcript.editor.host import EditorHost
 from app.widgets.transcript.flush import Delta, DeltaBuffer
 from app.widgets.transcript.input.click_actions import ClickActions
-from app.widgets.transcript.input.context_menu import MenuPlace, make_menu
+from app.widgets.transcript.input.context_menu import ContextMenu
 from app.widgets.transcript.input.keys import Keys
 from app.widgets.transcript.input.mouse import MouseFilter
 from app.widgets.transcript.input.pointer import Pointer
@@ -49,18 +46,13 @@ from app.widgets.transcript.jump import JumpButton
 from app.widgets.transcript.layout.idle import IdleWork, ThinkingTick
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.scroll import NEAR_END
-from app.widgets.transcript.layout.selection import (
-    FIRST_PLACE,
-    LAST_PLACE,
-    Caret,
-    Selection,
-    selected_text,
-)
+from app.widgets.transcript.layout.selection import FIRST_PLACE, Caret
 from app.widgets.transcript.layout.stack import (
     BOTTOM_MARGIN,
     MessageStack,
     TranscriptStatistics,
 )
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.body import RowKit
 from app.widgets.transcript.painting import TranscriptPainter
 from app.widgets.transcript.rows.find_matches import FindMatches
@@ -84,17 +76,6 @@ class TranscriptView(QAbstractScrollArea):
     The rules of automatic scrolling are in layout/scroll.py.
     """
 
-    requested = Signal(str, object)  # arguments: key of the message, requested RowAction
-    # arguments: key of the message, place of one of its attached files
-    file_requested = Signal(str, int)
-    edit_submitted = Signal(str, str)  # arguments: key of the message, new text
-    edit_cancelled = Signal(str)  # argument: key of the message
-    # arguments: key of the message, TypedEdit that was cancelled
-    edit_dropped = Signal(str, object)
-    save_requested = Signal(str, str)  # arguments: suggested file name, text to save
-    edited = Signal()  # an editor was opened or closed, or its text has changed
-    edit_closed = Signal()  # an editor that had the focus has closed
-    selection_changed = Signal(bool)  # argument: True if text is selected
     quoted = Signal(str)  # argument: text of the transcript that the user quotes in a reply
     typed = Signal(str)  # argument: text that the user typed; it belongs in the composer
     # Emitted when a key moved the focus; argument: True if a link or button is focused.
@@ -119,34 +100,22 @@ class TranscriptView(QAbstractScrollArea):
         look = Look(theme, self._formulas)
         parsers = make_parser(), make_typed_parser()
         self._kit = RowKit(look, LexerShelf(), LayoutCache(), *parsers, FindMatches(), clock)
-        self._stack = MessageStack(self._kit)
-        self._placement = ScrollAnchor(self, self._stack, self._kit)
+        stack = self._stack = MessageStack(self._kit)
+        placement = self._placement = ScrollAnchor(self, stack, self._kit)
         self._buffer = DeltaBuffer(self)
-        self._pointer = Pointer(self._stack, self._placement, self)
-        self.find_controller = FindController(
-            self._stack,
-            MatchFinder(self._stack, self._kit.matches),
-            self._placement,
-            self._pointer,
-            bar,
-        )
-        self._focus = TargetFocus(self._stack, self._placement, self._pointer, canvas.height)
-        self._painter = TranscriptPainter(self._stack, self._placement, self._pointer, self._focus)
-        self._click_actions = ClickActions(self._stack, self._placement, self._pointer, open_url)
-        canvas.reader = MessageReader(
-            self._stack, self._placement, canvas, self._click_actions, self._focus, self._reveal
-        )
-        self._keys = Keys(
-            self._placement,
-            self.copy_selection,
-            self.select_all,
-            self.jump_to_start,
-            self.jump_to_latest,
-            self._focus,
-        )
-        self._mouse = MouseFilter(self._pointer, self)
+        selection = self.selection = TextSelection(stack, self)
+        finder = MatchFinder(stack, self._kit.matches)
+        self.find_controller = FindController(stack, finder, placement, selection, bar)
+        pointer = self._pointer = Pointer(stack, placement, selection, self)
+        focus = self._focus = TargetFocus(stack, placement, pointer, canvas.height)
+        self._painter = TranscriptPainter(stack, placement, pointer, selection, focus)
+        clicks = self.click_actions = ClickActions(stack, placement, pointer, selection, open_url)
+        canvas.reader = MessageReader(stack, placement, canvas, clicks, focus, self._reveal)
+        self._menu = ContextMenu(stack, placement, clicks, selection, self.quoted.emit)
+        self._keys = Keys(placement, selection, self.jump_to_start, self.jump_to_latest, focus)
+        self._mouse = MouseFilter(pointer, self)
         self._jump = JumpButton(theme, canvas)
-        self._editor_host = EditorHost(self._stack, self.viewport())
+        self.editor_host = EditorHost(self._stack, self.viewport())
         self._idle = IdleWork(self._stack, self)
         self._tick = ThinkingTick(self._stack, self)
         self._build()
@@ -166,7 +135,7 @@ class TranscriptView(QAbstractScrollArea):
         If `name` is not empty, the layouts are kept and are reused by the next call with this name.
         """
         self._buffer.drop()
-        self._pointer.select(None)
+        self.selection.select(None)
         self._focus.drop()
         self._stack.open(items, name)
         self._placement.open(position)
@@ -179,7 +148,7 @@ class TranscriptView(QAbstractScrollArea):
         """Replace the shown messages, for example after a new question or a switch of branches."""
         self.flush()
         if [item.key for item in items] != [item.key for item in self._stack.items]:
-            self._pointer.select(None)
+            self.selection.select(None)
         self._placement.replace(items)
         self._show()
 
@@ -253,60 +222,6 @@ class TranscriptView(QAbstractScrollArea):
         look = PaperLook(self._theme, self._formulas, page_height)
         return replace(self._kit, look=look, cache=LayoutCache(), matches=FindMatches())
 
-    def set_return_sends(self, return_sends: bool) -> None:  # noqa: FBT001 (the value)
-        """Choose the key that submits an edited message: Return, or Ctrl+Return."""
-        self._editor_host.return_sends = return_sends
-
-    @property
-    def edit(self) -> tuple[str, str] | None:
-        """Key and typed text of the message that is open in an editor, or None."""
-        return self._editor_host.edit
-
-    def set_edit_note(self, text: str) -> None:
-        """Show a note in the open editor. Do nothing if none is open."""
-        self._editor_host.set_note(text)
-
-    @property
-    def changed(self) -> list[str]:
-        """Keys of the messages whose text the user has changed and not submitted, the last last."""
-        return self._editor_host.changed
-
-    def focus_editor(self) -> bool:
-        """Focus the editor of a message. Return False if none is open."""
-        editor = self._editor_host.editor
-        if editor is not None:
-            editor.setFocus()
-        return editor is not None
-
-    def cancel_edit(self) -> None:
-        """Close the editor of a message without submitting the text."""
-        self._editor_host.cancel()
-
-    def restore_edit(self, key: str, typed: TypedEdit) -> None:
-        """Let the next editor of a message open with a text that was cancelled or not sent."""
-        self._editor_host.restore(key, typed)
-
-    def has_selection(self) -> bool:
-        selection = self._pointer.selection
-        return selection is not None and not selection.is_empty
-
-    def copy_selection(self) -> None:
-        """Copy the selected text, if any, to the clipboard."""
-        if text := self._selected_text():
-            QGuiApplication.clipboard().setText(text)
-
-    def _selected_text(self) -> str:
-        """Return the selected text, or an empty string."""
-        selection = self._pointer.selection
-        if selection is None or selection.is_empty:
-            return ""
-        return selected_text(self._stack.layouts, selection)
-
-    def select_all(self) -> None:
-        if len(self._stack):
-            last = Caret(len(self._stack) - 1, LAST_PLACE)
-            self._pointer.select(Selection(Caret(0, FIRST_PLACE), last))
-
     def text_of(self, key: str) -> str:
         """Return the text of a message, without streamed text that is not shown yet."""
         layout = self._stack.find(key)
@@ -327,7 +242,7 @@ class TranscriptView(QAbstractScrollArea):
 
     def _show(self, *, takes_focus: bool = True) -> None:
         """Update the editor, the layout and the painting after the items have changed."""
-        edited = self._editor_host.sync(self._kit.look, takes_focus=takes_focus)
+        edited = self.editor_host.sync(self._kit.look, takes_focus=takes_focus)
         if edited is not None:  # an editor has opened: scroll to it unless it is visible
             height = self._stack.layouts[edited].content.editor_size.height()
             self._placement.reveal_editor(edited, height)
@@ -360,7 +275,7 @@ class TranscriptView(QAbstractScrollArea):
         return moved
 
     def _place_widgets(self) -> None:
-        self._editor_host.place(self._placement.column_left, self._placement.top)
+        self.editor_host.place(self._placement.column_left, self._placement.top)
         self._jump.place(self._placement.column_left, self._placement.column_width)
         is_far = self._placement.distance_to_end > 2 * NEAR_END
         self._jump.setVisible(is_far and self._jump.height() <= self.viewport().height())
@@ -403,22 +318,13 @@ class TranscriptView(QAbstractScrollArea):
         self._theme.changed.connect(self._apply_look)
         self._buffer.due.connect(self.flush)
         self.find_controller.chosen.connect(self._reflow)
-        self._click_actions.requested.connect(self.requested)
-        self._click_actions.save_requested.connect(self.save_requested)
-        self._click_actions.file_requested.connect(self.file_requested)
-        self._click_actions.folded.connect(self._reflow)
+        self.click_actions.folded.connect(self._reflow)
         self._pointer.changed.connect(self.viewport().update)
-        self._pointer.selection_changed.connect(self.selection_changed)
         self._focus.moved.connect(self.focus_moved)
         self._focus.moved.connect(self._canvas.announce_focus)
         self._jump.entered.connect(self._pointer.leave)
         self._jump.clicked.connect(self.jump_to_latest)
-        self._editor_host.submitted.connect(self.edit_submitted)
-        self._editor_host.cancelled.connect(self.edit_cancelled)
-        self._editor_host.dropped.connect(self.edit_dropped)
-        self._editor_host.focus_left.connect(self.edit_closed)
-        self._editor_host.edited.connect(self.edited)
-        self._editor_host.size_changed.connect(self._reflow)
+        self.editor_host.size_changed.connect(self._reflow)
         self._idle.measured.connect(self._on_measured)
         self._idle.colored.connect(self.viewport().update)
         self._tick.ticked.connect(self._reflow)
@@ -433,7 +339,7 @@ class TranscriptView(QAbstractScrollArea):
         self._kit.cache.clear()
         self._idle.unfinished.clear()
         self._stack.rebuild_rows()
-        self._editor_host.set_look(self._kit.look)
+        self.editor_host.set_look(self._kit.look)
         self._reflow()
 
     # Overridden methods of Qt.
@@ -470,14 +376,7 @@ class TranscriptView(QAbstractScrollArea):
 
     @override
     def contextMenuEvent(self, arg__1: QContextMenuEvent) -> None:
-        point = QPointF(self.viewport().mapFromGlobal(arg__1.globalPos()))
-        spot = self._placement.spot_at(point)
-        if spot is None:
-            return
-        hit = self._stack.layouts[spot.message].hit(spot.x, spot.y)
-        place = MenuPlace(message=spot.message, hit=hit, selected=self._selected_text())
-        menu = make_menu(self._stack, self._click_actions, place, self.quoted.emit, self)
-        pop_up(menu, arg__1.globalPos())
+        self._menu.open(self, arg__1.globalPos())
 
     @override
     def focusNextPrevChild(self, next: bool) -> bool:

@@ -181,7 +181,7 @@ def test_quit_with_a_changed_message_asks_for_confirmation(stage: Stage) -> None
     stage.window.close()
     assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     stage.click_row("One")
-    assert stage.pane.view.edit is not None, "the edit is on show again"
+    assert stage.pane.view.editor_host.edit is not None, "the edit is on show again"
     stage.window.close()
     assert _answer_question(stage, "Cancel") == "An edited message in “One” is not saved."
     QTest.keyClick(stage.edit, Qt.Key.Key_Escape)

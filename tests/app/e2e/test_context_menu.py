@@ -89,7 +89,7 @@ def test_link_and_selection_can_be_copied_and_quoted(stage: Stage) -> None:
     assert clipboard.text() == "https://example.org/manual"
     choose(stage, link, "Copy Link Text")
     assert clipboard.text() == "the long manual"
-    stage.pane.view.select_all()
+    stage.pane.view.selection.select_all()
     choose(stage, answer_at(stage), "Copy")
     assert clipboard.text() == f"Where?\n\n{LINK}"
 

@@ -24,7 +24,7 @@ from tests.fakes.transcript_stage import targets
 
 
 def test_a_first_message_is_sent_and_answered(stage: Stage) -> None:
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert not stage.pane.view.isVisible()
     stage.send("What is a radix tree?")
     assert stage.edit.toPlainText() == ""
@@ -171,7 +171,7 @@ def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:
     stage.pane.view.flush()
     assert stage.pane.view.text_of(stage.items[-1].key) == "One, two, "
     stage.run(CommandId.STOP)
-    stage.pane.view.requested.emit(stage.items[-1].key, RowAction.CONTINUE)
+    stage.pane.view.click_actions.requested.emit(stage.items[-1].key, RowAction.CONTINUE)
     stage.settle()
     stage.answer("three.")
     assert stage.texts == ["Count", "One, two, three."]
@@ -235,13 +235,13 @@ def test_undo_restores_deleted_messages_with_all_below_them(stage: Stage) -> Non
     stage.chat("One", "1")
     stage.chat("Two", "2")
     view = stage.pane.view
-    view.requested.emit(stage.items[2].key, RowAction.DELETE)
+    view.click_actions.requested.emit(stage.items[2].key, RowAction.DELETE)
     stage.settle()
     assert stage.texts == ["One", "1"]
     assert stage.window.toast.text == "Deleted 2 messages"
-    view.requested.emit(stage.items[0].key, RowAction.DELETE)
+    view.click_actions.requested.emit(stage.items[0].key, RowAction.DELETE)
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     stage.edit.setFocus()
     for texts in (["One", "1"], ["One", "1", "Two", "2"]):
         QTest.keyClick(stage.edit, Key.Key_Z, CTRL)
@@ -276,7 +276,7 @@ def test_delete_and_undo_are_refused_while_an_answer_is_written(stage: Stage) ->
     stage.run(CommandId.REGENERATE)
     stage.answer("1b")
     assert [item.can_delete for item in stage.items] == [True, True]
-    stage.pane.view.requested.emit(stage.items[1].key, RowAction.DELETE)
+    stage.pane.view.click_actions.requested.emit(stage.items[1].key, RowAction.DELETE)
     stage.settle()
     assert stage.texts == ["One", "1"]
     stage.send("Two")
@@ -429,7 +429,7 @@ def test_regenerate_adds_a_version_and_commands_switch_versions(stage: Stage) ->
     assert stage.items[1].version == Version(2, 2)
     stage.run(CommandId.PREVIOUS_VERSION)
     assert stage.texts == ["Hello", "First"]
-    stage.pane.view.requested.emit(stage.items[1].key, RowAction.NEXT_VERSION)
+    stage.pane.view.click_actions.requested.emit(stage.items[1].key, RowAction.NEXT_VERSION)
     stage.settle()
     assert stage.texts == ["Hello", "Second"]
 
@@ -438,7 +438,7 @@ def test_up_key_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
     stage.chat("Capital of France?", "Paris")
     QTest.keyClick(stage.edit, Key.Key_Up)
     assert stage.items[0].editing
-    stage.pane.view.edit_submitted.emit(stage.items[0].key, "Capital of Spain?")
+    stage.pane.view.editor_host.submitted.emit(stage.items[0].key, "Capital of Spain?")
     stage.settle()
     stage.answer("Madrid")
     assert stage.texts == ["Capital of Spain?", "Madrid"]
@@ -449,7 +449,7 @@ def test_up_key_edits_the_last_message_as_a_new_version(stage: Stage) -> None:
 def test_cancelled_edit_adds_no_version(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.EDIT_LAST)
-    stage.pane.view.edit_cancelled.emit(stage.items[0].key)
+    stage.pane.view.editor_host.cancelled.emit(stage.items[0].key)
     assert not stage.items[0].editing
     assert stage.items[0].version == Version(1, 1)
 
@@ -457,7 +457,7 @@ def test_cancelled_edit_adds_no_version(stage: Stage) -> None:
 def test_empty_edit_is_refused_and_its_editor_stays_open(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     stage.run(CommandId.EDIT_LAST)
-    stage.pane.view.edit_submitted.emit(stage.items[0].key, "  ")
+    stage.pane.view.editor_host.submitted.emit(stage.items[0].key, "  ")
     assert stage.items[0].editing
     assert "empty" in stage.pane.notice.text
 
@@ -466,7 +466,7 @@ def test_switching_chats_during_an_answer_loses_no_text(stage: Stage) -> None:
     stage.send("Slow")
     stage.engine.write("The ")
     stage.run(CommandId.NEW_CHAT)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.row("Slow").activity == "…"
     stage.engine.write("answer")
     stage.settle()
@@ -510,7 +510,7 @@ def test_failed_answer_has_its_problem_and_can_be_retried(stage: Stage) -> None:
     stage.engine.fail(problem)
     stage.settle()
     assert stage.items[1].problem == problem
-    stage.pane.view.requested.emit(stage.items[1].key, RowAction.RETRY)
+    stage.pane.view.click_actions.requested.emit(stage.items[1].key, RowAction.RETRY)
     stage.settle()
     stage.answer("Hi")
     assert stage.texts == ["Hello", "Hi"]
@@ -530,7 +530,7 @@ def test_message_refused_by_a_full_context_returns_and_new_chat_is_offered(stage
     QTest.mouseClick(stage.pane.notice.button, Qt.MouseButton.LeftButton)
     assert stage.edit.hasFocus()
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.edit.toPlainText() == "Too much"
 
 
@@ -653,7 +653,7 @@ def test_deleting_a_chat_stops_its_answer(stage: Stage) -> None:
 def test_undo_of_a_message_restores_its_deleted_chat(stage: Stage) -> None:
     stage.chat("One", "1")
     stage.chat("Two", "2")
-    stage.pane.view.requested.emit(stage.items[2].key, RowAction.DELETE)
+    stage.pane.view.click_actions.requested.emit(stage.items[2].key, RowAction.DELETE)
     stage.settle()
     button = stage.window.toast.findChild(type(stage.pane.notice.button))
     assert button is not None
@@ -747,7 +747,7 @@ def test_recent_chat_button_in_an_empty_chat_opens_the_chat(stage: Stage) -> Non
     stage.run(CommandId.NEW_CHAT)
     button = next(
         one
-        for one in stage.pane.recent.findChildren(type(stage.pane.notice.button))
+        for one in stage.pane.empty.recent.findChildren(type(stage.pane.notice.button))
         if one.isVisible()
     )
     QTest.mouseClick(button, Qt.MouseButton.LeftButton)

@@ -43,7 +43,7 @@ def edit_first(stage: Stage, more: str) -> None:
     QTest.keyClicks(field(stage), more)
     QTest.keyClick(field(stage), Key.Key_Return)
     stage.settle()
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert stage.texts[0] == f"One{more}"
     assert len(stage.texts) == 2
 
@@ -84,7 +84,7 @@ def test_stopped_edit_is_in_its_editor_again_and_keeps_its_place(
     stage.answer("1!")
     assert stage.texts == ["One more!", "1!"]
     assert stage.items[0].version == Version(2, 2)
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
 
 
 def test_edit_that_waits_for_another_answer_is_in_its_editor_again(stage: Stage) -> None:
@@ -155,7 +155,7 @@ def test_edit_refused_out_of_sight_is_in_its_editor_when_its_chat_is_shown(stage
     stage.type("Elsewhere")
     stage.engine.fail(OutOfMemoryError("None was left.").problem)
     stage.settle()
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert stage.edit.toPlainText() == "Elsewhere"
     assert "“One” was not sent." in stage.window.toast.text
     stage.window.close()
@@ -187,7 +187,7 @@ def test_undo_names_no_edit_that_was_stopped(stage: Stage) -> None:
     press_escape(stage)
     assert undo.text() == "Undo Typing", "the editor has the focus"
     press_escape(stage)
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert undo.text() == "Undo Cancel Editing"
     stage.run(CommandId.UNDO)
     assert_edited_again(stage, "One more")
@@ -221,7 +221,7 @@ def test_edit_of_a_message_that_is_undone_is_in_its_editor_after_the_redo(stage:
     assert stage.texts == BRANCH
     stage.run(CommandId.UNDO)
     assert stage.texts == ["One", "1"]
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert stage.edit.toPlainText() == "Two"
     stage.window.sidebar.list.setFocus()
     stage.run(CommandId.REDO)
@@ -234,7 +234,7 @@ def test_regenerated_answer_that_is_stopped_opens_no_editor(stage: Stage) -> Non
     stage.run(CommandId.REGENERATE)
     press_escape(stage)
     assert stage.texts == BRANCH
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert stage.edit.toPlainText() == ""
 
 
@@ -243,7 +243,7 @@ def test_new_message_that_is_stopped_is_in_the_composer_again(stage: Stage) -> N
     stage.send("Three")
     press_escape(stage)
     assert stage.texts == BRANCH
-    assert stage.pane.view.edit is None
+    assert stage.pane.view.editor_host.edit is None
     assert stage.edit.toPlainText() == "Three"
 
 

@@ -158,7 +158,7 @@ def test_open_edit_is_on_show_again_with_its_text_and_cursor(chats: Stage) -> No
     for _ in range(4):
         QTest.keyClick(keys, Key.Key_Left)
     chats.run(CommandId.NEXT_CHAT)
-    assert chats.pane.view.edit is None
+    assert chats.pane.view.editor_host.edit is None
     assert chats.edit.hasFocus()
     chats.run(CommandId.PREVIOUS_CHAT)
     chats.settle()
@@ -167,16 +167,16 @@ def test_open_edit_is_on_show_again_with_its_text_and_cursor(chats: Stage) -> No
     assert keys is not None
     assert keys.isVisible()
     QTest.keyClicks(keys, "not ")
-    edit = chats.pane.view.edit
+    edit = chats.pane.view.editor_host.edit
     assert edit is not None
     assert edit[1] == "Four and not more"
     chats.click_row("One")
     chats.click_row("Four")
-    assert chats.pane.view.edit is not None
+    assert chats.pane.view.editor_host.edit is not None
     assert chats.list.hasFocus(), "the arrow keys go on in the list"
     chats.run(CommandId.NEW_CHAT)
     chats.click_row("Four")
     chats.pane.escape()
     chats.click_row("One")
     chats.click_row("Four")
-    assert chats.pane.view.edit is None, "it was cancelled"
+    assert chats.pane.view.editor_host.edit is None, "it was cancelled"

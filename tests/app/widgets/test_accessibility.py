@@ -333,7 +333,7 @@ def test_accessible_stop_of_a_waiting_edit_focuses_its_editor_again(stage: Stage
     assert stage.edit.hasFocus()
     messages(stage)[-1].actionInterface().doAction("Stop")
     stage.settle()
-    assert stage.pane.view.edit == (stage.items[0].key, "One more")
+    assert stage.pane.view.editor_host.edit == (stage.items[0].key, "One more")
     assert isinstance(QApplication.focusWidget(), EditorText)
 
 

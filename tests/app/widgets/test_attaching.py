@@ -98,7 +98,7 @@ def test_draft_with_files_survives_a_visit_to_another_chat(stage: Stage, notes: 
 
 
 def test_outline_shows_while_files_are_over_the_window(stage: Stage, notes: Path) -> None:
-    outline = stage.window.outline
+    outline = stage.window.file_drop.outline
     assert drag_over(stage.window, urls(notes)).isAccepted()
     assert outline.isVisible()
 

@@ -136,15 +136,15 @@ def test_heading_of_an_empty_chat_gives_way_to_a_card_in_a_low_window(
     stage.settle()
     pane = stage.pane
     needed = stage.composer.heightForWidth(stage.composer.width())
-    assert pane.question.height() > 0
+    assert pane.empty.heading.height() > 0
     problem = ContextFullError("It has 33,012 tokens and takes 32,768.").problem
     pane.notice.say(problem)
-    stage.wait_until(lambda: pane.question.height() == 0)
+    stage.wait_until(lambda: pane.empty.heading.height() == 0)
     assert stage.composer.height() >= needed
     assert pane.composer.geometry().bottom() <= pane.rect().bottom()
     assert pane.cards.height() > pane.height() // 4
     pane.notice.hide()
-    stage.wait_until(lambda: pane.question.height() > 0)
+    stage.wait_until(lambda: pane.empty.heading.height() > 0)
 
 
 def test_files_and_a_card_leave_the_composer_whole_in_the_smallest_window(

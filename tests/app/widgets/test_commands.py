@@ -22,6 +22,12 @@ def test_menu_bar_has_every_command_once(stage: Stage) -> None:
     assert set(shown) == set(CommandId)
 
 
+def test_every_command_has_an_owner(stage: Stage) -> None:
+    commands = stage.window.commands
+    unconnected = [id_ for id_, one in commands.items() if not one.receivers("2triggered(bool)")]
+    assert not unconnected
+
+
 def _leaves(actions: Sequence[QAction]) -> Iterator[QAction]:
     """Yield the commands of a menu and its submenus."""
     for action in actions:
@@ -93,7 +99,7 @@ def test_new_chat_key_in_the_composer_opens_a_new_chat(stage: Stage) -> None:
     stage.chat("Hello", "Hi")
     QTest.keyClick(stage.edit, Key.Key_N, CTRL)
     stage.settle()
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
 
 
 def test_appearance_command_applies_at_once_and_is_saved(make_stage: MakeStage) -> None:

@@ -50,7 +50,7 @@ def test_menu_button_of_a_row_opens_the_menu_without_selecting(stage: Stage) -> 
         "",
         "Delete Chat",
     ]
-    assert stage.pane.question.isVisible(), "another chat was opened"
+    assert stage.pane.empty.heading.isVisible(), "another chat was opened"
     menu.actions()[-1].trigger()
     menu.close()
     stage.settle()
@@ -161,7 +161,7 @@ def test_hovered_chat_is_loaded_before_it_is_clicked(stage: Stage) -> None:
     for point in (rect.center(), rect.center() + QPoint(1, 0)):
         QTest.mouseMove(stage.list.viewport(), point)
     stage.wait_until(lambda: oldest in stage.rig.desk)
-    assert stage.pane.question.isVisible(), "another chat was opened"
+    assert stage.pane.empty.heading.isVisible(), "another chat was opened"
 
 
 def test_row_paints_in_every_state_without_error(stage: Stage) -> None:
@@ -298,7 +298,7 @@ def test_focus_of_a_list_without_the_shown_chat_is_visible_and_an_empty_list_is_
     stage.run(CommandId.NEW_CHAT)
     stage.list.setFocus(Qt.FocusReason.TabFocusReason)
     assert stage.list.currentIndex().data() == "One"
-    assert stage.pane.question.isVisible(), "the focus opens no chat"
+    assert stage.pane.empty.heading.isVisible(), "the focus opens no chat"
     with_focus = stage.list.grab().toImage()
     stage.list.clearFocus()
     assert stage.list.grab().toImage() != with_focus

@@ -38,7 +38,7 @@ def resized(stage: Stage, size: tuple[int, int]) -> None:
 
 
 def recent(stage: Stage) -> list[QPushButton]:
-    return [one for one in stage.pane.recent.findChildren(QPushButton) if one.isVisible()]
+    return [one for one in stage.pane.empty.recent.findChildren(QPushButton) if one.isVisible()]
 
 
 def inside(widget: QWidget, window: QWidget) -> bool:
@@ -52,7 +52,7 @@ def test_composer_of_an_empty_chat_is_at_two_fifths_of_the_height(
 ) -> None:
     stage = make_stage(catalog=catalog)
     resized(stage, size)
-    title = stage.pane.question.title
+    title = stage.pane.empty.heading.title
     # Wait, because the layout may change when the search for models on another thread ends.
     stage.wait_until(lambda: middle(stage) == pytest.approx(0.4, abs=0.003))
     assert title.width() >= title.fontMetrics().horizontalAdvance(title.text())
@@ -93,7 +93,7 @@ def test_recent_chats_are_shown_as_far_as_they_fit(make_stage: MakeStage) -> Non
 
 def test_empty_chat_without_a_model_has_one_sentence_and_one_button(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=CATALOGS["none"])
-    note = stage.pane.model_note
+    note = stage.pane.empty.model_note
     assert note.sentence.text().startswith(f"There is no model on {computer.THIS_COMPUTER} yet.")
     assert note.width() <= Size.PICKER_WIDTH
     assert stage.composer.caption == ""
@@ -115,14 +115,14 @@ def test_composer_is_as_high_in_later_chats_as_in_the_first(stage: Stage) -> Non
 def test_empty_chat_without_a_store_shows_only_the_problem(stage: Stage) -> None:
     pane = stage.pane
     stage.settle()  # the store has been opened
-    assert pane.question.isVisible()
-    assert pane.promise.isVisible()
+    assert pane.empty.heading.isVisible()
+    assert pane.empty.promise.isVisible()
     problem = Problem(title="Your chats are in use.", cause="", advice="Try again.", details="")
     stage.core.store.unavailable.emit(problem)
     stage.settle()
     assert pane.notice.isVisible()
-    assert not pane.question.isVisible(), "no message can be written"
-    assert not pane.promise.isVisible()
+    assert not pane.empty.heading.isVisible(), "no message can be written"
+    assert not pane.empty.promise.isVisible()
     stage.core.store.opened.emit()
     stage.settle()
-    assert pane.question.isVisible()
+    assert pane.empty.heading.isVisible()

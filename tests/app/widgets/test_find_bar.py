@@ -21,10 +21,10 @@ def test_find_bar_is_usable_with_keys_alone(stage: Stage) -> None:
     assert bar.count.text() == "1 of 3"
     stage.run(CommandId.FIND_PREVIOUS)
     assert bar.count.text() == "3 of 3"
-    assert stage.pane.view.has_selection()
+    assert not stage.pane.view.selection.is_empty
     QTest.keyClicks(bar.field, "y")
     assert bar.count.text() == "Not found"
-    assert not stage.pane.view.has_selection()
+    assert stage.pane.view.selection.is_empty
     QTest.keyClick(bar.field, Key.Key_Escape)
     assert not bar.isVisible()
     assert stage.edit.hasFocus()

@@ -220,7 +220,7 @@ def test_new_chat_in_a_folder_has_its_prompt_and_preset(stage: Stage) -> None:
     sheet(stage).save_button.click()
     stage.settle()
     choose(stage, "Work", "New Chat in Folder")
-    assert stage.pane.question.title.text() == "New chat in “Work”"
+    assert stage.pane.empty.heading.title.text() == "New chat in “Work”"
     assert stage.rows == ["FOLDERS", "Work"]
     stage.chat("One", "Yes.")
     assert stage.rows == ["FOLDERS", "Work", "One"]
@@ -230,7 +230,7 @@ def test_new_chat_in_a_folder_has_its_prompt_and_preset(stage: Stage) -> None:
     assert stored.placement.folder_id is not None
     stage.run(CommandId.NEW_CHAT)
     assert stage.rig.current.system_prompt == ""
-    assert stage.pane.question.title.text() == "What are you working on?"
+    assert stage.pane.empty.heading.title.text() == "What are you working on?"
 
 
 def test_new_chat_in_a_folder_takes_changes_of_the_folder_until_its_first_change(

@@ -74,7 +74,7 @@ def test_gone_model_is_not_replaced_at_the_start(without_chosen: Stage) -> None:
     assert loads(stage) == []
     assert stage.pane.gone_model.isVisible()
     assert stage.pane.gone_model.sentence.text() == SENTENCE
-    assert not stage.pane.model_note.isVisible()
+    assert not stage.pane.empty.model_note.isVisible()
 
 
 def test_message_to_a_gone_model_stays_in_the_composer_and_opens_the_picker(

@@ -85,7 +85,7 @@ def talked(stage: Stage) -> None:
 def selected(stage: Stage) -> None:
     talked(stage)
     stage.pane.view.setFocus()
-    stage.pane.view.select_all()
+    stage.pane.view.selection.select_all()
 
 
 def looked_for(stage: Stage) -> None:
@@ -175,7 +175,7 @@ def shows_sheet(stage: Stage) -> bool:
 
 
 CASES = {
-    CommandId.NEW_CHAT: KeyCase(talked, lambda stage: stage.pane.question.isVisible()),
+    CommandId.NEW_CHAT: KeyCase(talked, lambda stage: stage.pane.empty.heading.isVisible()),
     CommandId.NEW_FOLDER: KeyCase(
         nothing, lambda stage: stage.window.findChild(QDialog, "folderSheet") is not None
     ),

@@ -136,7 +136,7 @@ def test_failed_load_shows_the_reason_and_keeps_the_message(make_stage: MakeStag
     stage.engine.fail_load(ModelFolderError("model.safetensors is cut short.").problem)
     stage.settle()
     assert stage.rig.models.status.phase is ModelPhase.FAILED
-    assert "cut short" in stage.pane.model_note.sentence.text()
+    assert "cut short" in stage.pane.empty.model_note.sentence.text()
     assert stage.edit.toPlainText() == "Early bird"
 
 
@@ -189,7 +189,7 @@ def test_demo_model_has_a_note_and_its_button_opens_the_models_window(
 ) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=(BROKEN,), starter=DEMO))
     assert loads(stage) == [str(DEMO.path)]
-    note = stage.pane.model_note
+    note = stage.pane.empty.model_note
     stage.wait_until(lambda: note.sentence.text() == f"{DEMO_NOTE}.")
     QTest.mouseClick(note.button, Qt.MouseButton.LeftButton)
     window = stage.window.findChild(ModelsWindow)
@@ -212,7 +212,7 @@ def test_picker_opens_the_models_window(stage: Stage) -> None:
 
 def test_sending_without_a_model_opens_the_picker(make_stage: MakeStage) -> None:
     stage = make_stage(catalog=FakeCatalog(cards=()))
-    assert "no model" in stage.pane.model_note.sentence.text()
+    assert "no model" in stage.pane.empty.model_note.sentence.text()
     stage.send("Anybody?")
     assert stage.edit.toPlainText() == "Anybody?"
     assert stage.window.picker.isVisible()

@@ -129,7 +129,7 @@ def test_chat_that_leaves_the_list_is_followed_by_the_next_one(
 def test_last_chat_that_leaves_the_list_is_followed_by_a_new_one(stage: Stage) -> None:
     make_chats(stage, "One")
     stage.run(CommandId.DELETE)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
 
 
 def test_new_message_takes_a_chat_out_of_the_archive(stage: Stage) -> None:

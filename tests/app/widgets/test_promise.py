@@ -46,12 +46,12 @@ def go_back(stage: Stage, plan: PromptPlan = RETURN) -> None:
 
 
 def test_first_window_tells_what_is_remembered_until_there_is_a_chat(stage: Stage) -> None:
-    promise = stage.pane.promise
+    promise = stage.pane.empty.promise
     assert promise.isVisible()
     assert promise.text() == words.SENTENCE
     stage.chat("Hello", "Hi")
     stage.run(CommandId.NEW_CHAT)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert not promise.isVisible()
 
 

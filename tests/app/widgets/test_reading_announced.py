@@ -156,7 +156,7 @@ def full(make_stage: MakeStage) -> Stage:
 
 
 def edit(stage: Stage, message: int) -> None:
-    stage.pane.view.requested.emit(stage.items[message].key, RowAction.EDIT)
+    stage.pane.view.click_actions.requested.emit(stage.items[message].key, RowAction.EDIT)
     stage.settle()
 
 
@@ -259,16 +259,16 @@ def test_caption_of_one_version_is_not_shown_with_another(full: Stage) -> None:
     edit(full, 2)
     press(full, Key.Key_Return)
     full.answer("Good.")
-    full.pane.view.requested.emit(full.items[2].key, RowAction.PREVIOUS_VERSION)
+    full.pane.view.click_actions.requested.emit(full.items[2].key, RowAction.PREVIOUS_VERSION)
     full.wait_until(lambda: full.composer.caption == CHAT)
     full.engine.hold_counts = True
-    full.pane.view.requested.emit(full.items[2].key, RowAction.NEXT_VERSION)
+    full.pane.view.click_actions.requested.emit(full.items[2].key, RowAction.NEXT_VERSION)
     full.settle()
     assert "too long" not in full.composer.caption
 
 
 def test_caption_goes_with_the_draft_that_made_the_chat_too_long(full: Stage) -> None:
-    full.pane.view.requested.emit(full.items[2].key, RowAction.DELETE)
+    full.pane.view.click_actions.requested.emit(full.items[2].key, RowAction.DELETE)
     count(full)
     assert "too long" not in full.composer.caption
     draft(full, ANSWER)

@@ -143,7 +143,7 @@ def test_return_opens_the_first_found_message_and_esc_ends_the_search(chats: Sta
 def test_click_opens_the_message_on_its_branch(chats: Stage) -> None:
     view = chats.pane.view
     chats.click_row("How do foxes hunt?")
-    view.edit_submitted.emit(chats.items[2].key, "And in summer?")
+    view.editor_host.submitted.emit(chats.items[2].key, "And in summer?")
     chats.settle()
     chats.answer("They eat berries.")
     assert "They dive into the snow." not in chats.texts

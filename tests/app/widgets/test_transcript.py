@@ -63,7 +63,7 @@ def test_selection_is_copied_in_full_when_layouts_were_dropped(transcript: Trans
     transcript.settle()
     shift = Qt.KeyboardModifier.ShiftModifier
     QTest.mouseClick(view.viewport(), LEFT, shift, QPoint(700, 500))
-    view.copy_selection()
+    view.selection.copy()
     assert transcript.clipboard().count("First **block**") == 60
 
 
@@ -71,8 +71,8 @@ def test_empty_conversation_has_no_scroll_position_and_no_error(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([])
-    transcript.view.select_all()
-    transcript.view.copy_selection()
+    transcript.view.selection.select_all()
+    transcript.view.selection.copy()
     transcript.view.jump_to_latest()
     assert transcript.view.scroll_position() is None
     assert transcript.end == 0

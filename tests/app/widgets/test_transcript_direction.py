@@ -62,7 +62,7 @@ def test_drag_over_right_to_left_text_selects_the_letters_below_it(
     transcript: TranscriptStage,
 ) -> None:
     transcript.show([answer(0, HEBREW)])
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
     left, right = extent(transcript.picture(), LIGHT.accent)
     y = FIRST_LINE[10]
     transcript.drag(QPoint(right + 1, y), QPoint((left + right) // 2 - 4, y))

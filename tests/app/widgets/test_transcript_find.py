@@ -36,7 +36,7 @@ def test_find_without_a_match_selects_nothing(transcript: TranscriptStage) -> No
     transcript.show([answer(0, "No fox")])
 
     assert transcript.view.find_controller.look_for("wolf") == FindPosition(0, 0)
-    assert not transcript.view.has_selection()
+    assert transcript.view.selection.is_empty
 
 
 def test_matches_are_marked_until_finding_ends(transcript: TranscriptStage) -> None:

@@ -139,7 +139,7 @@ def test_selected_formula_is_copied_as_latex(transcript: TranscriptStage) -> Non
 def test_copy_of_everything_is_the_markdown_source(transcript: TranscriptStage) -> None:
     text = f"a\n\n$$\n{FRACTION}\n$$\n\n| $x$ | y |\n|---|---|\n| $y^2$ | z |"
     transcript.show([answer(0, text)])
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
 
     assert transcript.copied() == text
 
@@ -169,7 +169,7 @@ def test_streamed_formula_ends_with_the_picture_of_the_complete_one(
 
 def test_latex_that_cannot_be_typeset_is_shown_as_source(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, r"so $\frac{$ x")])
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
 
     assert transcript.copied() == r"so $\frac{$ x"
 

@@ -115,7 +115,7 @@ def test_version_switch_is_disabled_at_the_first_and_last_version(
 def test_press_released_outside_its_button_is_no_click(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, "text")])
     viewport = transcript.view.viewport()
-    with transcript.qtbot.assertNotEmitted(transcript.view.requested):
+    with transcript.qtbot.assertNotEmitted(transcript.view.click_actions.requested):
         QTest.mousePress(viewport, LEFT, pos=transcript.find(RowAction.REGENERATE))
         QTest.mouseRelease(viewport, LEFT, pos=QPoint(5, 5))
     assert transcript.asked == []
@@ -145,7 +145,7 @@ def test_drag_across_a_link_selects_and_does_not_open_it(transcript: TranscriptS
     start = transcript.find(RowAction.OPEN_LINK)
     transcript.drag(start, start + QPoint(80, 0))
     assert transcript.opened == []
-    assert transcript.view.has_selection()
+    assert not transcript.view.selection.is_empty
 
 
 def test_earlier_message_shows_its_buttons_on_hover(transcript: TranscriptStage) -> None:
@@ -165,15 +165,15 @@ def test_click_on_thinking_pill_unfolds_and_folds_the_reasoning(
     item = replace(answer(0, "text"), reasoning="A thought", reasoning_s=4.1)
     transcript.show([item])
     QTest.mouseMove(transcript.view.viewport(), QPoint(5, 5))
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
     closed = transcript.picture()
     transcript.click(RowAction.TOGGLE_THINKING)
     transcript.drag(QPoint(60, 62), QPoint(300, 70))
-    transcript.view.copy_selection()
+    transcript.view.selection.copy()
     assert transcript.clipboard() == "A thought"
     transcript.click(RowAction.TOGGLE_THINKING)
     QTest.mouseMove(transcript.view.viewport(), QPoint(7, 7))
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
     assert transcript.picture() == closed
 
 

@@ -43,7 +43,7 @@ def test_copy_keeps_blank_lines_between_blocks(transcript: TranscriptStage) -> N
 
 def test_copy_of_a_question_keeps_its_line_ends(transcript: TranscriptStage) -> None:
     transcript.show([question(0, "one\n\nthree  \nfour")])
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
     assert transcript.copied() == "one\n\nthree  \nfour"
 
 
@@ -80,7 +80,7 @@ def test_select_all_and_copy_gives_every_message(transcript: TranscriptStage) ->
 @pytest.mark.parametrize("text", ["<b>no html</b> &amp;", "1 < 2 <!-- x -->"])
 def test_html_in_a_message_is_plain_text(transcript: TranscriptStage, text: str) -> None:
     transcript.show([question(0, text)])
-    transcript.view.select_all()
+    transcript.view.selection.select_all()
     assert transcript.copied() == text
 
 
@@ -111,12 +111,13 @@ def test_shift_click_extends_the_selection(transcript: TranscriptStage) -> None:
 
 def test_click_clears_the_selection(transcript: TranscriptStage) -> None:
     changes: list[bool] = []
-    transcript.view.selection_changed.connect(changes.append)
+    selection = transcript.view.selection
+    selection.changed.connect(lambda: changes.append(not selection.is_empty))
     transcript.show([answer(0, GUIDE)])
-    transcript.view.select_all()
-    assert transcript.view.has_selection()
+    transcript.view.selection.select_all()
+    assert not transcript.view.selection.is_empty
     QTest.mouseClick(transcript.view.viewport(), LEFT, pos=QPoint(300, 300))
-    assert not transcript.view.has_selection()
+    assert transcript.view.selection.is_empty
     assert changes == [True, False]
 
 

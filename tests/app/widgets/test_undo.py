@@ -198,7 +198,7 @@ def test_message_is_sent_undone_and_redone_with_its_answer(stage: Stage) -> None
 def test_first_message_that_is_taken_back_leaves_an_empty_chat(stage: Stage) -> None:
     stage.chat("One", "1")
     undo(stage)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.edit.toPlainText() == "One"
     redo(stage)
     assert stage.texts == ["One", "1"]
@@ -231,7 +231,7 @@ def test_waiting_and_queued_messages_are_taken_back_and_sent_again(stage: Stage)
     assert stage.edit.toPlainText() == "Two"
     assert stage.texts[0] == "One"
     undo(stage)
-    assert stage.pane.question.isVisible()
+    assert stage.pane.empty.heading.isVisible()
     assert stage.edit.toPlainText() == "One\n\nTwo"
     assert name(stage) == "Undo"
     redo(stage)

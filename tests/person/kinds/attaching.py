@@ -50,7 +50,7 @@ def drop_file(person: Person) -> bool:
         _drop(person, path)
     # A file with the same name and text is attached once only.
     assert _names(person) in (before, [*before, name])
-    assert not person.window.outline.isVisible()
+    assert not person.window.file_drop.outline.isVisible()
     return True
 
 

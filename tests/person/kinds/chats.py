@@ -145,7 +145,7 @@ def open_chat_with_keys(person: Person) -> bool:
 
 @kind("open a recent chat")
 def open_recent(person: Person) -> bool:
-    buttons = [one for one in person.pane.recent.findChildren(QPushButton) if one.isVisible()]
+    buttons = [one for one in person.pane.empty.recent.findChildren(QPushButton) if one.isVisible()]
     if not buttons:
         return False
     before = person.current

@@ -222,7 +222,7 @@ def select_and_copy(person: Person) -> bool:
     QTest.mouseMove(viewport, (ends[0] + ends[1]) / 2)
     QTest.mouseMove(viewport, ends[1])
     QTest.mouseRelease(viewport, LEFT, pos=ends[1])
-    if not view.has_selection():
+    if view.selection.is_empty:
         return False
     view.setFocus()
     QGuiApplication.clipboard().setText("nothing")

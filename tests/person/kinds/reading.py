@@ -37,7 +37,7 @@ def find_next(person: Person) -> bool:
     before = bar.count.text()
     # Return goes to the next match, so its number changes. Without a selection, the message with
     # the match was deleted: Return then selects the nearest match, which may have the same number.
-    moves = person.pane.view.has_selection() and not before.endswith(" of 1")
+    moves = not person.pane.view.selection.is_empty and not before.endswith(" of 1")
     bar.field.setFocus()
     person.press(Qt.Key.Key_Return)
     assert bar.count.text() != before or not moves or person.core.turns.live, before

@@ -30,14 +30,16 @@ class EditorHost(QObject):
         super().__init__(viewport)
         self._stack = stack
         self._viewport = viewport
-        self.return_sends = True
+        self.return_sends = True  # False: Ctrl+Return submits an edited message, not Return
         self._key = ""  # key of the message that is being edited; "" if none is
         self._editor: MessageEditor | None = None
         self._typed: dict[str, TypedEdit] = {}  # changes in closed editors, by message key
 
-    @property
-    def editor(self) -> MessageEditor | None:
-        return self._editor
+    def focus(self) -> bool:
+        """Focus the editor. Return False if none is open."""
+        if self._editor is not None:
+            self._editor.setFocus()
+        return self._editor is not None
 
     @property
     def edit(self) -> tuple[str, str] | None:

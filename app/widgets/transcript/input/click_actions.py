@@ -14,6 +14,7 @@ from PySide6.QtGui import QGuiApplication
 from app.widgets.transcript.input.pointer import Click, Pointer
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.rows.row import RowAction
 
 LINK_SCHEMES = frozenset({"http", "https", "mailto"})
@@ -33,12 +34,14 @@ class ClickActions(QObject):
         stack: MessageStack,
         placement: ScrollAnchor,
         pointer: Pointer,
+        selection: TextSelection,
         open_url: Callable[[QUrl], object],
     ) -> None:
         super().__init__(pointer)
         self._stack = stack
         self._placement = placement
         self._pointer = pointer
+        self._selection = selection
         self._open_url = open_url
         pointer.clicked.connect(self.carry_out)
 
@@ -103,7 +106,7 @@ class ClickActions(QObject):
         """Fold or unfold a part of a message. The clicked row does not move."""
         layout = self._stack.layouts[click.message]
         self._placement.hold()
-        self._pointer.select(None)
+        self._selection.select(None)
         layout.toggle(click.at.target.action)
         self._stack.mark_unsettled()
         self.folded.emit()

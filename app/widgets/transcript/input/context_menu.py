@@ -5,57 +5,63 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from PySide6.QtCore import QPoint, QPointF
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractScrollArea, QWidget
 
 from app.viewmodels.transcript import ItemStatus
-from app.widgets.menu import Menu
+from app.widgets.menu import Menu, pop_up
 from app.widgets.transcript.input.click_actions import ClickActions
+from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.places import MessageHit
 from app.widgets.transcript.rows.row import RowAction
 from app.words import commands, transcript as words
 from engine.types import Role
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MenuPlace:
-    """The place at which the context menu opens."""
+@dataclass(frozen=True, slots=True)
+class ContextMenu:
+    """Opens the menu of the message below the mouse.
 
-    message: int  # index of the message in the MessageStack
-    hit: MessageHit | None  # link or button below the mouse
-    selected: str  # selected text of the transcript, or an empty string
-
-
-def make_menu(
-    stack: MessageStack,
-    actions: ClickActions,
-    place: MenuPlace,
-    quote: Callable[[str], object],
-    parent: QWidget,
-) -> Menu:
-    """Return the menu: entries for the link, the formula and the selection, then for the message.
-
-    `quote` puts a text into the composer.
+    quote: puts a text into the composer
     """
-    menu = Menu(parent)
-    layout = stack.layouts[place.message]
-    hit = place.hit
-    if hit is not None and hit.at.target.action is RowAction.OPEN_LINK:
-        link, name = hit.at.target.link, _link_text(hit)
-        menu.addAction(words.OPEN_LINK, lambda: actions.open_link(link))
-        menu.addAction(words.COPY_LINK, lambda: QGuiApplication.clipboard().setText(link))
-        menu.addAction(words.COPY_LINK_TEXT, lambda: QGuiApplication.clipboard().setText(name))
-        menu.addSeparator()
-    if hit is not None and hit.at.target.action is RowAction.EXPLAIN and hit.at.target.link:
-        _add_formula(menu, latex=hit.at.target.link, why=hit.tip)
-    if selected := place.selected:
-        menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
-    menu.addAction(words.COPY_MESSAGE, lambda: actions.act(place.message, RowAction.COPY_MESSAGE))
-    quoted = selected or layout.text
-    menu.addAction(words.QUOTE, lambda: quote(quoted)).setEnabled(bool(quoted.strip()))
-    _add_changes(menu, stack, actions, place.message)
-    return menu
+
+    stack: MessageStack
+    placement: ScrollAnchor
+    actions: ClickActions
+    selection: TextSelection
+    quote: Callable[[str], object]
+
+    def open(self, view: QAbstractScrollArea, at: QPoint) -> None:
+        """Open the menu at a point of the screen, unless no message is there."""
+        spot = self.placement.spot_at(QPointF(view.viewport().mapFromGlobal(at)))
+        if spot is not None:
+            hit = self.stack.layouts[spot.message].hit(spot.x, spot.y)
+            pop_up(self._make(spot.message, hit, view), at)
+
+    def _make(self, message: int, hit: MessageHit | None, parent: QWidget) -> Menu:
+        """Return the menu: entries for the link, the formula and the selection, then the message.
+
+        hit: link or button below the mouse
+        """
+        menu, actions, selected = Menu(parent), self.actions, self.selection.text
+        if hit is not None and hit.at.target.action is RowAction.OPEN_LINK:
+            link, name = hit.at.target.link, _link_text(hit)
+            menu.addAction(words.OPEN_LINK, lambda: actions.open_link(link))
+            menu.addAction(words.COPY_LINK, lambda: QGuiApplication.clipboard().setText(link))
+            menu.addAction(words.COPY_LINK_TEXT, lambda: QGuiApplication.clipboard().setText(name))
+            menu.addSeparator()
+        if hit is not None and hit.at.target.action is RowAction.EXPLAIN and hit.at.target.link:
+            _add_formula(menu, latex=hit.at.target.link, why=hit.tip)
+        if selected:
+            menu.addAction(commands.COPY, lambda: QGuiApplication.clipboard().setText(selected))
+        menu.addAction(words.COPY_MESSAGE, lambda: actions.act(message, RowAction.COPY_MESSAGE))
+        quoted = selected or self.stack.layouts[message].text
+        menu.addAction(words.QUOTE, lambda: self.quote(quoted)).setEnabled(bool(quoted.strip()))
+        _add_changes(menu, self.stack, actions, message)
+        return menu
 
 
 def _add_formula(menu: Menu, *, latex: str, why: str) -> None:

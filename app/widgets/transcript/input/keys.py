@@ -10,6 +10,7 @@ from PySide6.QtGui import QKeyEvent, QKeySequence
 
 from app.widgets.transcript.input.target_focus import TargetFocus
 from app.widgets.transcript.layout.placement import ScrollAnchor
+from app.widgets.transcript.layout.text_selection import TextSelection
 
 # Keys that click the focused link or button.
 PRESSING = frozenset({Qt.Key.Key_Return, Qt.Key.Key_Enter})
@@ -25,8 +26,7 @@ class Keys:
     """
 
     placement: ScrollAnchor
-    copy: Callable[[], None]
-    select_all: Callable[[], None]
+    selection: TextSelection
     jump_to_start: Callable[[], None]
     jump_to_latest: Callable[[], None]
     focus: TargetFocus
@@ -38,9 +38,9 @@ class Keys:
         if key in UPWARDS or (key == Qt.Key.Key_Space and back):
             placement.hold()
         if event.matches(QKeySequence.StandardKey.Copy):
-            self.copy()
+            self.selection.copy()
         elif event.matches(QKeySequence.StandardKey.SelectAll):
-            self.select_all()
+            self.selection.select_all()
         elif key == Qt.Key.Key_Home:
             self.jump_to_start()
         elif key == Qt.Key.Key_End:

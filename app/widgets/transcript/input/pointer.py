@@ -1,4 +1,4 @@
-"""The state of the mouse over the transcript: hover, pressed button, selection.
+"""The state of the mouse over the transcript: hover and pressed button.
 
 Used on the main thread only. Messages are painted and are not widgets, so they receive no mouse
 events. `MouseFilter` receives the events of the viewport and calls the methods of `Pointer`.
@@ -19,6 +19,7 @@ from app.theme.tokens import Millis
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.selection import Caret, Selection
 from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.messages.places import MessageHit, Place, RowTarget, Spot
 from app.widgets.transcript.rows.row import RowAction
 
@@ -46,16 +47,21 @@ class Pointer(QObject):
     pressed = Signal()  # the left mouse button was pressed in the transcript
     changed = Signal()  # the hovered target, the selection or `confirmed` changed: paint again
     pointed = Signal()  # the mouse or the content moved, so `shape` may have changed
-    selection_changed = Signal(bool)  # argument: True if text is selected
 
-    def __init__(self, stack: MessageStack, placement: ScrollAnchor, parent: QObject) -> None:
+    def __init__(
+        self,
+        stack: MessageStack,
+        placement: ScrollAnchor,
+        selection: TextSelection,
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
         self.hit: MessageHit | None = None  # the button or link below the mouse
         self.message: int | None = None  # index of the message below the mouse
         self.confirmed: RowTarget | None = None  # button that shows "Copied" until a timer ends
-        self.selection: Selection | None = None
         self._stack = stack
         self._placement = placement
+        self._selection = selection
         self._point = QPointF()  # last position of the mouse in the viewport
         # The click to emit if the mouse button is released on the target on which it was pressed.
         self._pressed: Click | None = None
@@ -65,6 +71,7 @@ class Pointer(QObject):
         self._dragging = False  # True if the mouse has moved far enough to select text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
         self._auto_scroll = _timer(self, _AUTO_SCROLL_MS, self._scroll_on)
+        selection.changed.connect(self.changed)
 
     @property
     def hovered(self) -> RowTarget | None:
@@ -93,7 +100,7 @@ class Pointer(QObject):
         self._dragging = False
         self._press_point = point
         if spot is None:
-            self.select(None)
+            self._selection.select(None)
             return
         if self.hit is not None:
             self._pressed = Click(spot.message, self.hit.at)
@@ -101,13 +108,14 @@ class Pointer(QObject):
                 self._press_point = None
                 return
         caret = self._caret(spot)
-        self.select(Selection(caret, caret))
+        self._selection.select(Selection(caret, caret))
 
     def extend(self, point: QPointF) -> None:
         """Move the end of the selection to a point. The start of the selection does not move."""
         spot = self._placement.spot_at(point)
-        if spot is not None and self.selection is not None:
-            self.select(Selection(self.selection.anchor, self._caret(spot)))
+        selection = self._selection.value
+        if spot is not None and selection is not None:
+            self._selection.select(Selection(selection.anchor, self._caret(spot)))
 
     def drag(self, point: QPointF) -> None:
         """Extend the selection to the mouse while the left mouse button is pressed.
@@ -115,7 +123,7 @@ class Pointer(QObject):
         If the mouse is outside the view, scroll towards the mouse.
         """
         self._point = point
-        if self._press_point is None or self.selection is None:
+        if self._press_point is None or self._selection.value is None:
             return
         if not self._dragging and (point - self._press_point).manhattanLength() < _DRAG:
             return
@@ -152,7 +160,7 @@ class Pointer(QObject):
             start -= 1
         while end < len(row.text) and _is_word(row.text[end]):
             end += 1
-        self.select(
+        self._selection.select(
             Selection(
                 Caret(spot.message, Place(place.row, start)),
                 Caret(spot.message, Place(place.row, end)),
@@ -190,16 +198,6 @@ class Pointer(QObject):
         self.hit = None
         self.message = None
         self.changed.emit()
-
-    def select(self, selection: Selection | None) -> None:
-        """Set the selection. None removes the selection."""
-        had = self.selection is not None and not self.selection.is_empty
-        self.selection = selection
-        has = selection is not None and not selection.is_empty
-        if had != has:
-            self.selection_changed.emit(has)
-        if had or has:
-            self.changed.emit()
 
     def confirm(self, at: RowTarget) -> None:
         """Show "Copied" or a similar confirmation on a clicked button for a moment."""

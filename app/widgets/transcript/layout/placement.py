@@ -1,9 +1,9 @@
 """The scroll position of the transcript. Main thread only.
 
 Heights above the view change often: estimates become exact, formulas are typeset, answers grow. To
-keep the visible text in place, a Placement remembers the line at the top of the view as an Anchor,
+keep the visible text in place, a ScrollAnchor remembers the line at the top of the view as an Anchor,
 lays out the visible messages, and scrolls to the new position of that line. While the view follows
-a streamed answer or the end of the transcript, a Follower (scroll.py) chooses the scroll position,
+a streamed answer or the end of the transcript, a ScrollFollower (scroll.py) chooses the scroll position,
 and the anchor is not used.
 """
 

@@ -2,17 +2,12 @@
 
 Used on the main thread only. A block may have thousands of lines. Its height and width are computed
 from the numbers of lines and characters. Only visible lines are laid out: each becomes a
-`TextFlow`. `CodeLines` divides the text into shown lines.
-
-`CodeColors` gets the colours from the helper process. While the block grows, each new line is lexed
-once, and the colours are provisional. When the block is complete, the whole block is lexed again,
-and the colours are exact. Code that is not lexed yet is painted in one colour.
+`TextFlow`. `CodeLines` divides the text into shown lines, and `CodeColors` has their colours.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
@@ -24,8 +19,9 @@ from typing_extensions import override
 from app.theme.tokens import Radius, Size, Space, Type
 from app.viewmodels.blocks import Block, CodeBlock
 from app.viewmodels.highlight import LinePieces, Piece
-from app.viewmodels.lexer_shelf import Absent, GrowingLexer, LexerShelf
+from app.viewmodels.lexer_shelf import Absent, LexerShelf
 from app.viewmodels.line_breaks import hanging, line_breaks
+from app.widgets.transcript.rows.code_colors import CodeColors
 from app.widgets.transcript.rows.code_header import CodeHeader, CodeHeading
 from app.widgets.transcript.rows.code_lines import CodeLines, cut_overlong
 from app.widgets.transcript.rows.flow import TextFlow, TextRun
@@ -43,66 +39,6 @@ from app.words import transcript as words
 
 _TAB = "    "
 _MIN_COLUMNS = 8  # minimum wrap width in characters, used in a very narrow view
-
-
-class CodeColors:
-    """The coloured pieces of each line of a code block.
-
-    The colours are provisional while the block grows, and exact when the block is complete.
-    """
-
-    def __init__(self, shelf: LexerShelf, block: CodeBlock) -> None:
-        self._shelf = shelf
-        self._name = block.language
-        # Lexer of the provisional colours. None if there are no provisional colours.
-        self._growing: GrowingLexer | None = None
-        self._lexing: Future[list[LinePieces] | None] | None = None  # lexes the complete block
-        self._exact: list[LinePieces] = []
-        self.done = not block.language  # True if the colours will not change any more
-
-    def grow(self, block: CodeBlock) -> None:
-        """Colour the text that was added to a growing block since the last call."""
-        if isinstance(self._shelf.language(self._name), Absent):
-            return
-        if self._growing is None:
-            self._growing = self._shelf.growing(self._name)
-        self._growing.update(block.text)
-
-    def advance(self, block: CodeBlock) -> IdleResult:
-        """Use the colours that the helper process has returned, and request missing ones.
-
-        Return CHANGED if the row must be painted again. Return WAITING if the lexer has not
-        finished. Return DONE if nothing is left to do.
-        """
-        if self.done:
-            return IdleResult.DONE
-        language = self._shelf.language(self._name)
-        if isinstance(language, Absent):
-            self.done = language is Absent.UNKNOWN
-            return IdleResult.DONE if self.done else IdleResult.WAITING
-        return self._finish(block.text) if block.closed else self._advance_growing(block)
-
-    def _advance_growing(self, block: CodeBlock) -> IdleResult:
-        if self._growing is None:
-            self.grow(block)
-            return IdleResult.CHANGED
-        if self._growing.poll():
-            return IdleResult.CHANGED
-        return IdleResult.WAITING if self._growing.is_waiting else IdleResult.DONE
-
-    def _finish(self, code: str) -> IdleResult:
-        if self._lexing is None:
-            self._lexing = self._shelf.exact(self._name, code)
-        if not self._lexing.done():
-            return IdleResult.WAITING
-        self._exact = self._lexing.result() or []
-        self.done, self._growing, self._lexing = True, None, None
-        return IdleResult.CHANGED
-
-    def pieces(self, line: int, text: str) -> LinePieces:
-        if self._growing is not None:
-            return self._growing.colors.pieces(line, text)
-        return self._exact[line] if line < len(self._exact) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,12 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil, inf
+from math import inf
 from typing import cast
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
     QColor,
-    QFont,
-    QFontMetricsF,
     QPainter,
     QTextCharFormat,
     QTextLayout,
@@ -33,7 +31,7 @@ from PySide6.QtGui import (
 from app.theme.tokens import Space, TextStyle
 from app.viewmodels.blocks import LINE_BREAK
 from app.viewmodels.direction import has_right_to_left, is_right_to_left
-from app.widgets.transcript.rows.formula_shelf import Drawing
+from app.widgets.transcript.rows.formula_insets import FormulaInset, FormulaInsets
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range, overlap
 from app.widgets.transcript.rows.utf16 import Utf16Units
@@ -41,12 +39,6 @@ from app.widgets.transcript.rows.utf16 import Utf16Units
 _BOX_RADIUS = 4
 _BOX_PAD = 2  # pixels between inline code and the left or right edge of the box behind it
 _BOX_EMS = 1.4  # maximum height of the box behind inline code, in font sizes
-# Qt lays out these characters instead of the LaTeX source of a formula. The first character is a
-# no-break space that is made as wide as the picture of the formula. The other characters are word
-# joiners, which have no width. Qt does not break a line at these characters, so a formula is never
-# cut at the end of a line.
-_BLANK = "\u00a0"
-_NOTHING = "\u2060"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +59,6 @@ class FlowLink:
     address: str
     text: str
     rect: QRectF  # rectangle of the link; only of its first line if the link wraps
-
-
-@dataclass(frozen=True, slots=True)
-class FormulaInset:
-    """The picture of a formula. It is painted instead of the LaTeX source of the formula."""
-
-    place: Range  # the LaTeX characters that the picture replaces
-    drawing: Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +95,8 @@ class TextFlow:
         self._face = look.face(style)  # font, line height and baseline of the style
         self._ink = ink
         self._runs = runs
-        self._insets = insets
-        shown = _with_blanks(text, insets)
+        self._insets = FormulaInsets(look, self._face, insets)
+        shown = self._insets.with_blanks(text)
         # True if the paragraph is right-to-left text, which is aligned at the right edge.
         self.is_rtl = is_right_to_left(shown)
         # True if the text has right-to-left characters. A range of characters may then appear as
@@ -149,7 +133,9 @@ class TextFlow:
         option.setWrapMode(mode.NoWrap if width is None else mode.WrapAtWordBoundaryOrAnywhere)
         option.setTabStopDistance(self._face.tab)
         self._layout.setTextOption(option)
-        self._layout.setFormats([*self._run_formats(), *self._inset_formats(width)])
+        formats = [(run.start, run.end, run.format) for run in self._runs]
+        formats += self._insets.fit(width)
+        self._layout.setFormats([self._qt_range(*one) for one in formats])
         self._layout.beginLayout()
         self._add_lines(max(1.0, width or 0.0), max_lines, hanging)
         self._layout.endLayout()
@@ -207,7 +193,7 @@ class TextFlow:
             return 0
         line = self._layout.lineAt(max(0, self._band_at(y)))
         at = self._units.to_python(line.xToCursor(x))
-        position = self._snapped(Range(at, at)).end
+        position = self._insets.snapped(Range(at, at)).end
         end = self._units.to_python(line.textStart() + line.textLength())
         # The nearest position at the end of this line is before the line break. The position after
         # the line break belongs to the next line.
@@ -291,28 +277,8 @@ class TextFlow:
         """
         return bisect_right(self._bands, y, key=lambda band: band.top) - 1
 
-    def _run_formats(self) -> list[QTextLayout.FormatRange]:
-        return [self._qt_range(run.start, run.end, run.format) for run in self._runs]
-
-    def _inset_formats(self, width: float | None) -> Iterator[QTextLayout.FormatRange]:
-        """Shrink each formula that is wider than `width`, and yield one format for each formula.
-
-        A no-break space takes the place of the formula. The letter spacing of the format makes this
-        space as wide as the picture of the formula.
-        """
-        for inset in self._insets:
-            if width is not None:
-                inset.drawing.fit(width, self._look.page_height)
-            font = QFont(self._face.font)
-            blank = QFontMetricsF(font).horizontalAdvance(_BLANK)
-            spacing = QFont.SpacingType.AbsoluteSpacing
-            font.setLetterSpacing(spacing, inset.drawing.width - blank)
-            wide = QTextCharFormat()
-            wide.setFont(font)
-            yield self._qt_range(inset.place.start, inset.place.start + 1, wide)
-
     def _paint_insets(self, painter: QPainter, at: QPointF, selected: Range | None) -> None:
-        for inset in self._insets:
+        for inset in self._insets.insets:
             unit = self._units.to_qt(inset.place.start)
             line = self._layout.lineForTextPosition(unit)
             if line.isValid():
@@ -326,10 +292,7 @@ class TextFlow:
         face = self._face
         first = self._units.to_python(line.textStart())
         end = self._units.to_python(line.textStart() + line.textLength())
-        drawings = [inset.drawing for inset in self._insets if first <= inset.place.start < end]
-        above = max((ceil(d.ascent - face.baseline) for d in drawings), default=0)
-        below = max((ceil(d.descent - face.line + face.baseline) for d in drawings), default=0)
-        above, below = max(0, above), max(0, below)
+        above, below = self._insets.overhang(Range(first, end))
         return _Band(top, face.line + above + below, top + above + face.baseline)
 
     def _add_lines(self, width: float, max_lines: int | None, hanging: float) -> None:
@@ -353,7 +316,7 @@ class TextFlow:
 
         Each line has one rectangle, or several in bidirectional text.
         """
-        part = self._snapped(Range(start, end))
+        part = self._insets.snapped(Range(start, end))
         first, last = self._units.to_qt(part.start), self._units.to_qt(part.end)
         at = self._layout.lineForTextPosition(first)
         for number in range(at.lineNumber() if at.isValid() else 0, self._layout.lineCount()):
@@ -387,14 +350,6 @@ class TextFlow:
     def _left_of(self, line: QTextLine, unit: int) -> float:
         return self._extents(line, unit, unit + 1)[0][0]
 
-    def _snapped(self, part: Range) -> Range:
-        """Extend a range to the whole formula if the range begins or ends inside a formula."""
-        start, end = part.start, part.end
-        for inset in self._insets:
-            start = inset.place.start if inset.place.start < start < inset.place.end else start
-            end = inset.place.end if inset.place.start < end < inset.place.end else end
-        return Range(start, end)
-
     def _qt_range(
         self, start: int, end: int, text_format: QTextCharFormat
     ) -> QTextLayout.FormatRange:
@@ -403,14 +358,6 @@ class TextFlow:
         made.length = self._units.to_qt(end) - made.start
         made.format = text_format
         return made
-
-
-def _with_blanks(text: str, insets: Sequence[FormulaInset]) -> str:
-    """Replace each character of the LaTeX source of a formula with an invisible character."""
-    for inset in insets:
-        start, end = inset.place.start, inset.place.end
-        text = f"{text[:start]}{_BLANK}{_NOTHING * (end - start - 1)}{text[end:]}"
-    return text
 
 
 def _x(line: QTextLine, position: int) -> float:

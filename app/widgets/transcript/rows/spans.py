@@ -13,7 +13,8 @@ from PySide6.QtGui import QTextCharFormat
 from app.theme.tokens import TextStyle
 from app.viewmodels.blocks import LINE_BREAK, TextMark, TextSpan
 from app.viewmodels.typeset import Formula
-from app.widgets.transcript.rows.flow import FormulaInset, TextFlow, TextRun
+from app.widgets.transcript.rows.flow import TextFlow, TextRun
+from app.widgets.transcript.rows.formula_insets import FormulaInset
 from app.widgets.transcript.rows.formula_shelf import Awaited, Drawing
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range

@@ -2,11 +2,7 @@
 
 A table is divided into `TableRow` objects, so that only the visible part of a long table is laid
 out. A TableRow has up to ROWS_AT_ONCE rows of the table. All TableRow objects of a table share one
-`TableColumns` object with the column widths and the sideways scroll position.
-
-A column is as wide as its longest text, but at most 480 px. If the table is too wide, the columns
-get smaller limits. Text that is wider than its column wraps. If the table is too wide even with the
-smallest limit, it scrolls sideways. On paper it is made smaller instead.
+`TableColumns` object with the column widths and the sideways scroll position (table_columns.py).
 """
 
 from __future__ import annotations
@@ -16,14 +12,12 @@ from dataclasses import dataclass
 from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, Qt
-from PySide6.QtGui import QColor, QFontMetricsF
+from PySide6.QtGui import QColor
 from typing_extensions import override
 
-from app.theme.tokens import Space, TextStyle, Type
-from app.viewmodels.blocks import LINE_BREAK, Align, Cell, TableBlock, TextMark
-from app.viewmodels.typeset import Formula
+from app.theme.tokens import Space, Type
+from app.viewmodels.blocks import Align, Cell, TableBlock, TextMark
 from app.widgets.transcript.rows.flow import TextFlow
-from app.widgets.transcript.rows.formula_shelf import Awaited
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.ranges import Range
 from app.widgets.transcript.rows.row import (
@@ -34,23 +28,13 @@ from app.widgets.transcript.rows.row import (
     formula_hits,
     link_hit,
 )
-from app.widgets.transcript.rows.sideways import SideScroll
 from app.widgets.transcript.rows.spans import SpanText
+from app.widgets.transcript.rows.table_columns import HEADER_STYLE, TableColumns
 
 ROWS_AT_ONCE = 20  # maximum number of table rows in one TableRow
 CELLS_AT_ONCE = 120  # maximum number of cells in one TableRow, unless it is a single row
-_WIDTH_ROWS = 200  # maximum number of rows that are measured to find the column widths
-_WIDTH_CELLS = 1_000  # maximum number of cells that are measured, unless one row has more
-_WIDTH_TEXT = 200  # maximum number of characters that are measured in each cell
-# Maximum widths of a column in pixels, tried in this order until the table fits.
-_CAPS = (480, 320, 240, 160)
-_PAPER_CAPS = (*_CAPS, 120, 90, 70)
 # On paper, a table row may be cut between its lines if it has at least this number of lines.
 _HIGH_ROW = 8
-# Factor for measured widths: cells are measured in the font of the header, but bold text and code
-# may be a little wider.
-_SLACK = 1.04
-_HEADER = TextStyle(Type.BODY.size, Type.BODY.line, 600)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,91 +51,6 @@ class _PlacedCell:
         """Return the links and the formulas."""
         found = [*map(link_hit, self.flow.links), *formula_hits(self.content, self.flow)]
         return [hit.translated(self.x, self.y) for hit in found]
-
-
-class TableColumns:
-    """The column widths and scroll position that all TableRow objects of a table share."""
-
-    def __init__(self, look: Look, block: TableBlock, before: TableColumns | None) -> None:
-        self.look = look
-        self.aligns = block.aligns
-        self._before = before  # columns of the table above if this one continues it, else None
-        self.scroll = SideScroll(look) if before is None else before.scroll
-        self.widths: list[int] = []  # column widths in pixels, set by fit()
-        self.scale = 1.0  # factor of the whole table, set by fit(); below 1 only on paper
-        # Counts how often formulas of the table were typeset. A TableRow that was laid out at a
-        # lower number must be measured again.
-        self.generation = 0
-        self._formulas = [
-            Formula.of(span)
-            for row in block.rows
-            for cell in row
-            for span in cell.spans
-            if TextMark.FORMULA in span.marks
-        ]
-        self._block = block
-        # Column widths in pixels, without limits. Empty if not measured.
-        self._natural: list[int] = []
-        # Formulas of the table that are not typeset yet.
-        self.awaited = Awaited(look.formulas, self._formulas)
-
-    @property
-    def pad(self) -> int:
-        return self.look.px(Space.L)
-
-    @property
-    def total(self) -> int:
-        return sum(self.widths) + self.pad * max(0, len(self.widths) - 1)
-
-    def renew(self) -> None:
-        """Discard the measured widths, so that fit() measures the newly typeset formulas."""
-        self.awaited = Awaited(self.look.formulas, self._formulas)
-        self._natural = []
-        self.generation += 1
-
-    def natural_widths(self) -> list[int]:
-        """Return the column widths without limits, at least those of the table before."""
-        self._natural = self._natural or [
-            self._natural_width(column) for column in range(len(self.aligns))
-        ]
-        return self._known_widths()
-
-    def _known_widths(self) -> list[int]:
-        """Return the largest measured widths of this table and the tables before.
-
-        Tables before that are not measured yet are left out: measuring all of them at once, for
-        the last one, would stop the window.
-        """
-        widths = self._natural or [0] * len(self.aligns)
-        if self._before is None:
-            return widths
-        return [max(both) for both in zip(widths, self._before._known_widths(), strict=True)]  # noqa: SLF001 — the same class
-
-    def fit(self, width: int) -> None:
-        """Choose column widths so that the table fits into `width` pixels, if possible."""
-        natural = self.natural_widths()
-        for cap in _PAPER_CAPS if self.look.on_paper else _CAPS:
-            self.widths = [min(column, self.look.px(cap)) for column in natural]
-            if self.total <= width:
-                break
-        if self.look.on_paper:
-            self.scale = min(1.0, width / max(1, self.total))
-        else:
-            self.scroll.fit(self.total, width)
-
-    def _natural_width(self, column: int) -> int:
-        num_rows = min(_WIDTH_ROWS, max(1, _WIDTH_CELLS // len(self.aligns)))
-        metrics = QFontMetricsF(self.look.face(_HEADER).font)
-        cells = (row[column] for row in self._block.rows[:num_rows])
-        return 1 + round(max(self._cell_width(cell, metrics) for cell in cells) * _SLACK)
-
-    def _cell_width(self, cell: Cell, metrics: QFontMetricsF) -> float:
-        if any(TextMark.FORMULA in span.marks for span in cell.spans):
-            flow = SpanText(self.look, _HEADER, cell.spans).flow(self.look.colors.text)
-            flow.wrap(None)
-            return flow.natural_width
-        lines = cell.text[:_WIDTH_TEXT].split(LINE_BREAK)
-        return max(metrics.horizontalAdvance(line) for line in lines)
 
 
 class TableRow(TranscriptRow):
@@ -333,7 +232,7 @@ class TableRow(TranscriptRow):
         self._cells, self._lines, self._breaks = [], [], []
         start = y = 0
         for number, row in enumerate(self.rows):
-            style = _HEADER if self._first == 0 and number == 0 else Type.BODY
+            style = HEADER_STYLE if self._first == 0 and number == 0 else Type.BODY
             contents = [SpanText(self._look, style, cell.spans) for cell in row]
             cells = list(self._place_row(contents, start, y))
             if number > 1 or (number and self._first):

@@ -9,9 +9,9 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.theme.tokens import Millis
 from app.viewmodels.find import FindPosition
-from app.widgets.transcript.input.pointer import Pointer
 from app.widgets.transcript.layout.placement import ScrollAnchor
 from app.widgets.transcript.layout.stack import MessageStack
+from app.widgets.transcript.layout.text_selection import TextSelection
 from app.widgets.transcript.search.marks import MarkedBar, Marks
 from app.widgets.transcript.search.match_finder import MatchFinder
 
@@ -32,14 +32,14 @@ class FindController(QObject):
         stack: MessageStack,
         finder: MatchFinder,
         placement: ScrollAnchor,
-        pointer: Pointer,
+        selection: TextSelection,
         bar: MarkedBar,
     ) -> None:
-        super().__init__(pointer)
+        super().__init__(selection)
         self._stack = stack
         self._finder = finder
         self._placement = placement
-        self._pointer = pointer
+        self._selection = selection
         self._bar = bar
         self._found = FindPosition()  # last position that was returned or emitted
         self._timer = QTimer(self, singleShot=True, interval=Millis.MARKS)
@@ -59,10 +59,10 @@ class FindController(QObject):
         self._found = self._finder.go(step)
         selection = self._finder.selection
         if selection is not None:
-            self._pointer.select(selection)
+            self._selection.select(selection)
             self._placement.reveal(selection.start)
         elif self._finder.is_looking:
-            self._pointer.select(None)  # the occurrence of a shorter text is not one of this text
+            self._selection.select(None)  # the occurrence of a shorter text is not one of this text
         self.chosen.emit()
         self._finder.reveal()
         self._mark()

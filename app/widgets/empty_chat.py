@@ -1,0 +1,67 @@
+"""The parts of the chat pane that are on show while a chat has no messages. Main thread."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from app.controllers.core import Core
+from app.conversation.tree import Conversation, has_messages
+from app.theme.palette import Theme
+from app.theme.tokens import Size
+from app.viewmodels.models import only_demo
+from app.viewmodels.notes import model_note
+from app.widgets.empty_state import EmptyHeading, ModelNote, Promise, RecentChats
+from app.words import commands
+from engine.types import ConversationId
+
+
+class EmptyChat(QObject):
+    """The heading, the notes and the recent chats around the composer of an empty chat."""
+
+    choose_model_requested = Signal()  # emitted to open the model picker
+    get_models_requested = Signal()  # emitted to open the Models window
+
+    def __init__(self, theme: Theme, core: Core, pane: QWidget) -> None:
+        super().__init__(pane)
+        self._core = core
+        self.above = QWidget(pane)  # spacer above the heading
+        self.heading = EmptyHeading(theme, pane)
+        self.model_note = ModelNote(pane)
+        self.promise = Promise(pane)
+        self.recent = RecentChats(theme, pane)
+        self.model_note.requested.connect(self._on_model_note)
+        self.recent.chosen.connect(core.library.select)
+
+    def set_zoom(self, zoom: float) -> None:
+        for note in (self.model_note, self.promise):
+            note.setMaximumWidth(round(Size.PICKER_WIDTH * zoom))
+
+    def refresh(self, conversation: Conversation, *, can_write: bool) -> None:
+        """Show the parts if the conversation is empty, else hide them.
+
+        can_write: False if the composer is disabled, because the chats cannot be opened
+        """
+        models, is_empty = self._core.models, not has_messages(conversation)
+        for part in (self.above, self.recent):
+            part.setVisible(is_empty)
+        self.heading.setVisible(is_empty and can_write)
+        note = model_note(models.status, models.cards) if is_empty else ""
+        button = commands.GET_MODELS if only_demo(models.cards) else commands.CHOOSE_MODEL
+        self.model_note.show_text(note, button)
+        self.refresh_list(conversation.conversation_id, can_write=can_write)
+
+    def refresh_list(self, shown: ConversationId, *, can_write: bool) -> None:
+        """Update what depends on the folders and the list of chats."""
+        library, is_empty = self._core.library, not self.recent.isHidden()
+        folder = self._core.folders.get(library.folder_of_current)
+        self.heading.show_folder("" if folder is None else folder.name)
+        others = [one for one in library.listed.unarchived if one.conversation_id != shown]
+        self.recent.show_recent(others if is_empty else ())
+        self.promise.setVisible(is_empty and not others and can_write)
+
+    def _on_model_note(self) -> None:
+        if only_demo(self._core.models.cards):
+            self.get_models_requested.emit()
+        else:
+            self.choose_model_requested.emit()
