@@ -105,6 +105,7 @@ class Turns(QObject):
         self._saver = TextSaver(store, running, self)
         self._wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
         bridge.request_changed.connect(self._on_request_changed)
+        bridge.idle_changed.connect(self._wait_lines.note_idle)
         models.status_changed.connect(self._on_status_changed)
         models.will_replace.connect(self._on_will_replace)
 

@@ -10,14 +10,16 @@ from collections.abc import Callable, Collection
 
 from PySide6.QtCore import QObject, QTimer
 
+from app.bridge.engine_bridge import IdleEvent
 from app.controllers.desk import Desk
 from app.controllers.running_turn import RunningTurn
 from app.conversation.text import one_line
 from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
 from app.words import state as words
-from engine.events import RequestQueued, WaitReason
+from engine.events import IdleKind, IdleWorking, RequestQueued, WaitReason
 from engine.types import ConversationId
 
+_READING = (IdleKind.READ_AHEAD, IdleKind.DRAFT)  # idle work that reads a conversation
 _TITLE_LEN = 40  # characters of a chat's title in a line
 
 
@@ -43,6 +45,8 @@ class WaitLines(QObject):
         """
         super().__init__(parent)
         self._turns, self._desk, self._tick, self._show = turns, desk, tick, show
+        # The conversation that the engine reads ahead. It ends its step before it begins a request.
+        self._read_ahead: ConversationId | None = None
         self.timer = QTimer(self, singleShot=True, interval=LONG_MS)
         self.timer.timeout.connect(self._show_late)
 
@@ -53,6 +57,12 @@ class WaitLines(QObject):
 
     def stop(self) -> None:
         self.timer.stop()
+
+    def note_idle(self, event: IdleEvent) -> None:
+        """Note which conversation the engine reads ahead."""
+        self._read_ahead = None
+        if isinstance(event, IdleWorking) and event.kind in _READING:
+            self._read_ahead = event.conversation_id
 
     def queued_phase(self, event: RequestQueued) -> Waiting:
         """Return the phase of a request that waits, with the reason in words."""
@@ -85,12 +95,20 @@ class WaitLines(QObject):
     def _late_phase(self, running: RunningTurn) -> Phase:
         """Return the phase of a late turn. It names the chat whose step the engine has not ended."""
         phase = running.live.phase
+        behind = self._read_before(running)
+        if phase != Waiting(0) or behind is None:
+            return phase
+        title = self._title(behind)
+        text = words.waiting_for_step(title) if title else words.WAITING_FOR_STEP
+        return Waiting(0, text, words.WAITING_FOR_STEP)
+
+    def _read_before(self, running: RunningTurn) -> ConversationId | None:
+        """Return the other conversation of which the engine reads a part. None if it is unknown."""
         others = [one for one in self._turns if one is not running]
         reading = [one for one in others if isinstance(one.live.phase, Reading)]
-        title = self._title(reading[0].conversation_id) if len(reading) == len(others) == 1 else ""
-        if phase == Waiting(0) and title:
-            return Waiting(0, words.waiting_for_step(title), words.WAITING_FOR_STEP)
-        return phase
+        if others:
+            return reading[0].conversation_id if len(reading) == len(others) == 1 else None
+        return None if self._read_ahead == running.conversation_id else self._read_ahead
 
     def _title(self, conversation_id: ConversationId | None) -> str:
         if conversation_id is None or conversation_id not in self._desk:

@@ -11,7 +11,16 @@ from pytestqt.qtbot import QtBot
 from app.controllers.wait_lines import WaitLines
 from app.viewmodels.models import ModelPhase
 from app.viewmodels.state_line import LONG_MS, state_line
-from engine.events import Event, LoadStage, ModelLoaded, ModelLoading, RequestQueued, WaitReason
+from engine.events import (
+    Event,
+    IdleKind,
+    IdleWorking,
+    LoadStage,
+    ModelLoaded,
+    ModelLoading,
+    RequestQueued,
+    WaitReason,
+)
 from engine.types import ConversationId
 from tests.fakes.rig import Rig, card
 
@@ -88,6 +97,27 @@ def test_late_message_says_that_a_part_of_another_chat_is_read(
         "Waiting until a part of “A long text of chapters, each with a hea…” is read"
     )
     assert line(rig, first) == "Reading 512 of 8,000 tokens"
+
+
+@pytest.mark.parametrize("kind", [IdleKind.READ_AHEAD, IdleKind.DRAFT, IdleKind.TITLE])
+def test_late_message_names_the_chat_that_is_read_ahead(
+    rig: Rig, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, kind: IdleKind
+) -> None:
+    first = send(rig, qtbot, "A long text")
+    rig.engine.write("Yes")
+    rig.engine.finish()
+    qtbot.waitUntil(lambda: not rig.turns.live)
+    with qtbot.waitSignal(rig.core.idle.note_changed):
+        rig.engine.on_event(IdleWorking(first, kind, 512, 2000))
+    rig.library.new_chat()
+    monkeypatch.setattr(rig.engine, "send", rig.engine.commands.append)
+    shown = send(rig, qtbot, "Short")
+    pass_time(rig)
+    is_named = kind is not IdleKind.TITLE
+    wanted = (
+        "Waiting until a part of “A long text” is read" if is_named else "Waiting for the model"
+    )
+    assert line(rig, shown) == wanted
 
 
 def test_late_answer_to_a_short_prompt_shows_that_it_is_read(rig: Rig, qtbot: QtBot) -> None:

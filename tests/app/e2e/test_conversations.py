@@ -336,6 +336,25 @@ def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
     assert stage.texts == ["One", "1"]
 
 
+def test_queued_message_is_in_the_composer_while_the_answer_stops(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    stage.send("Two")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            stage.engine, "send", stage.engine.commands.append
+        )  # it has not stopped yet
+        stage.run(CommandId.STOP)
+    assert stage.edit.toPlainText() == "Two"
+    assert not stage.pane.queued.isVisible()
+    stage.type(" or three")
+    stage.engine.send(stage.engine.commands.pop())
+    stage.settle()
+    assert stage.edit.toPlainText() == "Two or three"
+
+
 def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None:
     stage.send("One")
     stage.engine.write("1")
