@@ -298,6 +298,11 @@ class IdleKind(StrEnum):
     TITLE = "title"  # write a title of a conversation
     AUDIT = "audit"  # Recompute the state at a resume point and compare it with the stored state.
 
+    @property
+    def is_reading(self) -> bool:
+        """True for work that feeds the next prompt of a conversation."""
+        return self in (IdleKind.READ_AHEAD, IdleKind.DRAFT)
+
 
 @dataclass(frozen=True, slots=True)
 class IdleWorking:

@@ -338,7 +338,7 @@ class Idler:
         if _attempt_idle(job.step):
             self._report_working(job)
         else:
-            self._has_worked |= job.kind in (IdleKind.READ_AHEAD, IdleKind.DRAFT)
+            self._has_worked |= job.kind.is_reading
             self._job = self._task = None
 
     def _has_task_of(self, conversation_id: ConversationId) -> bool:

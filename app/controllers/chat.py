@@ -299,8 +299,12 @@ class ChatController(QObject):
             )
 
     def stop(self, conversation_id: ConversationId) -> None:
-        """Stop the running answer, if any; keep its text so far. See Turns.stop."""
-        self.withdraw(conversation_id)  # at once, because the user may type before the answer ends
+        """Stop the running answer, if any; keep its text so far. See Turns.stop.
+
+        A queued message returns to the composer at once, because the user may type before the
+        answer has ended.
+        """
+        self.withdraw(conversation_id)
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:

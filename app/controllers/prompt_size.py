@@ -21,7 +21,7 @@ from app.controllers.chat import ChatController
 from app.controllers.desk import Desk
 from app.controllers.library import LibraryController
 from app.controllers.models import ModelsController
-from app.controllers.reading_rate import READING, ReadingRate
+from app.controllers.reading_rate import ReadingRate
 from app.controllers.requests import edited_turn, has_draft, has_long_draft, next_turn
 from app.controllers.turns import Turns
 from app.conversation.attachments import Attachment
@@ -178,7 +178,7 @@ class PromptSizes(QObject):
         before = self._reading
         is_working = isinstance(event, IdleWorking)
         is_reading = is_working and event.conversation_id == self._library.current
-        self._reading = event if is_working and is_reading and event.kind in READING else None
+        self._reading = event if is_working and is_reading and event.kind.is_reading else None
         if self._reading is None:
             if before is not None or not is_working:
                 self._wait()

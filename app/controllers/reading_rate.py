@@ -14,7 +14,6 @@ from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.viewmodels.reading import MIN_MEASURED, note_usage
 from engine.events import (
-    IdleKind,
     IdleWorking,
     PrefillProgress,
     RequestFailed,
@@ -24,7 +23,6 @@ from engine.events import (
 from engine.reading_pace import ReadingPace, ReadingTime
 from engine.types import RequestId
 
-READING = frozenset({IdleKind.READ_AHEAD, IdleKind.DRAFT})
 # Smallest share of a reading that is measured after its first MIN_MEASURED tokens: a long reading
 # gives nine measurements at most. The first one is early, because the user may stop the reading.
 _SHARE = 8
@@ -88,7 +86,7 @@ class ReadingRate(QObject):
                 pass
 
     def _on_idle_changed(self, event: IdleEvent) -> None:
-        if not isinstance(event, IdleWorking) or event.kind not in READING:
+        if not isinstance(event, IdleWorking) or not event.kind.is_reading:
             self._ahead = None
             return
         ahead = self._ahead

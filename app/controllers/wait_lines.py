@@ -16,10 +16,9 @@ from app.controllers.running_turn import RunningTurn
 from app.conversation.text import one_line
 from app.viewmodels.state_line import LONG_MS, Phase, Reading, Waiting
 from app.words import state as words
-from engine.events import IdleKind, IdleWorking, RequestQueued, WaitReason
+from engine.events import IdleWorking, RequestQueued, WaitReason
 from engine.types import ConversationId
 
-_READING = (IdleKind.READ_AHEAD, IdleKind.DRAFT)  # idle work that reads a conversation
 _TITLE_LEN = 40  # characters of a chat's title in a line
 
 
@@ -61,7 +60,7 @@ class WaitLines(QObject):
     def note_idle(self, event: IdleEvent) -> None:
         """Note which conversation the engine reads ahead."""
         self._read_ahead = None
-        if isinstance(event, IdleWorking) and event.kind in _READING:
+        if isinstance(event, IdleWorking) and event.kind.is_reading:
             self._read_ahead = event.conversation_id
 
     def queued_phase(self, event: RequestQueued) -> Waiting:
