@@ -22,7 +22,7 @@ from app.options import Options, SelfTestOptions
 from app.words import problems as words
 from engine.errors import EngineError
 
-COMMANDS = ("chat", "models", "import", "export", "search", "bench", "hosts")
+COMMANDS = ("chat", "serve", "models", "import", "export", "search", "bench", "hosts")
 # Window options that take the next argument as their value.
 _WITH_VALUE = (
     "--data-dir",

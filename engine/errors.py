@@ -101,6 +101,7 @@ class TemplateError(UserFixableError):
 
     title = "The model’s chat template refused this chat."
     advice = "Edit the message or the system prompt, or choose another model."
+    kind = ProblemKind.TEMPLATE
 
 
 class TemplateLimitError(TemplateError):

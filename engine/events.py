@@ -128,6 +128,11 @@ class ModelFacts:
     has_head: bool = False
     # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.
     head_fault: str = ""
+    # Markers around a tool call in the model's text. call_end is "" if a call ends with the reply.
+    # Both are "" if the model has no form for calls.
+    call_start: str = ""
+    call_end: str = ""
+    can_use_tools: bool = False  # True if the chat template shows tools to the model
 
     @property
     def title(self) -> str:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Generic, NewType, TypeVar
 
 from engine.problem import Problem, ProblemKind
-from engine.types import ConversationId, Message, RequestId
+from engine.types import ConversationId, Message, RequestId, ToolCall
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -178,6 +178,14 @@ class MakeTitle(Question[str]):
     # The messages of the conversation, and a user message that asks for a title. A title needs no
     # reasoning; `thinking` is that of the conversation.
     prompt: NextPrompt
+
+
+@dataclass(frozen=True, slots=True)
+class ParseCalls(Question[tuple[ToolCall, ...]]):
+    """Ask for the tool calls in a text that the model wrote between its markers of a call."""
+
+    text: str
+    tools: str  # as in Request.tools
 
 
 @dataclass(frozen=True, slots=True)

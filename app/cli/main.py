@@ -1,6 +1,6 @@
 """Entry point of the commands that need no window.
 
-chat, models, import, export, search, hosts, bench script, bench tree.
+chat, serve, models, import, export, search, hosts, bench script, bench tree.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from app.cli import bench, chat, exchange, hosts, models
+from app.cli import bench, chat, exchange, hosts, models, serve
 from app.cli.client import ProblemError
 from app.cli.script import ScriptError
 from app.cli.tree.command import add_arguments as add_tree_arguments, run_tree
@@ -62,6 +62,8 @@ def _run_models(args: argparse.Namespace, paths: Paths) -> int:
     model = args.model.expanduser().absolute() if args.model else _choose(local, folders)
     if args.command == "chat":
         return chat.run(args, model)
+    if args.command == "serve":
+        return serve.run(args, model, paths)
     return bench.run_script(args, model) if args.kind == "script" else run_tree(args, model)
 
 
@@ -85,6 +87,8 @@ def _parser() -> argparse.ArgumentParser:
     # name must have no defaults: a default would overwrite a value that was given before the name.
     common = [_common(default=argparse.SUPPRESS)]
     chat.add_arguments(commands.add_parser("chat", parents=common, help="chat in the terminal"))
+    help_text = "let other programs use a model"
+    serve.add_arguments(commands.add_parser("serve", parents=common, help=help_text))
     help_text = "list, search and download models"
     models.add_arguments(commands.add_parser("models", parents=common, help=help_text), common)
     help_text = "import chats from files of Rejoinder or another app"

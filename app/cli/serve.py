@@ -1,0 +1,172 @@
+"""`rejoinder serve`: a local server for other programs, without a window."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import sys
+import threading
+from argparse import ArgumentParser, Namespace
+from concurrent.futures import Future
+from pathlib import Path
+from types import FrameType
+
+from app.cli.client import ProblemError, add_kv_bits
+from app.cli.terminal import for_terminal
+from app.paths import Paths
+from app.server.errors import ServerError
+from app.server.generations import Report
+from app.server.guard import Access
+from app.server.running import LOOPBACK, RunningServer, ServerAddress
+from app.store.lock import InstanceLock
+from app.words import problems, server as words
+from engine.clients import Clients
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.errors import DiskError
+from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
+from engine.problem import Problem
+from engine.whole_file import write_whole
+
+_PORT = 7710
+_KEY_FILE = "server-key"
+_KEY_BYTES = 24
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}")
+    parser.add_argument(
+        "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
+    )
+    parser.add_argument("--key", help="the API key (default: one that is kept in the data folder)")
+    parser.add_argument(
+        "--no-key", action="store_true", help="let every program on this computer use the server"
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let web pages of this origin use the server, such as app://obsidian.md",
+    )
+    add_kv_bits(parser)
+
+
+def run(args: Namespace, model: Path, paths: Paths) -> int:
+    """Serve until a signal ends the process. Return the exit status.
+
+    Raises:
+        AlreadyRunningError: a window is open on the data folder.
+        ListenError: the address can't be used.
+        ProblemError: the model can't be loaded.
+    """
+    with InstanceLock(paths.data_dir):
+        key = "" if args.no_key else args.key or kept_key(paths.data_dir / _KEY_FILE)
+        hosts = () if args.host == LOOPBACK else (args.host,)
+        access = Access(key=key, hosts=hosts, origins=frozenset(args.allow_origin))
+        config = EngineConfig(
+            kv_bits=args.kv_bits,
+            disk_folder=paths.state_dir,
+            abilities_folder=paths.abilities_dir,
+        )
+        address = ServerAddress(host=args.host, port=args.port, access=access)
+        _serve(config, model, address, is_verbose=bool(args.verbose))
+    return 0
+
+
+def kept_key(path: Path) -> str:
+    """Return the API key in a file. If there is none, make one that only this user can read.
+
+    Raises:
+        DiskError: the file can't be read or written.
+    """
+    try:
+        if path.exists() and (key := path.read_text().strip()):
+            return key
+        key = secrets.token_urlsafe(_KEY_BYTES)
+        write_whole(path, f"{key}\n".encode())
+    except (OSError, UnicodeDecodeError) as error:
+        raise DiskError(problems.cannot_open(path, str(error))) from error
+    return key
+
+
+def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verbose: bool) -> None:
+    loaded: Future[ModelFacts | Problem] = Future()
+
+    def on_event(event: Event) -> None:
+        if loaded.done():
+            return
+        match event:
+            case ModelLoaded(facts):
+                loaded.set_result(facts)
+            case ModelFailed(_, problem):
+                loaded.set_result(problem)
+            case _:
+                pass
+
+    clients = Clients(on_event)
+    engine = Engine(config, clients.emit)
+    report = _Terminal(is_verbose=is_verbose).report
+    engine.start()
+    try:
+        engine.load_model(str(model))
+        server = RunningServer(engine, clients, address, report)
+        try:
+            result = loaded.result()
+            if isinstance(result, Problem):
+                raise ProblemError(result)
+            _announce(server.url, result, address)
+            _wait_for_signal()
+        finally:
+            server.stop()
+    finally:
+        engine.close()
+
+
+def _announce(url: str, model: ModelFacts, address: ServerAddress) -> None:
+    if not address.is_local:
+        print(words.open_to_network(address.host))
+    print(words.ready(f"{url}/v1", model.title))
+    if address.access.key:
+        print(words.key_is(address.access.key))
+    sys.stdout.flush()
+
+
+def _wait_for_signal() -> None:
+    ended = threading.Event()
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        ended.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    ended.wait()
+
+
+class _Terminal:
+    """Prints a line for each request: who sent it, and what it cost."""
+
+    def __init__(self, *, is_verbose: bool) -> None:
+        self._is_verbose = is_verbose
+
+    def report(self, report: Report) -> None:
+        """Print the lines of a request. Texts of messages are shown only with --verbose."""
+        if isinstance(report.ended, ServerError):
+            lines = [words.failed(report.client, report.ended.message)]
+        else:
+            one = report.ended
+            lines = [
+                words.answered(
+                    report.client,
+                    restored=one.restored,
+                    read=one.read + one.replayed,
+                    seconds=one.first_word_ms / 1e3,
+                    num_output=one.output_tokens,
+                )
+            ]
+        change = report.change
+        if self._is_verbose and change is not None:
+            lines.append(
+                words.changed(change.index + 1, change.role, change.old_line, change.new_line)
+            )
+        print(for_terminal("\n".join(lines)), flush=True)

@@ -1,0 +1,188 @@
+"""The addresses of the server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from app.server.chat_request import ChatRequest, Ended, Piece
+from app.server.errors import ErrorKind, ServerError
+from app.server.fields import parse_body
+from app.server.generations import Generations
+from app.server.guard import Access, Guard
+from app.server.openai_chat import CHAT_COMPLETIONS, error_body
+from app.server.protocol import AnswerForm, Protocol, WholeAnswer
+from app.words import server as words
+from engine.events import ModelFacts
+
+log = logging.getLogger(__name__)
+
+_MAX_BODY_BYTES = 64_000_000
+_BODY_S = 60.0  # seconds in which a body must have come
+_NAME = "rejoinder"
+
+
+def make_application(generations: Generations, access: Access) -> Guard:
+    """Return the ASGI application of a server."""
+    routes = [
+        Route("/", _hello, methods=["GET", "HEAD"]),
+        Route("/health", _hello),
+        Route("/v1/models", partial(_models, generations)),
+        Route("/v1/models/{name:path}", partial(_model, generations)),
+    ]
+    for path, protocol in (("/v1/chat/completions", CHAT_COMPLETIONS),):
+        answer = partial(_answer, generations, protocol)
+        routes.append(Route(path, answer, methods=["POST"]))
+    handlers = {HTTPException: _on_http_error, ServerError: _on_error, Exception: _on_bug}
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), access)
+
+
+async def _hello(_request: Request) -> Response:
+    return PlainTextResponse(f"{_NAME}\n")
+
+
+async def _models(generations: Generations, _request: Request) -> Response:
+    return JSONResponse({"object": "list", "data": [_as_model(generations.model)]})
+
+
+async def _model(generations: Generations, _request: Request) -> Response:
+    return JSONResponse(_as_model(generations.model))
+
+
+def _as_model(model: ModelFacts) -> dict[str, object]:
+    return {
+        "id": model.name,
+        "object": "model",
+        "created": 0,
+        "owned_by": "local",
+        "context_length": model.context_len,
+    }
+
+
+async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
+    """Answer a chat, whole or as a stream."""
+    try:
+        fields = parse_body(await _body(request))
+        is_stream = bool(fields.flag("stream"))
+        model = generations.model
+        chat = protocol.read(fields)
+        form = protocol.form(fields, model)
+        fields.text("model")
+        chat = replace(chat, client=_client(request), ignored=fields.unused)
+        pieces = generations.generate(chat)
+        if not is_stream:
+            return await _whole(request, chat, form, pieces)
+        # An error before the first piece gets a status of its own.
+        first = await anext(pieces)
+    except ServerError as error:
+        return JSONResponse(protocol.error_body(error), error.status)
+    events = _events(form, first, pieces)
+    headers = {**_headers(chat), "cache-control": "no-cache"}
+    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _events(
+    form: AnswerForm, first: Piece, pieces: AsyncGenerator[Piece]
+) -> AsyncIterator[str]:
+    """Yield the events of a stream. If the client goes, the answer is stopped."""
+    async with aclosing(pieces):
+        try:
+            for event in chain(form.begin(), form.events(first)):
+                yield event
+            async for piece in pieces:
+                for event in form.events(piece):
+                    yield event
+        except ServerError as error:
+            for event in form.error(error):
+                yield event
+
+
+async def _whole(
+    request: Request, chat: ChatRequest, form: AnswerForm, pieces: AsyncGenerator[Piece]
+) -> Response:
+    """Return a whole answer. If the client goes before, the answer is stopped."""
+    answer = WholeAnswer()
+
+    async def collect() -> None:
+        async with aclosing(pieces):
+            async for piece in pieces:
+                answer.add(piece)
+
+    collecting = asyncio.ensure_future(collect())
+    going = asyncio.ensure_future(request.receive())  # the next message says that the client went
+    try:
+        await asyncio.wait({collecting, going}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        going.cancel()
+        if not collecting.done():
+            collecting.cancel()
+    if not collecting.done():
+        raise ClientDisconnect
+    await collecting
+    assert answer.ended is not None
+    return JSONResponse(form.whole(answer, answer.ended), headers=_headers(chat, answer.ended))
+
+
+def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:
+    """Return the headers of an answer: what was ignored, and where the tokens came from."""
+    headers: dict[str, str] = {}
+    if chat.ignored:
+        names = ", ".join(chat.ignored)[:500]
+        headers["x-rejoinder-ignored"] = names.encode("ascii", "replace").decode()
+    if ended is not None:
+        headers["x-rejoinder-restored"] = str(ended.restored)
+        headers["x-rejoinder-replayed"] = str(ended.replayed)
+        headers["x-rejoinder-read"] = str(ended.read)
+    return headers
+
+
+async def _body(request: Request) -> bytes:
+    """Return the body of a request.
+
+    Raises:
+        ServerError: it is too large, or it does not come.
+    """
+    body = bytearray()
+    try:
+        async with asyncio.timeout(_BODY_S):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > _MAX_BODY_BYTES:
+                    raise ServerError(ErrorKind.TOO_LARGE, words.too_large(_MAX_BODY_BYTES))
+    except TimeoutError:
+        raise ServerError(ErrorKind.INVALID, words.SLOW_BODY) from None
+    return bytes(body)
+
+
+def _client(request: Request) -> str:
+    """Return the name of the program that sent a request, such as "codex"."""
+    agent = request.headers.get("user-agent", "").split("/")[0].strip()
+    printable = "".join(char for char in agent[:40] if char.isprintable())
+    return printable or words.UNKNOWN_CLIENT
+
+
+async def _on_http_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    kind = ErrorKind.NOT_FOUND if error.status_code == 404 else ErrorKind.INVALID
+    return JSONResponse(error_body(ServerError(kind, words.NO_ROUTE)), error.status_code)
+
+
+async def _on_error(_request: Request, error: Exception) -> Response:
+    assert isinstance(error, ServerError)
+    return JSONResponse(error_body(error), error.status)
+
+
+async def _on_bug(_request: Request, _error: Exception) -> Response:
+    broken = ServerError(ErrorKind.BROKEN, words.BROKEN)
+    return JSONResponse(error_body(broken), broken.status)

@@ -1,0 +1,131 @@
+"""The engine for coroutines: the events of a request as an iterator, the answer of a question as a value.
+
+All methods belong to the event loop in which the object was created. Events come from other threads and
+are passed to this loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from typing import Any, TypeVar, cast
+
+from engine.clients import Clients, RequestEvent
+from engine.commands import EngineCommands
+from engine.errors import EngineError
+from engine.events import (
+    Answered,
+    Event,
+    ModelFacts,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    RequestFailed,
+    RequestFinished,
+)
+from engine.problem import Problem
+from engine.questions import AnyQuestion, Question, QuestionId
+from engine.types import Request, RequestId
+
+A = TypeVar("A")
+
+# Seconds without an event after which `events` yields None, so that a client gets a sign of life.
+_SILENCE_S = 3.0
+
+
+class AsyncEngine:
+    """The engine as the coroutines of one event loop use it."""
+
+    def __init__(self, engine: EngineCommands, clients: Clients) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._open: dict[RequestId, _OpenRequest] = {}
+        self._answers: dict[QuestionId, asyncio.Future[Any]] = {}
+        # The loaded model, also while it is unloaded until the next request
+        self.model: ModelFacts | None = None
+        self.model_problem: Problem | None = None  # why there is no model
+        self._client = clients.join(engine, self._on_event)
+
+    def close(self) -> None:
+        """Cancel all open requests."""
+        self._client.close()
+
+    async def events(
+        self, request: Request, on_end: Callable[[RequestFinished | RequestFailed], None]
+    ) -> AsyncGenerator[RequestEvent | None]:
+        """Submit a request and yield its events, or None for each time without one.
+
+        If the iterator is closed before the last event, the request is cancelled.
+
+        on_end: called with the last event, also if the iterator was closed before.
+        """
+        one = _OpenRequest(on_end)
+        self._open[request.request_id] = one
+        self._client.submit(request)
+        try:
+            while not one.has_ended or not one.events.empty():
+                try:
+                    yield await asyncio.wait_for(one.events.get(), _SILENCE_S)
+                except TimeoutError:
+                    yield None
+        finally:
+            if not one.has_ended:
+                self._client.cancel(request.request_id)
+
+    def cancel(self, request_id: RequestId) -> None:
+        """End an answer. Its last events still come."""
+        self._client.cancel(request_id)
+
+    async def answer(self, question: Question[A]) -> A:
+        """Return the answer of a question.
+
+        Raises:
+            EngineError: there is no answer.
+        """
+        future: asyncio.Future[A | Problem] = self._loop.create_future()
+        self._answers[self._client.ask(cast("AnyQuestion", question))] = future
+        answer = await future
+        if isinstance(answer, Problem):
+            raise EngineError.of(answer)
+        return answer
+
+    def _on_event(self, event: Event) -> None:
+        """Pass an event to the loop. Runs on any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._receive, event)
+
+    def _receive(self, event: Event) -> None:
+        match event:
+            case ModelLoaded(facts):
+                self.model, self.model_problem = facts, None
+            case ModelFailed(_, problem):
+                self.model, self.model_problem = None, problem
+            case ModelUnloaded(is_idle):
+                self.model = self.model if is_idle else None
+            case Answered(question_id, answer):
+                future = self._answers.pop(question_id)
+                if not future.done():
+                    future.set_result(answer)
+            case ModelLoading():
+                pass
+            case _:
+                self._receive_of_request(event)
+
+    def _receive_of_request(self, event: Event) -> None:
+        if not isinstance(event, RequestEvent):
+            return
+        one = self._open[event.request_id]
+        if isinstance(event, (RequestFinished, RequestFailed)):
+            one.has_ended = True
+            del self._open[event.request_id]
+            one.on_end(event)
+        one.events.put_nowait(event)
+
+
+class _OpenRequest:
+    """The events of a request that were not taken yet."""
+
+    def __init__(self, on_end: Callable[[RequestFinished | RequestFailed], None]) -> None:
+        self.on_end = on_end
+        self.events: asyncio.Queue[RequestEvent] = asyncio.Queue()
+        self.has_ended = False

@@ -1,0 +1,127 @@
+"""A request for an answer in one form, which all protocols of the server are translated to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from engine.types import Message, Role, ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatRequest:
+    """What a client asks for. None and "" stand for the default of the loaded model."""
+
+    messages: tuple[Message, ...]
+    tools: str = ""  # as in engine.types.Request
+    may_call: bool = True  # False: a tool call in the answer is delivered as text
+    max_tokens: int | None = None
+    stops: tuple[str, ...] = ()  # texts before which the answer ends
+    thinking: bool | None = None
+    # Values for fields of engine.types.SamplingParams, by name
+    sampling: Mapping[str, float] = field(default_factory=dict[str, float])
+    client: str = ""  # name of the program, from its User-Agent
+    # Fields of the body that are accepted and have no effect
+    ignored: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A sign of life: the request waits, or its prompt is read."""
+
+    done: int = 0  # number of tokens that were read
+    total: int = 0  # number of tokens to read; 0 while the request waits
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The cached part of the prompt was restored."""
+
+    prompt_tokens: int
+    restored: int
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """New text of the reasoning."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """New text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A complete tool call."""
+
+    call: ToolCall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """The end of an answer, and its cost."""
+
+    at_limit: bool  # True if the answer was cut off at the limit of tokens
+    stop: str | None  # the text of ChatRequest.stops that ended the answer
+    prompt_tokens: int
+    restored: int
+    replayed: int
+    read: int
+    output_tokens: int
+    reasoning_tokens: int
+    first_word_ms: float
+
+
+Piece = Waiting | Begun | Thought | Said | Called | Ended
+
+
+def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages in the form that chat templates accept.
+
+    System messages at the start become one. A later one becomes a user message, because most templates
+    allow a system message only at the start. Replies in a row become one: some protocols send the text
+    of a reply and each of its calls by themselves. Messages of the system and of users without any text
+    are left out.
+    """
+    normal: list[Message] = []
+    for message in messages:
+        last = normal[-1] if normal else None
+        if message.role is Role.SYSTEM and any(one.role is not Role.SYSTEM for one in normal):
+            message = replace(message, role=Role.USER)
+        if not message.content and message.role in (Role.SYSTEM, Role.USER):
+            continue
+        joins = message.role in (Role.SYSTEM, Role.ASSISTANT)
+        if joins and last is not None and last.role is message.role:
+            normal[-1] = _joined(last, message)
+        else:
+            normal.append(message)
+    return tuple(normal)
+
+
+def merged_users(messages: Iterable[Message]) -> tuple[Message, ...]:
+    """Return messages with user messages in a row merged to one, for templates that refuse them."""
+    return tuple(_merge(messages))
+
+
+def _merge(messages: Iterable[Message]) -> Iterator[Message]:
+    last: Message | None = None
+    for message in messages:
+        if last is not None and last.role is message.role is Role.USER:
+            last = _joined(last, message)
+            continue
+        if last is not None:
+            yield last
+        last = message
+    if last is not None:
+        yield last
+
+
+def _joined(first: Message, second: Message) -> Message:
+    content = "\n\n".join(filter(None, (first.content, second.content)))
+    reasoning = "\n\n".join(filter(None, (first.reasoning, second.reasoning)))
+    return replace(first, content=content, reasoning=reasoning, calls=(*first.calls, *second.calls))

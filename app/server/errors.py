@@ -1,0 +1,70 @@
+"""Errors that a client of the server gets. Each protocol has its own form for them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from engine.problem import Problem, ProblemKind
+
+
+class ErrorKind(StrEnum):
+    """Kinds of errors, with the names that OpenAI's protocol uses."""
+
+    INVALID = "invalid_request_error"
+    CONTEXT = "context_length_exceeded"
+    KEY = "authentication_error"
+    FORBIDDEN = "permission_error"
+    NOT_FOUND = "not_found_error"
+    TOO_LARGE = "request_too_large"
+    BUSY = "rate_limit_error"
+    UNAVAILABLE = "overloaded_error"
+    BROKEN = "api_error"
+
+
+STATUS = {
+    ErrorKind.INVALID: 400,
+    ErrorKind.CONTEXT: 400,
+    ErrorKind.KEY: 401,
+    ErrorKind.FORBIDDEN: 403,
+    ErrorKind.NOT_FOUND: 404,
+    ErrorKind.TOO_LARGE: 413,
+    ErrorKind.BUSY: 429,
+    ErrorKind.UNAVAILABLE: 503,
+    ErrorKind.BROKEN: 500,
+}
+
+
+class ServerError(Exception):
+    """A request that is refused or that failed. The message is one or two sentences for the user."""
+
+    def __init__(self, kind: ErrorKind, message: str, param: str | None = None) -> None:
+        """Create an error.
+
+        Args:
+            kind: the kind, which gives the status of the response.
+            message: what is wrong, and what to do.
+            param: the field of the body that is the cause, if one is.
+        """
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.param = param
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.kind]
+
+
+def error_of(problem: Problem) -> ServerError:
+    """Return the error that a client gets for a problem of the engine."""
+    match problem.kind:
+        case ProblemKind.CONTEXT_FULL | ProblemKind.TEXT_TOO_LONG:
+            return ServerError(ErrorKind.CONTEXT, str(problem), "messages")
+        case ProblemKind.NO_MODEL:
+            return ServerError(ErrorKind.UNAVAILABLE, str(problem))
+        case _:
+            return ServerError(ErrorKind.BROKEN, str(problem))
+
+
+def invalid(message: str, param: str | None = None) -> ServerError:
+    return ServerError(ErrorKind.INVALID, message, param)

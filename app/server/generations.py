@@ -1,0 +1,287 @@
+"""Answers the requests of all protocols on the engine. One object for each server.
+
+protocol --ChatRequest--> Generations.generate --Request--> engine
+protocol <----Piece------ Generations.generate <---events-- engine
+"""
+
+from __future__ import annotations
+
+import secrets
+import uuid
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, replace
+from functools import partial
+
+from app.server.answer_text import CallSplitter, CallText, StopTexts
+from app.server.async_engine import AsyncEngine
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    Thought,
+    Waiting,
+    merged_users,
+)
+from app.server.errors import ErrorKind, ServerError, error_of, invalid
+from app.server.known_chats import Change, KnownChats, PlacedChat
+from app.words import server as words
+from engine.clients import RequestEvent
+from engine.errors import EngineError, TemplateError
+from engine.events import (
+    ModelFacts,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    TextDelta,
+)
+from engine.problem import ProblemKind
+from engine.questions import ParseCalls
+from engine.types import Channel, FinishReason, Message, Request, RequestId, Role, ToolCall
+
+_MAX_OPEN = 64  # requests that run or wait
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """The end of a request, for the person who runs the server."""
+
+    client: str
+    ended: Ended | ServerError
+    change: Change | None = None  # the message because of which tokens were read again
+
+
+class Generations:
+    """Answers requests. For the event loop of the server."""
+
+    def __init__(self, engine: AsyncEngine, on_report: Callable[[Report], None]) -> None:
+        """Create the object.
+
+        Args:
+            engine: the engine.
+            on_report: called at the end of each request.
+        """
+        self._engine = engine
+        self._on_report = on_report
+        self._chats = KnownChats()
+        self._num_open = 0
+        # Paths of models whose template refuses user messages in a row
+        self._merging: set[str] = set()
+
+    @property
+    def model(self) -> ModelFacts:
+        """The loaded model.
+
+        Raises:
+            ServerError: there is none.
+        """
+        if self._engine.model is None:
+            problem = self._engine.model_problem
+            raise ServerError(ErrorKind.UNAVAILABLE, str(problem or words.NO_MODEL))
+        return self._engine.model
+
+    async def generate(self, chat: ChatRequest) -> AsyncGenerator[Piece]:
+        """Answer a request. Closing the iterator stops the answer; what was read stays cached.
+
+        Raises:
+            ServerError: the request is refused or failed, before the first piece or later.
+        """
+        if self._num_open >= _MAX_OPEN:
+            raise ServerError(ErrorKind.BUSY, words.BUSY)
+        self._num_open += 1
+        try:
+            async with aclosing(self._attempts(chat, self.model)) as pieces:
+                async for piece in pieces:
+                    yield piece
+        except ServerError as error:
+            self._on_report(Report(client=chat.client, ended=error))
+            raise
+        finally:
+            self._num_open -= 1
+
+    async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+        """Answer a request. If the template refuses it, merge user messages in a row."""
+        merged = replace(chat, messages=merged_users(chat.messages))
+        if model.path in self._merging:
+            chat = merged
+        try:
+            async with aclosing(self._answer(chat, model)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            return
+        except TemplateError as error:
+            if merged.messages == chat.messages:
+                raise invalid(str(error.problem), "messages") from error
+        self._merging.add(model.path)
+        async with aclosing(self._attempts(merged, model)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def _answer(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+        """Answer a request.
+
+        Raises:
+            ServerError: the request failed.
+            TemplateError: the template refused the messages.
+        """
+        placed = self._chats.place(chat.messages)
+        answer = _Answer(chat, model, placed)
+        request = _request(chat, model, placed)
+        events = self._engine.events(request, partial(self._end, answer))
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    for piece in await self._pieces(event, answer):
+                        yield piece
+                    if answer.must_stop:
+                        self._engine.cancel(request.request_id)
+        finally:
+            answer.is_abandoned = True
+
+    def _end(self, answer: _Answer, last: RequestFinished | RequestFailed) -> None:
+        """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
+        self._chats.release(answer.placed)
+        if answer.is_abandoned and isinstance(last, RequestFinished):
+            self._note_reply(answer, last)
+
+    async def _pieces(self, event: RequestEvent | None, answer: _Answer) -> list[Piece]:
+        """Return what a client gets for an event of its request.
+
+        Raises:
+            ServerError: the request failed.
+            TemplateError: the template refused the messages.
+        """
+        match event:
+            case None | PrefillProgress():
+                return [_sign_of_life(event)]
+            case RequestStarted(_, plan):
+                return [Begun(plan.prompt_tokens, plan.restored)]
+            case TextDelta(_, Channel.REASONING, text):
+                return [Thought(text)]
+            case TextDelta(_, _, text):
+                return await self._shown(answer.add(text), answer)
+            case RequestFailed(_, problem):
+                is_template = problem.kind is ProblemKind.TEMPLATE
+                raise TemplateError.of(problem) if is_template else error_of(problem)
+            case RequestFinished():
+                return await self._finish(event, answer)
+            case RequestQueued():
+                return []
+
+    async def _shown(self, parts: Iterable[str | CallText], answer: _Answer) -> list[Piece]:
+        """Return the pieces of parts of an answer. A call that can't be parsed is text."""
+        pieces: list[Piece] = []
+        for part in parts:
+            if isinstance(part, CallText):
+                with suppress(EngineError):
+                    calls = await self._engine.answer(ParseCalls(part.text, answer.chat.tools))
+                    answer.calls += calls
+                    pieces += map(Called, calls)
+                    continue
+            text = part.whole if isinstance(part, CallText) else part
+            answer.shown += text
+            pieces.append(Said(text))
+        return pieces
+
+    async def _finish(self, finished: RequestFinished, answer: _Answer) -> list[Piece]:
+        """Return the last pieces of an answer. Keep the reply, and report what it cost.
+
+        Raises:
+            ServerError: the answer was cut off.
+        """
+        pieces = await self._shown(answer.flush(), answer)
+        self._note_reply(answer, finished)
+        ended = _ended(finished, answer.stop)
+        client, change = answer.chat.client, answer.placed.change
+        self._on_report(Report(client=client, ended=ended, change=change))
+        return [*pieces, ended]
+
+    def _note_reply(self, answer: _Answer, finished: RequestFinished) -> None:
+        reply = Message(
+            role=Role.ASSISTANT,
+            content=answer.raw,
+            reasoning=finished.reasoning,
+            reply=finished.reply,
+        )
+        self._chats.note_reply(answer.placed, reply, answer.shown, tuple(answer.calls))
+
+
+class _Answer:
+    """The answer to a request, as far as it was delivered."""
+
+    def __init__(self, chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> None:
+        self.chat = chat
+        self.placed = placed
+        calls = chat.tools and chat.may_call
+        self._splitter = CallSplitter(model.call_start, model.call_end) if calls else CallSplitter()
+        self._stops = StopTexts(chat.stops)
+        self.raw = ""  # text with that of calls
+        self.shown = ""  # text that the client got
+        self.calls: list[ToolCall] = []
+        self.must_stop = False  # True once, after a stop text
+        self.is_abandoned = False  # True if the client takes no more of it
+
+    @property
+    def stop(self) -> str | None:
+        """The text that ended the answer."""
+        return self._stops.found
+
+    def add(self, text: str) -> list[str | CallText]:
+        """Add text of the model. Return what the client gets now."""
+        self.must_stop = self.stop is None
+        text = self._stops.add(text)
+        self.must_stop &= self.stop is not None
+        self.raw += text
+        return self._splitter.add(text)
+
+    def flush(self) -> list[str | CallText]:
+        """Return what the client gets at the end."""
+        text = self._stops.flush()
+        self.raw += text
+        return [*self._splitter.add(text), *self._splitter.flush()]
+
+
+def _sign_of_life(progress: PrefillProgress | None) -> Waiting:
+    return Waiting() if progress is None else Waiting(progress.done, progress.total)
+
+
+def _request(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Request:
+    seed = int(chat.sampling.get("seed", secrets.randbits(32)))
+    return Request(
+        request_id=RequestId(f"server:{uuid.uuid4().hex}"),
+        conversation_id=placed.conversation_id,
+        messages=placed.messages,
+        new_messages=placed.new_messages,
+        sampling=replace(model.default_sampling, **{**chat.sampling, "seed": seed}),
+        max_tokens=model.context_len if chat.max_tokens is None else chat.max_tokens,
+        thinking=chat.thinking,
+        max_drafts=None,
+        tools=chat.tools,
+    )
+
+
+def _ended(finished: RequestFinished, stop: str | None) -> Ended:
+    """Return the end of an answer.
+
+    Raises:
+        ServerError: the answer was cut off, for example because another model is loaded.
+    """
+    if finished.reason is FinishReason.CANCELLED and stop is None:
+        raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+    usage, plan = finished.usage, finished.usage.plan
+    return Ended(
+        at_limit=finished.reason is FinishReason.LENGTH,
+        stop=stop,
+        prompt_tokens=plan.prompt_tokens,
+        restored=plan.restored,
+        replayed=plan.replayed,
+        read=plan.read,
+        output_tokens=usage.output_tokens,
+        reasoning_tokens=finished.reply.answer_start,
+        first_word_ms=usage.ttft_ms,
+    )

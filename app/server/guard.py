@@ -1,0 +1,100 @@
+"""Refuses requests that may not use the server, before anything else reads them.
+
+A page in a browser can send requests to this machine. Three checks keep it out: the Host header must name
+this server (a page of evil.example whose address leads here sends its own name), a page's Origin must
+be allowed by name, and the API key must be right.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.server.errors import ErrorKind, ServerError
+from app.server.openai_chat import error_body
+from app.words import server as words
+
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_OPEN_PATHS = ("/", "/health")  # they need no key
+_ALLOWED_METHODS = "GET, POST, OPTIONS"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may use a server."""
+
+    key: str  # "": no key is needed
+    # Names and addresses of this server, besides those of the loopback interface
+    hosts: tuple[str, ...] = ()
+    origins: frozenset[str] = frozenset()  # of pages that may use the server
+
+
+class Guard:
+    """An ASGI application that passes on the requests which may use the server."""
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        try:
+            self._check(headers, origin, scope["path"], scope["method"])
+        except ServerError as error:
+            await JSONResponse(error_body(error), error.status)(scope, receive, send)
+            return
+        if scope["method"] == "OPTIONS":
+            await Response(None, 204, _preflight(headers, origin))(scope, receive, send)
+            return
+
+        async def send_with_origin(message: Message) -> None:
+            if message["type"] == "http.response.start" and origin:
+                allowed = (b"access-control-allow-origin", origin.encode("latin-1"))
+                message["headers"] = [*message["headers"], allowed, (b"vary", b"Origin")]
+            await send(message)
+
+        await self._app(scope, receive, send_with_origin)
+
+    def _check(self, headers: Headers, origin: str, path: str, method: str) -> None:
+        if not _names_one_of(headers.get("host", ""), (*_LOOPBACK, *self._access.hosts)):
+            raise ServerError(ErrorKind.FORBIDDEN, words.WRONG_HOST)
+        if origin and origin not in self._access.origins:
+            raise ServerError(ErrorKind.FORBIDDEN, words.wrong_origin(origin[:200]))
+        # A browser sends no key with the request in which it asks what it may send.
+        if method == "OPTIONS" or path in _OPEN_PATHS:
+            return
+        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+        key = self._access.key
+        if key and not secrets.compare_digest(given.encode(), key.encode()):
+            raise ServerError(ErrorKind.KEY, words.WRONG_KEY)
+
+
+def _names_one_of(host: str, names: Iterable[str]) -> bool:
+    """Return True if the value of a Host header, with or without a port, is one of these names."""
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return name is not None and name in names and "@" not in host
+
+
+def _preflight(headers: Headers, origin: str) -> dict[str, str]:
+    if not origin:
+        return {"allow": _ALLOWED_METHODS}
+    return {
+        "access-control-allow-origin": origin,
+        "access-control-allow-methods": _ALLOWED_METHODS,
+        "access-control-allow-headers": headers.get("access-control-request-headers", ""),
+        "access-control-max-age": "600",
+        "vary": "Origin",
+    }

@@ -1,0 +1,226 @@
+"""Chats of programs that send no id of a chat: each request brings all messages as text.
+
+A request continues the chat whose messages it begins with. Replies of the model are found by their text
+and get back the token ids that were drawn, so that the cached state matches. Everything is kept in
+memory, within limits; the least recently used is forgotten first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+
+from engine.sequences import common_prefix_len
+from engine.types import ConversationId, Message, Role, ToolCall
+
+_MAX_CHATS = 256  # as many as the engine explains (engine/runner/history.py)
+_MAX_CHARS = 64 << 20  # characters in the messages of all chats
+_MAX_REPLIES = 20_000
+_MAX_REPLY_BYTES = 64 << 20
+
+# A system prompt with this share of equal characters at both ends belongs to the same chat: a line of
+# it, such as a date, has changed.
+_NEAR = 0.9
+_MAX_LINE = 120  # characters of a line in a Change
+
+_Key = bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The first message of a request that differs from the same chat's message before."""
+
+    index: int
+    role: Role
+    old_line: str
+    new_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedChat:
+    """A request's messages, and the chat that they continue."""
+
+    conversation_id: ConversationId
+    messages: tuple[Message, ...]  # with the token ids of the model's own replies
+    new_messages: frozenset[int]  # as in engine.types.Request
+    change: Change | None
+    key: bytes  # identifies the messages
+
+
+@dataclass(slots=True, eq=False)
+class _KnownChat:
+    conversation_id: ConversationId
+    messages: tuple[Message, ...] = ()  # of the newest request, as the client sent them
+    keys: set[_Key] = field(default_factory=set[_Key])  # of all beginnings of its requests
+    is_busy: bool = False
+
+    @property
+    def num_chars(self) -> int:
+        return sum(len(message.content) for message in self.messages)
+
+
+class KnownChats:
+    """The chats of all clients of one server. For one thread."""
+
+    def __init__(self) -> None:
+        self._chats: OrderedDict[ConversationId, _KnownChat] = OrderedDict()
+        self._by_key: dict[_Key, _KnownChat] = {}
+        self._replies: OrderedDict[_Key, Message] = OrderedDict()
+        self._reply_bytes = 0
+
+    def place(self, messages: Sequence[Message]) -> PlacedChat:
+        """Find the chat that messages continue, or begin one. It is busy until `release`."""
+        keys = _keys(messages)
+        chat = self._found(messages, keys) or self._near(messages) or self._new()
+        change = _first_change(chat.messages, messages)
+        new = frozenset(i for i, key in enumerate(keys) if key not in self._by_key)
+        chat.messages, chat.is_busy = tuple(messages), True
+        for message, key in zip(messages, keys, strict=True):
+            # Chats that share only a system prompt are different chats.
+            if message.role is not Role.SYSTEM:
+                self._by_key.setdefault(key, chat)
+                chat.keys.add(key)
+        self._chats.move_to_end(chat.conversation_id)
+        self._keep_small()
+        own = tuple(self._own(message, key) for message, key in zip(messages, keys, strict=True))
+        return PlacedChat(chat.conversation_id, own, new, change, keys[-1])
+
+    def release(self, placed: PlacedChat) -> None:
+        """Allow other requests to continue the chat."""
+        chat = self._chats.get(placed.conversation_id)
+        if chat is not None:
+            chat.is_busy = False
+
+    def note_reply(
+        self, placed: PlacedChat, reply: Message, shown: str, calls: tuple[ToolCall, ...]
+    ) -> None:
+        """Keep a reply of the model.
+
+        Args:
+            placed: the messages that it answers.
+            reply: the reply, with its token ids.
+            shown: the text that the client got.
+            calls: the tool calls that the client got.
+        """
+        seen = Message(role=Role.ASSISTANT, content=shown, calls=calls)
+        key = _key(placed.key, seen)
+        for one in (key, _key(b"", seen)):
+            self._forget_reply(one)
+            self._replies[one] = reply
+            self._reply_bytes += _num_bytes(reply)
+        chat = self._chats.get(placed.conversation_id)
+        if chat is not None:
+            self._by_key.setdefault(key, chat)
+            chat.keys.add(key)
+        while len(self._replies) > _MAX_REPLIES or self._reply_bytes > _MAX_REPLY_BYTES:
+            self._forget_reply(next(iter(self._replies)))
+
+    def _own(self, message: Message, key: _Key) -> Message:
+        """Return the model's own reply with the text of a message, or else the message."""
+        if message.role is not Role.ASSISTANT:
+            return message
+        own = self._replies.get(key)
+        if own is None and (message.content or message.calls):
+            own = self._replies.get(_key(b"", message))  # its messages above were edited
+        return own or message
+
+    def _found(self, messages: Sequence[Message], keys: Sequence[_Key]) -> _KnownChat | None:
+        for message, key in zip(reversed(messages), reversed(keys), strict=True):
+            chat = None if message.role is Role.SYSTEM else self._by_key.get(key)
+            if chat is not None and not chat.is_busy:
+                return chat
+        return None
+
+    def _near(self, messages: Sequence[Message]) -> _KnownChat | None:
+        """Return the newest chat with the same first question and nearly the same system prompt."""
+        for chat in reversed(self._chats.values()):
+            if not chat.is_busy and _are_near(chat.messages, messages):
+                return chat
+        return None
+
+    def _new(self) -> _KnownChat:
+        chat = _KnownChat(ConversationId(f"server:{uuid.uuid4().hex}"))
+        self._chats[chat.conversation_id] = chat
+        return chat
+
+    def _keep_small(self) -> None:
+        while len(self._chats) > 1 and (
+            len(self._chats) > _MAX_CHATS
+            or sum(chat.num_chars for chat in self._chats.values()) > _MAX_CHARS
+        ):
+            _, chat = self._chats.popitem(last=False)
+            for key in chat.keys:
+                if self._by_key.get(key) is chat:
+                    del self._by_key[key]
+
+    def _forget_reply(self, key: _Key) -> None:
+        reply = self._replies.pop(key, None)
+        if reply is not None:
+            self._reply_bytes -= _num_bytes(reply)
+
+
+def _num_bytes(reply: Message) -> int:
+    num_ids = 0 if reply.reply is None else len(reply.reply.token_bytes)
+    return len(reply.content) + len(reply.reasoning) + num_ids
+
+
+def _keys(messages: Sequence[Message]) -> list[_Key]:
+    """Return one key for each beginning of messages."""
+    keys: list[_Key] = []
+    for message in messages:
+        keys.append(_key(keys[-1] if keys else b"", message))
+    return keys
+
+
+def _key(before: _Key, message: Message) -> _Key:
+    """Return the key of a message after the messages with the key `before`.
+
+    Blanks at the ends and the reasoning do not count: many clients drop them.
+    """
+    calls = [(call.name, _canonical(call.arguments)) for call in message.calls]
+    text = json.dumps([message.role, message.content.strip(), calls])
+    return hashlib.blake2b(before + text.encode(), digest_size=16).digest()
+
+
+def _canonical(arguments: str) -> str:
+    """Return JSON without a trace of its spelling, which clients change."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except (ValueError, RecursionError):
+        return arguments
+
+
+def _first_change(old: Sequence[Message], new: Sequence[Message]) -> Change | None:
+    for index, (before, now) in enumerate(zip(old, new, strict=False)):
+        if _key(b"", before) != _key(b"", now):
+            lines = zip_longest(before.content.split("\n"), now.content.split("\n"), fillvalue="")
+            old_line, new_line = next(((a, b) for a, b in lines if a != b), ("", ""))
+            return Change(index, now.role, *_around_difference(old_line, new_line))
+    return None
+
+
+def _around_difference(old: str, new: str) -> tuple[str, str]:
+    """Cut two lines to the part around the first difference."""
+    start = max(0, common_prefix_len(old, new) - _MAX_LINE // 2)
+    return old[start : start + _MAX_LINE], new[start : start + _MAX_LINE]
+
+
+def _are_near(old: Sequence[Message], new: Sequence[Message]) -> bool:
+    if not old or not new or old[0].role is not Role.SYSTEM or new[0].role is not Role.SYSTEM:
+        return False
+    return [_key(b"", one) for one in old[1:2]] == [_key(b"", one) for one in new[1:2]] and (
+        _equal_share(old[0].content, new[0].content) >= _NEAR
+    )
+
+
+def _equal_share(old: str, new: str) -> float:
+    """Return the share of characters that two texts have in common at both ends."""
+    longest = max(len(old), len(new), 1)
+    start = common_prefix_len(old, new)
+    end = common_prefix_len(old[start:][::-1], new[start:][::-1])
+    return (start + end) / longest

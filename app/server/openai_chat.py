@@ -1,0 +1,226 @@
+"""OpenAI's chat completions: POST /v1/chat/completions.
+
+Source: OpenAI API reference, "Chat Completions".
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+
+from typing_extensions import override
+
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    Thought,
+    Waiting,
+    normal_messages,
+)
+from app.server.errors import ServerError, invalid
+from app.server.fields import Fields, as_json
+from app.server.openai_fields import read_format, read_sampling, read_thinking, text_of
+from app.server.protocol import (
+    AnswerForm,
+    Protocol,
+    WholeAnswer,
+    comment,
+    promise,
+    server_event,
+)
+from app.words import server as words
+from engine.events import ModelFacts
+from engine.types import Message, Role, ToolCall
+
+_MAX_TOKENS = 1 << 31
+_ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+    "tool": Role.TOOL,
+    "function": Role.TOOL,
+}
+
+
+def read(fields: Fields) -> ChatRequest:
+    """Translate the body of a request."""
+    if fields.integer("n", 1, 1 << 31) not in (None, 1):
+        raise invalid(words.too_many_choices(1), "n")
+    if fields.flag("logprobs"):
+        raise invalid(words.NO_LOGPROBS, "logprobs")
+    read_format(fields.section("response_format"))
+    most = fields.integer("max_completion_tokens", 1, _MAX_TOKENS)
+    older_most = fields.integer("max_tokens", 1, _MAX_TOKENS)
+    tools, may_call = read_tools(fields)
+    messages = normal_messages(_messages(fields))
+    if not messages:
+        raise invalid(words.NO_MESSAGES, "messages")
+    return ChatRequest(
+        messages=messages,
+        tools=tools,
+        may_call=may_call,
+        max_tokens=older_most if most is None else most,
+        stops=fields.texts("stop", most=16),
+        thinking=read_thinking(fields),
+        sampling=read_sampling(fields),
+    )
+
+
+def _messages(fields: Fields) -> Iterator[Message]:
+    names: dict[str, str] = {}  # of called functions, by the id of the call
+    for one in fields.sections("messages"):
+        role = _ROLES.get(name := one.text("role"))
+        if role is None:
+            raise invalid(words.unknown_value(one.path_of("role"), name), one.path_of("role"))
+        calls = tuple(_calls(one, names))
+        called = one.text("tool_call_id")
+        yield Message(
+            role=role,
+            content=text_of(one, "content"),
+            reasoning=one.text("reasoning_content") or one.text("reasoning"),
+            calls=calls,
+            tool_name=names.get(called, "") or (one.text("name") if role is Role.TOOL else ""),
+        )
+
+
+def _calls(message: Fields, names: dict[str, str]) -> Iterator[ToolCall]:
+    for call in message.sections("tool_calls"):
+        function = call.section("function")
+        if function is None:
+            wanted = words.wrong_field(call.path_of("function"), "an object")
+            raise invalid(wanted, call.path_of("function"))
+        name = function.text("name")
+        names[call.text("id")] = name
+        yield ToolCall(name=name, arguments=function.text("arguments") or "{}")
+
+
+def read_tools(fields: Fields) -> tuple[str, bool]:
+    """Return the tools as Request.tools has them, and whether they may be called."""
+    tools: list[dict[str, object]] = []
+    for tool in fields.sections("tools"):
+        function = tool.section("function")
+        if tool.text("type") != "function" or function is None:
+            kind = tool.text("type")
+            raise invalid(words.unknown_value(tool.path_of("type"), kind), tool.path_of("type"))
+        tools.append(
+            function_tool(
+                function.text("name"), function.text("description"), function.raw("parameters")
+            )
+        )
+    choice = fields.raw("tool_choice")
+    if choice not in (None, "auto", "none"):
+        raise invalid(words.MUST_CALL, "tool_choice")
+    return as_json(tools) if tools else "", choice != "none"
+
+
+def function_tool(name: str, description: str, parameters: object) -> dict[str, object]:
+    """Return a tool in the form that chat templates expect."""
+    function: dict[str, object] = {"name": name}
+    if description:
+        function["description"] = description
+    function["parameters"] = parameters or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}
+
+
+class ChatForm(AnswerForm):
+    """A chat completion, whole or as chunks."""
+
+    def __init__(self, fields: Fields, model: ModelFacts) -> None:
+        options = fields.section("stream_options")
+        self._sends_usage = options is not None and bool(options.flag("include_usage"))
+        self._head: dict[str, object] = {
+            "id": f"chatcmpl-{uuid.uuid4().hex}",
+            "created": int(time.time()),
+            "model": model.name,
+        }
+        self._num_calls = 0
+
+    @override
+    def begin(self) -> Iterator[str]:
+        yield self._chunk({"role": "assistant", "content": ""})
+
+    @override
+    def events(self, piece: Piece) -> Iterator[str]:
+        match piece:
+            case Waiting(done, total):
+                yield comment(f"read {done} of {total}" if total else "waiting")
+            case Begun():
+                pass
+            case Thought(text):
+                yield self._chunk({"reasoning_content": text})
+            case Said(text):
+                yield self._chunk({"content": text})
+            case Called(call):
+                yield self._chunk({"tool_calls": [{"index": self._num_calls, **_as_call(call)}]})
+                self._num_calls += 1
+            case Ended():
+                yield self._chunk({}, _reason(piece, self._num_calls))
+                if self._sends_usage:
+                    usage: dict[str, object] = {"choices": [], "usage": usage_of(piece)}
+                    yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
+                yield "data: [DONE]\n\n"
+
+    @override
+    def error(self, error: ServerError) -> Iterator[str]:
+        yield server_event(error_body(error))
+
+    @override
+    def whole(self, answer: WholeAnswer, ended: Ended) -> dict[str, object]:
+        message: dict[str, object] = {"role": "assistant", "content": answer.text or None}
+        if answer.reasoning:
+            message["reasoning_content"] = answer.reasoning
+        if answer.calls:
+            message["tool_calls"] = [_as_call(call) for call in answer.calls]
+        choice = {
+            "index": 0,
+            "message": message,
+            "finish_reason": _reason(ended, len(answer.calls)),
+            "logprobs": None,
+        }
+        return {
+            **self._head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": usage_of(ended),
+        }
+
+    def _chunk(self, delta: dict[str, object], reason: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+        return server_event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def _as_call(call: ToolCall) -> dict[str, object]:
+    function = {"name": call.name, "arguments": call.arguments}
+    return {"id": f"call_{uuid.uuid4().hex[:24]}", "type": "function", "function": function}
+
+
+def _reason(ended: Ended, num_calls: int) -> str:
+    if ended.at_limit:
+        return "length"
+    return "tool_calls" if num_calls else "stop"
+
+
+def usage_of(ended: Ended) -> dict[str, object]:
+    """Return the usage of an answer, with the figures of the promise."""
+    return {
+        "prompt_tokens": ended.prompt_tokens,
+        "completion_tokens": ended.output_tokens,
+        "total_tokens": ended.prompt_tokens + ended.output_tokens,
+        "prompt_tokens_details": {"cached_tokens": ended.restored},
+        "completion_tokens_details": {"reasoning_tokens": ended.reasoning_tokens},
+        "rejoinder": promise(ended),
+    }
+
+
+def error_body(error: ServerError) -> dict[str, object]:
+    code = error.kind.value
+    return {"error": {"message": error.message, "type": code, "param": error.param, "code": code}}
+
+
+CHAT_COMPLETIONS = Protocol(read, ChatForm, error_body)

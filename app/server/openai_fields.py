@@ -1,0 +1,70 @@
+"""Fields that several of OpenAI's protocols have in common."""
+
+from __future__ import annotations
+
+from app.server.errors import invalid
+from app.server.fields import Fields
+from app.words import server as words
+
+# Field of a body -> field of engine.types.SamplingParams, lowest and highest value
+_SAMPLING = {
+    "temperature": ("temperature", 0.0, 5.0),
+    "top_p": ("top_p", 0.0, 1.0),
+    "min_p": ("min_p", 0.0, 1.0),
+    "presence_penalty": ("presence_penalty", -2.0, 2.0),
+    "frequency_penalty": ("frequency_penalty", -2.0, 2.0),
+    "repetition_penalty": ("repetition_penalty", 0.01, 10.0),
+    "repeat_penalty": ("repetition_penalty", 0.01, 10.0),
+}
+_TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+_IMAGE_PARTS = ("image_url", "input_image", "image")
+
+
+def read_sampling(fields: Fields) -> dict[str, float]:
+    """Return the values of a body for fields of SamplingParams."""
+    sampling: dict[str, float] = {}
+    for name, (param, least, most) in _SAMPLING.items():
+        value = fields.number(name, least, most)
+        if value is not None:
+            sampling[param] = value
+    top_k = fields.integer("top_k", -1, 1 << 31)
+    if top_k is not None:
+        sampling["top_k"] = max(0, top_k)  # -1 switches it off in vLLM
+    seed = fields.integer("seed", -(1 << 63), 1 << 63)
+    if seed is not None:
+        sampling["seed"] = seed % (1 << 32)
+    if fields.raw("logit_bias"):
+        raise invalid(words.unknown_value("logit_bias", "…"), "logit_bias")
+    return sampling
+
+
+def read_thinking(fields: Fields) -> bool | None:
+    """Return whether the model is to reason, as far as a body says so."""
+    effort = fields.text("reasoning_effort")
+    options = fields.section("chat_template_kwargs")
+    wanted = None if options is None else options.flag("enable_thinking")
+    if wanted is None and effort:
+        return effort not in ("none", "minimal")
+    return wanted
+
+
+def read_format(section: Fields | None) -> None:
+    """Refuse a format of the answer that can't be kept."""
+    if section is not None and section.text("type") not in ("", "text"):
+        path = section.path_of("type")
+        raise invalid(words.unknown_value(path, section.text("type")), path)
+
+
+def text_of(fields: Fields, name: str) -> str:
+    """Return the text of a field that is a text or a list of parts."""
+    if not isinstance(fields.raw(name), list):
+        return fields.text(name)
+    texts: list[str] = []
+    for part in fields.sections(name):
+        kind = part.text("type")
+        if kind in _IMAGE_PARTS:
+            raise invalid(words.CANNOT_SEE, part.path_of("type"))
+        if kind not in _TEXT_PARTS:
+            raise invalid(words.CANNOT_HEAR, part.path_of("type"))
+        texts.append(part.text("refusal") if kind == "refusal" else part.text("text"))
+    return "\n".join(texts)

@@ -1,0 +1,141 @@
+"""The thread of the server: an event loop with uvicorn, from start to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+import uvicorn
+from typing_extensions import override
+
+from app.server.application import make_application
+from app.server.async_engine import AsyncEngine
+from app.server.connection import BoundedConnection
+from app.server.generations import Generations, Report
+from app.server.guard import Access
+from app.words import server as words
+from engine.clients import Clients
+from engine.commands import EngineCommands
+from engine.errors import UserFixableError
+
+log = logging.getLogger(__name__)
+
+LOOPBACK = "127.0.0.1"
+_MAX_CONNECTIONS = 256
+# Seconds for open responses at the end. Their requests have been cancelled before.
+_END_S = 2
+
+
+class ListenError(UserFixableError):
+    """The server can't listen on its address."""
+
+    title = words.NOT_STARTED
+    advice = words.CHOOSE_PORT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """Where a server listens, and who may use it."""
+
+    host: str = LOOPBACK
+    port: int = 0  # 0: any free port
+    access: Access
+
+    @property
+    def is_local(self) -> bool:
+        """True if only programs on this machine can connect."""
+        return self.host in (LOOPBACK, "::1", "localhost")
+
+
+class RunningServer:
+    """A server that listens. `stop` ends it."""
+
+    def __init__(
+        self,
+        engine: EngineCommands,
+        clients: Clients,
+        address: ServerAddress,
+        on_report: Callable[[Report], None],
+    ) -> None:
+        """Start a server.
+
+        Args:
+            engine: the engine that answers.
+            clients: the clients of this engine.
+            address: where to listen.
+            on_report: called at the end of each request, on the thread of the server.
+
+        Raises:
+            ListenError: the address is in use, or is none of this machine.
+        """
+        self._engine = engine
+        self._clients = clients
+        self._access = address.access
+        self._on_report = on_report
+        self._socket = _listen(address.host, address.port)
+        self._server: Future[uvicorn.Server] = Future()
+        self._thread = threading.Thread(target=self._run, name="server", daemon=True)
+        self._thread.start()
+        self._server.result()
+        port: int = self._socket.getsockname()[1]
+        self.url = f"http://{_in_url(address.host)}:{port}"
+
+    def stop(self) -> None:
+        """Stop all answers and end the thread."""
+        self._server.result().should_exit = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        engine = AsyncEngine(self._engine, self._clients)
+        server = _Server(
+            uvicorn.Config(
+                make_application(Generations(engine, self._on_report), self._access),
+                http=BoundedConnection,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                limit_concurrency=_MAX_CONNECTIONS,
+                timeout_graceful_shutdown=_END_S,
+            ),
+            engine,
+        )
+        self._server.set_result(server)
+        with contextlib.closing(self._socket):
+            await server.serve(sockets=[self._socket])
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that stops all answers before it waits for open responses."""
+
+    def __init__(self, config: uvicorn.Config, engine: AsyncEngine) -> None:
+        super().__init__(config)
+        self._engine = engine
+
+    @override
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._engine.close()
+        await super().shutdown(sockets)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_MAX_CONNECTIONS)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ListenError(words.cannot_listen(host, port, reason)) from error
+
+
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,86 @@
+"""Sentences of the local server: errors that programs get, and lines that `serve` prints."""
+
+from __future__ import annotations
+
+from app.words.units import tokens
+
+WRONG_KEY = (
+    "The API key is wrong or missing. `rejoinder serve` prints the right one when it starts."
+)
+WRONG_HOST = "The Host header names another server. Use the address that `rejoinder serve` prints."
+NO_JSON = "The body is no JSON object."
+TOO_DEEP = "The body is nested too deeply."
+NO_MESSAGES = "There is no message to answer."
+NO_ROUTE = "This server has no such address."
+BUSY = "The server already answers as many requests as it can hold. Try again later."
+CANNOT_SEE = "The loaded model can’t see images."
+CANNOT_HEAR = "The server can’t read audio or files, only text."
+CANNOT_USE_TOOLS = "The chat template of the loaded model ignores tools."
+MUST_CALL = "A tool can’t be forced. Use tool_choice “auto” or “none”."
+STOPPED = "The answer was stopped, for example because another model is loaded."
+SLOW_BODY = "The body did not come in time."
+UNKNOWN_CLIENT = "a program"
+NO_MODEL = "No model is loaded."
+BROKEN = "The server failed. Its log has the reason."
+NO_LOGPROBS = "The server has no probabilities of tokens."
+NOT_STARTED = "The server can’t start."
+CHOOSE_PORT = "Choose another port with --port, or end the program that uses it."
+
+
+def wrong_origin(origin: str) -> str:
+    return f"Pages of {origin} may not use this server. Allow them with --allow-origin {origin}"
+
+
+def too_large(limit: int) -> str:
+    return f"The body is larger than {limit // 1_000_000} MB."
+
+
+def wrong_field(name: str, wanted: str) -> str:
+    return f"The value of {name} must be {wanted}."
+
+
+def unknown_value(name: str, value: str) -> str:
+    return f"The value {value[:60]!r} of {name} is not supported."
+
+
+def too_many_choices(most: int) -> str:
+    return f"At most {most} answers can be asked for at once."
+
+
+def context_exceeded(num_tokens: int, context_len: int) -> str:
+    return (
+        f"The messages have {num_tokens:,} tokens, and the model reads at most {context_len:,}."
+        " Nothing was cut off. Shorten the messages."
+    )
+
+
+def ready(url: str, model: str) -> str:
+    return f"{model} answers at {url}"
+
+
+def key_is(key: str) -> str:
+    return f"API key: {key}"
+
+
+def cannot_listen(host: str, port: int, reason: str) -> str:
+    return f"It can’t listen on {host}, port {port}: {reason}."
+
+
+def open_to_network(host: str) -> str:
+    return (
+        f"With --host {host}, every computer in your network that has the key can use the model and"
+        " sees what the server answers to it. What is sent is not encrypted."
+    )
+
+
+def answered(client: str, restored: int, read: int, seconds: float, num_output: int) -> str:
+    parts = [f"restored {restored:,}", f"read {tokens(read)}"]
+    return f"{client}: {', '.join(parts)}, first word after {seconds:.1f} s, {num_output:,} written"
+
+
+def failed(client: str, reason: str) -> str:
+    return f"{client}: {reason}"
+
+
+def changed(number: int, role: str, old: str, new: str) -> str:
+    return f"  message {number} ({role}) changed:\n  - {old}\n  + {new}"

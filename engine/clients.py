@@ -1,0 +1,137 @@
+"""Several clients of one engine: each gets the events of its own requests and questions. No mlx.
+
+The owner of an engine is the window or the command `serve`. It creates the engine with `Clients.emit` as
+the receiver of events. Others, such as the local server, join later:
+
+    engine --event--> Clients.emit --> the client that submitted the request or put the question
+                                   --> the owner, if it was none of the clients
+                                   --> everyone: events of models, stages and idle work
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from engine.commands import EngineCommands
+from engine.events import (
+    Answered,
+    Event,
+    ModelFailed,
+    ModelLoaded,
+    ModelLoading,
+    ModelUnloaded,
+    PrefillProgress,
+    RequestFailed,
+    RequestFinished,
+    RequestQueued,
+    RequestStarted,
+    TextDelta,
+)
+from engine.questions import AnyQuestion, Ask, QuestionId
+from engine.types import Request, RequestId
+
+ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
+RequestEvent = (
+    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
+)
+
+
+class Client:
+    """A client of an engine beside its owner. All methods may be called from any thread."""
+
+    def __init__(
+        self, engine: EngineCommands, clients: Clients, on_event: Callable[[Event], None]
+    ) -> None:
+        self._engine = engine
+        self._clients = clients
+        self.on_event = on_event
+
+    def submit(self, request: Request) -> None:
+        self._clients.note_request(request.request_id, self)
+        self._engine.submit(request)
+
+    def cancel(self, request_id: RequestId) -> None:
+        self._engine.cancel(request_id)
+
+    def ask(self, question: AnyQuestion) -> QuestionId:
+        """Put a question. An Answered event with the returned id has the answer."""
+        ask = Ask(question)
+        self._clients.note_question(ask.question_id, self)
+        self._engine.send(ask)
+        return ask.question_id
+
+    def close(self) -> None:
+        """Cancel the open requests of this client. It gets no further event."""
+        for request_id in self._clients.leave(self):
+            self._engine.cancel(request_id)
+
+
+class Clients:
+    """Passes each event of an engine to the clients that it concerns."""
+
+    def __init__(self, on_event: Callable[[Event], None]) -> None:
+        """Create the clients of an engine.
+
+        on_event: called with each event that concerns the owner of the engine. Like the function of a
+            client, it is called on the thread of the event, and must neither block nor raise.
+        """
+        self._on_event = on_event
+        self._lock = (
+            threading.RLock()
+        )  # protects the fields below, also while an event is passed on
+        self._joined: list[Client] = []
+        self._requests: dict[RequestId, Client] = {}
+        self._questions: dict[QuestionId, Client] = {}
+        self._model: ModelEvent | None = None  # the newest
+
+    def join(self, engine: EngineCommands, on_event: Callable[[Event], None]) -> Client:
+        """Add a client. It gets the newest event of the model at once."""
+        client = Client(engine, self, on_event)
+        with self._lock:
+            self._joined.append(client)
+            if self._model is not None:
+                on_event(self._model)
+        return client
+
+    def leave(self, client: Client) -> list[RequestId]:
+        """Remove a client. Return the ids of its open requests. A second call returns none."""
+        with self._lock:
+            self._joined = [one for one in self._joined if one is not client]
+            return [name for name, owner in self._requests.items() if owner is client]
+
+    def note_request(self, request_id: RequestId, client: Client) -> None:
+        with self._lock:
+            self._requests[request_id] = client
+
+    def note_question(self, question_id: QuestionId, client: Client) -> None:
+        with self._lock:
+            self._questions[question_id] = client
+
+    def emit(self, event: Event) -> None:
+        """Pass on an event of the engine."""
+        with self._lock:
+            match event:
+                case RequestFinished(request_id) | RequestFailed(request_id):
+                    self._pass_to(self._requests.pop(request_id, None), event)
+                case (
+                    RequestQueued(request_id)
+                    | RequestStarted(request_id)
+                    | PrefillProgress(request_id)
+                    | TextDelta(request_id)
+                ):
+                    self._pass_to(self._requests.get(request_id), event)
+                case Answered(question_id):
+                    self._pass_to(self._questions.pop(question_id, None), event)
+                case _:
+                    if isinstance(event, ModelEvent):
+                        self._model = event
+                    self._on_event(event)
+                    for client in self._joined:
+                        client.on_event(event)
+
+    def _pass_to(self, client: Client | None, event: Event) -> None:
+        if client is None:
+            self._on_event(event)
+        elif client in self._joined:
+            client.on_event(event)

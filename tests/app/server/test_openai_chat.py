@@ -1,0 +1,143 @@
+"""Chat completions of OpenAI's protocol, over HTTP, answered by a real engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from engine.types import ForcedReply, Role
+from tests.fakes.served_model import ServedModel
+
+PATH = "/v1/chat/completions"
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def test_answer_has_text_reason_and_usage(served: ServedModel) -> None:
+    served.replies.append(ForcedReply(text="A story."))
+    answer = served.post(PATH, model="any", messages=[user("What is it like?")])
+
+    assert answer.status == 200
+    (choice,) = answer.body["choices"]
+    assert choice["message"] == {"role": "assistant", "content": "A story."}
+    assert choice["finish_reason"] == "stop"
+    usage = answer.body["usage"]
+    assert usage["prompt_tokens"] > usage["prompt_tokens_details"]["cached_tokens"]
+    assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
+    own = usage["rejoinder"]
+    assert usage["prompt_tokens"] == own["restored"] + own["replayed"] + own["read"]
+    assert answer.headers["x-rejoinder-read"] == str(own["read"])
+
+
+def test_stream_has_the_same_text_as_the_whole_answer(served: ServedModel) -> None:
+    served.replies += [ForcedReply(text="In other words, a boat.")] * 2
+    body = {"messages": [user("Say that in other words.")]}
+    whole = served.post(PATH, **body)
+    stream = served.post(PATH, **body, stream=True, stream_options={"include_usage": True})
+
+    *chunks, usage = [data for _, data in stream.events]
+    deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
+    assert deltas[0]["role"] == "assistant"
+    text = "".join(delta.get("content", "") for delta in deltas)
+    assert text == whole.body["choices"][0]["message"]["content"]
+    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
+    assert usage["usage"]["completion_tokens"] == whole.body["usage"]["completion_tokens"]
+    assert stream.text.endswith("data: [DONE]\n\n")
+
+
+def test_answer_ends_before_a_stop_text(served: ServedModel) -> None:
+    served.replies.append(ForcedReply(text="one, two, three, four, five, six"))
+    answer = served.post(PATH, messages=[user("Count.")], stop=["three", "five"])
+
+    (choice,) = answer.body["choices"]
+    assert choice["message"]["content"] == "one, two, "
+    assert choice["finish_reason"] == "stop"
+
+
+def test_answer_at_its_limit_says_so(served: ServedModel) -> None:
+    answer = served.post(PATH, messages=[user("Hello.")], max_completion_tokens=3)
+
+    assert answer.body["choices"][0]["finish_reason"] == "length"
+    assert answer.body["usage"]["completion_tokens"] == 3
+
+
+def test_sampling_of_the_body_reaches_the_engine(served: ServedModel) -> None:
+    served.post(
+        PATH, messages=[user("Hi.")], max_tokens=1, temperature=0.25, top_p=0.5, top_k=-1, seed=-1
+    )
+
+    sampling = served.requests[-1].sampling
+    assert (sampling.temperature, sampling.top_p, sampling.top_k) == (0.25, 0.5, 0)
+    assert sampling.seed == 2**32 - 1
+
+
+def test_messages_get_one_form(served: ServedModel) -> None:
+    """Developer messages, lists of parts and a system message in the middle."""
+    served.post(
+        PATH,
+        messages=[
+            {"role": "developer", "content": "Be brief."},
+            {"role": "system", "content": [{"type": "text", "text": "Be kind."}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+            },
+            {"role": "user", "content": ""},
+            {"role": "system", "content": "It is late."},
+            user("Go on."),
+        ],
+        max_tokens=1,
+    )
+
+    assert [(one.role, one.content) for one in served.requests[-1].messages] == [
+        (Role.SYSTEM, "Be brief.\n\nBe kind."),
+        (Role.USER, "a\nb"),
+        (Role.USER, "It is late."),
+        (Role.USER, "Go on."),
+    ]
+
+
+def test_ignored_fields_are_named(served: ServedModel) -> None:
+    answer = served.post(PATH, messages=[user("Hi.")], max_tokens=1, store=False, user="me")
+
+    assert answer.headers["x-rejoinder-ignored"] == "store, user"
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("messages", []),
+        ("messages", "Hi."),
+        ("messages", [{"role": "wizard", "content": "Hi."}]),
+        ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
+        ("temperature", "hot"),
+        ("temperature", float("nan")),
+        ("n", 9),
+        ("logprobs", True),
+        ("response_format", {"type": "json_object"}),
+        ("max_tokens", 0),
+        ("stop", [1]),
+        ("tool_choice", "required"),
+        ("logit_bias", {"1": 1}),
+    ],
+)
+def test_what_cannot_be_done_is_refused_with_the_field(
+    served: ServedModel, field: str, value: object
+) -> None:
+    answer = served.post(PATH, **{"messages": [user("Hi.")], "max_tokens": 1, field: value})
+
+    assert answer.status == 400
+    assert field in answer.body["error"]["param"]
+    assert not served.requests
+
+
+def test_too_long_prompt_is_refused_with_its_length(served: ServedModel) -> None:
+    most = served.get("/v1/models").body["data"][0]["context_length"]
+    answer = served.post(PATH, messages=[user("a 1 " * most)])
+
+    assert answer.status == 400
+    assert answer.body["error"]["code"] == "context_length_exceeded"
+    assert f"{most:,}" in answer.body["error"]["message"]

@@ -1,0 +1,186 @@
+"""A running server with a tiny model, and an HTTP client for it.
+
+Replies can be given, because those of a random model end nowhere and call no tools."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+from urllib.parse import urlsplit
+
+from typing_extensions import override
+
+from app.cli.processed import ProcessedTokens
+from app.server.generations import Report
+from app.server.guard import Access
+from app.server.running import RunningServer, ServerAddress
+from engine.clients import Clients
+from engine.config import EngineConfig
+from engine.engine import Engine
+from engine.events import Answered, Event, ModelFailed, ModelLoaded, RequestFinished
+from engine.types import ForcedReply, Request
+from tests.fakes.ask_store import PATIENCE_S
+
+KEY = "secret"
+
+
+@dataclass(frozen=True)
+class Response:
+    """A response, with its body as JSON or, of a stream, as the data of its events."""
+
+    status: int
+    headers: dict[str, str]
+    body: dict[str, Any] = field(default_factory=dict[str, Any])
+    events: list[tuple[str, dict[str, Any]]] = field(
+        default_factory=list[tuple[str, dict[str, Any]]]
+    )
+    text: str = ""
+
+
+class ServedModel:
+    """A server under test."""
+
+    def __init__(self, config: EngineConfig, access: Access) -> None:
+        self.replies: deque[ForcedReply] = deque()
+        self.requests: list[Request] = []
+        self.finished: list[RequestFinished] = []
+        self.reports: SimpleQueue[Report] = SimpleQueue()
+        self.processed = ProcessedTokens()
+        self._events: SimpleQueue[Event] = SimpleQueue()  # of models and own questions
+        clients = _RecordingClients(self._on_event, self.finished.append)
+        self.engine = _ScriptedEngine(config, clients.emit, self.replies, self.requests)
+        self.engine.start()
+        self.server = RunningServer(
+            self.engine, clients, ServerAddress(access=access), self.reports.put
+        )
+
+    def load(self, folder: Path) -> None:
+        self.engine.load_model(str(folder))
+        event = self._events.get(timeout=PATIENCE_S)
+        assert isinstance(event, ModelLoaded), event
+
+    def await_idle(self) -> None:
+        """Wait until nothing is left to read ahead."""
+        self.engine.await_idle()
+        event = self._events.get(timeout=PATIENCE_S)
+        assert isinstance(event, Answered), event
+
+    def close(self) -> None:
+        self.server.stop()
+        self.engine.close()
+
+    def connect(self) -> HTTPConnection:
+        return HTTPConnection(urlsplit(self.server.url).netloc, timeout=PATIENCE_S)
+
+    def send(
+        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
+    ) -> Response:
+        """Send a request with the right key, and read the whole response."""
+        connection = self.connect()
+        try:
+            sent = body if isinstance(body, bytes | None) else json.dumps(body).encode()
+            connection.request(
+                method, path, sent, {"authorization": f"Bearer {KEY}", **(headers or {})}
+            )
+            return _read(connection.getresponse())
+        finally:
+            connection.close()
+
+    def get(self, path: str) -> Response:
+        return self.send("GET", path)
+
+    def post(self, path: str, **body: Any) -> Response:
+        return self.send("POST", path, body)
+
+    def redo(self) -> int:
+        """Return how many tokens were fed again after the same prefix, in the last request."""
+        last = self.finished[-1]
+        return self.processed.add_answer(
+            last.prompt_ids, last.output_ids, restored=last.usage.plan.restored
+        )
+
+    def _on_event(self, event: Event) -> None:
+        if isinstance(event, (ModelLoaded, ModelFailed, Answered)):
+            self._events.put(event)
+
+
+@contextmanager
+def served_model(
+    folder: Path | None, access: Access | None = None, **config: Any
+) -> Generator[ServedModel]:
+    """Serve the model in a folder, or none."""
+    served = ServedModel(
+        EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False, **config),
+        access or Access(key=KEY),
+    )
+    try:
+        if folder is not None:
+            served.load(folder)
+        yield served
+    finally:
+        served.close()
+
+
+class _ScriptedEngine(Engine):
+    """An engine that gives the replies of a list, as long as it has some."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        on_event: Callable[[Event], None],
+        replies: deque[ForcedReply],
+        requests: list[Request],
+    ) -> None:
+        super().__init__(config, on_event)
+        self._replies = replies
+        self._requests = requests
+
+    @override
+    def submit(self, request: Request) -> None:
+        self._requests.append(request)
+        forced = self._replies.popleft() if self._replies else None
+        super().submit(replace(request, forced=forced))
+
+
+class _RecordingClients(Clients):
+    """Clients of an engine whose finished requests are recorded."""
+
+    def __init__(
+        self, on_event: Callable[[Event], None], on_finished: Callable[[RequestFinished], None]
+    ) -> None:
+        super().__init__(on_event)
+        self._on_finished = on_finished
+
+    @override
+    def emit(self, event: Event) -> None:
+        if isinstance(event, RequestFinished):
+            self._on_finished(event)
+        super().emit(event)
+
+
+def _read(response: HTTPResponse) -> Response:
+    headers = {name.lower(): value for name, value in response.getheaders()}
+    text = response.read().decode()
+    if headers.get("content-type", "").startswith("text/event-stream"):
+        return Response(response.status, headers, events=list(_events(text)), text=text)
+    body = json.loads(text) if headers.get("content-type") == "application/json" else {}
+    return Response(response.status, headers, body, text=text)
+
+
+def _events(text: str) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Yield name and data of each server-sent event, without comments."""
+    for block in text.split("\n\n"):
+        name, data = "", ""
+        for line in block.split("\n"):
+            kind, _, value = line.partition(": ")
+            name = value if kind == "event" else name
+            data = value if kind == "data" else data
+        if data and data != "[DONE]":
+            yield name, json.loads(data)
