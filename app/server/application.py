@@ -30,6 +30,7 @@ log = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES = 64_000_000
 _BODY_S = 60.0  # seconds in which a body must have come
+_RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
 
 
@@ -86,7 +87,7 @@ async def _answer(generations: Generations, protocol: Protocol, request: Request
         # An error before the first piece gets a status of its own.
         first = await anext(pieces)
     except ServerError as error:
-        return JSONResponse(protocol.error_body(error), error.status)
+        return _refusal(protocol.error_body(error), error)
     events = _events(form, first, pieces)
     headers = {**_headers(chat), "cache-control": "no-cache"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
@@ -165,6 +166,11 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
+def _refusal(body: dict[str, object], error: ServerError) -> Response:
+    headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
+    return JSONResponse(body, error.status, headers)
+
+
 def _client(request: Request) -> str:
     """Return the name of the program that sent a request, such as "codex"."""
     agent = request.headers.get("user-agent", "").split("/")[0].strip()
@@ -180,7 +186,7 @@ async def _on_http_error(_request: Request, error: Exception) -> Response:
 
 async def _on_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ServerError)
-    return JSONResponse(error_body(error), error.status)
+    return _refusal(error_body(error), error)
 
 
 async def _on_bug(_request: Request, _error: Exception) -> Response:

@@ -10,7 +10,7 @@ from engine.types import Message, Role, ToolCall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRequest:
-    """What a client asks for. None and "" stand for the default of the loaded model."""
+    """A request of a client. None and "" stand for the default of the loaded model."""
 
     messages: tuple[Message, ...]
     tools: str = ""  # as in engine.types.Request
@@ -26,8 +26,8 @@ class ChatRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """A sign of life: the request waits, or its prompt is read."""
+class SignOfLife:
+    """The request waits, or its prompt is read."""
 
     done: int = 0  # number of tokens that were read
     total: int = 0  # number of tokens to read; 0 while the request waits
@@ -77,7 +77,7 @@ class Ended:
     first_word_ms: float
 
 
-Piece = Waiting | Begun | Thought | Said | Called | Ended
+Piece = SignOfLife | Begun | Thought | Said | Called | Ended
 
 
 def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:

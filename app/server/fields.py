@@ -42,14 +42,14 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, str):
-            raise invalid(words.wrong_field(self.path_of(name), "a text"), self.path_of(name))
+            raise invalid(words.wrong_field(self.path_of(name), words.A_TEXT), self.path_of(name))
         return _clean(value)
 
     def flag(self, name: str) -> bool | None:
         value = self.raw(name)
         if value is None or isinstance(value, bool):
             return value
-        raise invalid(words.wrong_field(self.path_of(name), "true or false"), self.path_of(name))
+        raise invalid(words.wrong_field(self.path_of(name), words.A_FLAG), self.path_of(name))
 
     def number(self, name: str, least: float, most: float) -> float | None:
         value = self.raw(name)
@@ -57,7 +57,7 @@ class Fields:
             return None
         number = value if isinstance(value, (int, float)) else math.nan
         if isinstance(value, bool) or not least <= number <= most:
-            wanted = f"a number from {least:g} to {most:g}"
+            wanted = words.a_number(f"{least:g}", f"{most:g}")
             raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
         return number
 
@@ -66,7 +66,7 @@ class Fields:
         if value is None:
             return None
         if value != int(value):
-            wanted = f"a whole number from {least} to {most}"
+            wanted = words.a_whole_number(least, most)
             raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
         return int(value)
 
@@ -75,7 +75,9 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise invalid(words.wrong_field(self.path_of(name), "an object"), self.path_of(name))
+            raise invalid(
+                words.wrong_field(self.path_of(name), words.AN_OBJECT), self.path_of(name)
+            )
         return Fields(cast("dict[str, object]", value), self.path_of(name))
 
     def sections(self, name: str) -> Iterator[Fields]:
@@ -85,11 +87,11 @@ class Fields:
             return
         path = self.path_of(name)
         if not isinstance(value, list):
-            raise invalid(words.wrong_field(path, "a list"), path)
+            raise invalid(words.wrong_field(path, words.A_LIST), path)
         for index, item in enumerate(cast("list[object]", value)):
             if not isinstance(item, dict):
                 place = f"{path}[{index}]"
-                raise invalid(words.wrong_field(place, "an object"), place)
+                raise invalid(words.wrong_field(place, words.AN_OBJECT), place)
             yield Fields(cast("dict[str, object]", item), f"{path}[{index}]")
 
     def texts(self, name: str, most: int) -> tuple[str, ...]:
@@ -99,7 +101,7 @@ class Fields:
             return ()
         items = cast("list[object]", value) if isinstance(value, list) else [value]
         if len(items) > most or not all(isinstance(item, str) and item for item in items):
-            wanted = f"a text or at most {most} texts"
+            wanted = words.few_texts(most)
             raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
         return tuple(_clean(cast("str", item)) for item in items)
 

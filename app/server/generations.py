@@ -22,12 +22,12 @@ from app.server.chat_request import (
     Ended,
     Piece,
     Said,
+    SignOfLife,
     Thought,
-    Waiting,
     merged_users,
 )
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
-from app.server.known_chats import Change, KnownChats, PlacedChat
+from app.server.known_chats import ChangedLine, KnownChats, PlacedChat
 from app.words import server as words
 from engine.clients import RequestEvent
 from engine.errors import EngineError, TemplateError
@@ -53,7 +53,7 @@ class Report:
 
     client: str
     ended: Ended | ServerError
-    change: Change | None = None  # the message because of which tokens were read again
+    change: ChangedLine | None = None  # the message because of which tokens were read again
 
 
 class Generations:
@@ -246,8 +246,8 @@ class _Answer:
         return [*self._splitter.add(text), *self._splitter.flush()]
 
 
-def _sign_of_life(progress: PrefillProgress | None) -> Waiting:
-    return Waiting() if progress is None else Waiting(progress.done, progress.total)
+def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:
+    return SignOfLife() if progress is None else SignOfLife(progress.done, progress.total)
 
 
 def _request(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Request:

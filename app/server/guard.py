@@ -27,7 +27,7 @@ _ALLOWED_METHODS = "GET, POST, OPTIONS"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may use a server."""
+    """The programs and pages that may use a server."""
 
     key: str  # "": no key is needed
     # Names and addresses of this server, besides those of the loopback interface

@@ -26,13 +26,13 @@ _MAX_REPLY_BYTES = 64 << 20
 # A system prompt with this share of equal characters at both ends belongs to the same chat: a line of
 # it, such as a date, has changed.
 _NEAR = 0.9
-_MAX_LINE = 120  # characters of a line in a Change
+_MAX_LINE = 120  # characters of a line in a ChangedLine
 
 _Key = bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedLine:
     """The first message of a request that differs from the same chat's message before."""
 
     index: int
@@ -48,7 +48,7 @@ class PlacedChat:
     conversation_id: ConversationId
     messages: tuple[Message, ...]  # with the token ids of the model's own replies
     new_messages: frozenset[int]  # as in engine.types.Request
-    change: Change | None
+    change: ChangedLine | None
     key: bytes  # identifies the messages
 
 
@@ -195,12 +195,12 @@ def _canonical(arguments: str) -> str:
         return arguments
 
 
-def _first_change(old: Sequence[Message], new: Sequence[Message]) -> Change | None:
+def _first_change(old: Sequence[Message], new: Sequence[Message]) -> ChangedLine | None:
     for index, (before, now) in enumerate(zip(old, new, strict=False)):
         if _key(b"", before) != _key(b"", now):
             lines = zip_longest(before.content.split("\n"), now.content.split("\n"), fillvalue="")
             old_line, new_line = next(((a, b) for a, b in lines if a != b), ("", ""))
-            return Change(index, now.role, *_around_difference(old_line, new_line))
+            return ChangedLine(index, now.role, *_around_difference(old_line, new_line))
     return None
 
 

@@ -18,8 +18,8 @@ from app.server.chat_request import (
     Ended,
     Piece,
     Said,
+    SignOfLife,
     Thought,
-    Waiting,
     normal_messages,
 )
 from app.server.errors import ServerError, invalid
@@ -93,7 +93,7 @@ def _calls(message: Fields, names: dict[str, str]) -> Iterator[ToolCall]:
     for call in message.sections("tool_calls"):
         function = call.section("function")
         if function is None:
-            wanted = words.wrong_field(call.path_of("function"), "an object")
+            wanted = words.wrong_field(call.path_of("function"), words.AN_OBJECT)
             raise invalid(wanted, call.path_of("function"))
         name = function.text("name")
         names[call.text("id")] = name
@@ -148,8 +148,8 @@ class ChatForm(AnswerForm):
     @override
     def events(self, piece: Piece) -> Iterator[str]:
         match piece:
-            case Waiting(done, total):
-                yield comment(f"read {done} of {total}" if total else "waiting")
+            case SignOfLife(done, total):
+                yield comment(f"{done}/{total}")
             case Begun():
                 pass
             case Thought(text):

@@ -1,4 +1,4 @@
-"""What each protocol of the server defines: how a body is read, and how an answer is written."""
+"""The parts of a protocol of the server: how a body is read, and how an answer is written."""
 
 from __future__ import annotations
 

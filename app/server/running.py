@@ -41,7 +41,7 @@ class ListenError(UserFixableError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerAddress:
-    """Where a server listens, and who may use it."""
+    """The address on which a server listens, and the programs that may use it."""
 
     host: str = LOOPBACK
     port: int = 0  # 0: any free port

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.words.units import tokens
+from app.words import units
 
 WRONG_KEY = (
     "The API key is wrong or missing. `rejoinder serve` prints the right one when it starts."
@@ -15,9 +15,12 @@ NO_ROUTE = "This server has no such address."
 BUSY = "The server already answers as many requests as it can hold. Try again later."
 CANNOT_SEE = "The loaded model can’t see images."
 CANNOT_HEAR = "The server can’t read audio or files, only text."
-CANNOT_USE_TOOLS = "The chat template of the loaded model ignores tools."
 MUST_CALL = "A tool can’t be forced. Use tool_choice “auto” or “none”."
 STOPPED = "The answer was stopped, for example because another model is loaded."
+A_TEXT = "a text"
+A_FLAG = "true or false"
+A_LIST = "a list"
+AN_OBJECT = "an object"
 SLOW_BODY = "The body did not come in time."
 UNKNOWN_CLIENT = "a program"
 NO_MODEL = "No model is loaded."
@@ -39,19 +42,24 @@ def wrong_field(name: str, wanted: str) -> str:
     return f"The value of {name} must be {wanted}."
 
 
+def a_number(least: str, most: str) -> str:
+    return f"a number from {least} to {most}"
+
+
+def a_whole_number(least: int, most: int) -> str:
+    return f"a whole number from {least} to {most}"
+
+
+def few_texts(most: int) -> str:
+    return f"a text or at most {most} texts"
+
+
 def unknown_value(name: str, value: str) -> str:
     return f"The value {value[:60]!r} of {name} is not supported."
 
 
 def too_many_choices(most: int) -> str:
     return f"At most {most} answers can be asked for at once."
-
-
-def context_exceeded(num_tokens: int, context_len: int) -> str:
-    return (
-        f"The messages have {num_tokens:,} tokens, and the model reads at most {context_len:,}."
-        " Nothing was cut off. Shorten the messages."
-    )
 
 
 def ready(url: str, model: str) -> str:
@@ -74,7 +82,7 @@ def open_to_network(host: str) -> str:
 
 
 def answered(client: str, restored: int, read: int, seconds: float, num_output: int) -> str:
-    parts = [f"restored {restored:,}", f"read {tokens(read)}"]
+    parts = [f"restored {restored:,}", f"read {units.tokens(read)}"]
     return f"{client}: {', '.join(parts)}, first word after {seconds:.1f} s, {num_output:,} written"
 
 

@@ -57,6 +57,10 @@ EXEMPT = {
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element
     "extraction/program.py": {"_is_html"},  # HTML
     "paths.py": {"FOLDER_NAME", "_HOME_IN_BUNDLE"},
+    "server/application.py": {"make_application"},  # methods of HTTP
+    "server/guard.py": {"_ALLOWED_METHODS", "Guard", "_preflight"},  # methods and headers of HTTP
+    "server/openai_chat.py": {"ChatForm"},  # the end of a stream
+    "server/protocol.py": {"server_event"},  # the form of events
     "store/backups.py": {"FOLDER"},
     "login_item.py": {"LoginItem", "login_item"},  # keys and folders of macOS
     "store/database.py": {"_UNDECODED"},  # part of an error message of sqlite3

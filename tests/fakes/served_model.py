@@ -170,8 +170,8 @@ def _read(response: HTTPResponse) -> Response:
     text = response.read().decode()
     if headers.get("content-type", "").startswith("text/event-stream"):
         return Response(response.status, headers, events=list(_events(text)), text=text)
-    body = json.loads(text) if headers.get("content-type") == "application/json" else {}
-    return Response(response.status, headers, body, text=text)
+    is_json = headers.get("content-type") == "application/json"
+    return Response(response.status, headers, json.loads(text) if is_json else {}, text=text)
 
 
 def _events(text: str) -> Iterable[tuple[str, dict[str, Any]]]:

@@ -106,24 +106,24 @@ def test_ignored_fields_are_named(served: ServedModel) -> None:
     assert answer.headers["x-rejoinder-ignored"] == "store, user"
 
 
-@pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("messages", []),
-        ("messages", "Hi."),
-        ("messages", [{"role": "wizard", "content": "Hi."}]),
-        ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
-        ("temperature", "hot"),
-        ("temperature", float("nan")),
-        ("n", 9),
-        ("logprobs", True),
-        ("response_format", {"type": "json_object"}),
-        ("max_tokens", 0),
-        ("stop", [1]),
-        ("tool_choice", "required"),
-        ("logit_bias", {"1": 1}),
-    ],
-)
+REFUSED: list[tuple[str, object]] = [
+    ("messages", []),
+    ("messages", "Hi."),
+    ("messages", [{"role": "wizard", "content": "Hi."}]),
+    ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
+    ("temperature", "hot"),
+    ("temperature", float("nan")),
+    ("n", 9),
+    ("logprobs", True),
+    ("response_format", {"type": "json_object"}),
+    ("max_tokens", 0),
+    ("stop", [1]),
+    ("tool_choice", "required"),
+    ("logit_bias", {"1": 1}),
+]
+
+
+@pytest.mark.parametrize(("field", "value"), REFUSED)
 def test_what_cannot_be_done_is_refused_with_the_field(
     served: ServedModel, field: str, value: object
 ) -> None:

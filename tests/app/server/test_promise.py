@@ -73,7 +73,7 @@ def test_edits_branches_and_regenerated_answers_feed_no_known_token(
 
 def test_reply_with_other_ids_than_its_text_is_found(tiny_model: TinyModel) -> None:
     """The encoder would give other ids for most drawn replies. The drawn ids are used."""
-    with served_model(tiny_model("qwen3_5")) as served:
+    with served_model(tiny_model("qwen3_5", Template.KEEPING)) as served:
         agent = Agent(served, SYSTEM)
         agent.ask("What is it like?")
         drawn = served.finished[-1]
@@ -86,7 +86,7 @@ def test_reply_with_other_ids_than_its_text_is_found(tiny_model: TinyModel) -> N
 
 
 def test_side_request_takes_a_chat_of_its_own(tiny_model: TinyModel) -> None:
-    with served_model(tiny_model("qwen3_5")) as served:
+    with served_model(tiny_model("qwen3_5", Template.KEEPING)) as served:
         main = Agent(served, SYSTEM)
         main.ask("What is it like?", BOAT)
         side = Agent(served, {"role": "system", "content": "Write a title."})
@@ -100,7 +100,7 @@ def test_side_request_takes_a_chat_of_its_own(tiny_model: TinyModel) -> None:
 
 def test_changed_line_of_the_system_prompt_is_reported(tiny_model: TinyModel) -> None:
     lines = [f"Rule {number}: be brief and kind." for number in range(40)]
-    with served_model(tiny_model("qwen3_5")) as served:
+    with served_model(tiny_model("qwen3_5", Template.KEEPING)) as served:
         for minute in ("12:01", "12:02"):
             system = {"role": "system", "content": "\n".join([f"It is {minute}.", *lines])}
             Agent(served, system).ask("What is it like?", BOAT)
@@ -112,7 +112,7 @@ def test_changed_line_of_the_system_prompt_is_reported(tiny_model: TinyModel) ->
 
 
 def test_two_clients_with_one_beginning_do_not_wait_for_each_other(tiny_model: TinyModel) -> None:
-    with served_model(tiny_model("qwen3_5")) as served:
+    with served_model(tiny_model("qwen3_5", Template.KEEPING)) as served:
         first, second = Agent(served, SYSTEM), Agent(served, SYSTEM)
         first.ask("What is it like?", BOAT)
         second.messages = list(first.messages)
