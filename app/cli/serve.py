@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-import secrets
 import signal
 import sys
 import threading
 from argparse import ArgumentParser, Namespace
 from concurrent.futures import Future
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
 from app.cli.client import ProblemError, add_kv_bits
 from app.cli.terminal import for_terminal
 from app.paths import Paths
-from app.server.errors import ServerError
-from app.server.generations import Report
 from app.server.guard import Access
-from app.server.running import LOOPBACK, RunningServer, ServerAddress
+from app.server.key import KEY_FILE, kept_key
+from app.server.report import Report
+from app.server.running import LOOPBACK, PORT, RunningServer, ServerAddress
 from app.store.lock import InstanceLock
-from app.words import problems, server as words
+from app.words import server as words
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.errors import DiskError
 from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
 from engine.problem import Problem
-from engine.whole_file import write_whole
-
-_PORT = 7710
-_KEY_FILE = "server-key"
-_KEY_BYTES = 24
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=_PORT, help=f"default: {_PORT}")
+    parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}")
     parser.add_argument(
         "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
     )
@@ -61,7 +55,7 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
         ProblemError: the model can't be loaded.
     """
     with InstanceLock(paths.data_dir):
-        key = "" if args.no_key else args.key or kept_key(paths.data_dir / _KEY_FILE)
+        key = "" if args.no_key else args.key or kept_key(paths.data_dir / KEY_FILE)
         hosts = () if args.host == LOOPBACK else (args.host,)
         access = Access(key=key, hosts=hosts, origins=frozenset(args.allow_origin))
         config = EngineConfig(
@@ -72,22 +66,6 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
         address = ServerAddress(host=args.host, port=args.port, access=access)
         _serve(config, model, address, is_verbose=bool(args.verbose))
     return 0
-
-
-def kept_key(path: Path) -> str:
-    """Return the API key in a file. If there is none, make one that only this user can read.
-
-    Raises:
-        DiskError: the file can't be read or written.
-    """
-    try:
-        if path.exists() and (key := path.read_text().strip()):
-            return key
-        key = secrets.token_urlsafe(_KEY_BYTES)
-        write_whole(path, f"{key}\n".encode())
-    except (OSError, UnicodeDecodeError) as error:
-        raise DiskError(problems.cannot_open(path, str(error))) from error
-    return key
 
 
 def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verbose: bool) -> None:
@@ -106,7 +84,7 @@ def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verb
 
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)
-    report = _Terminal(is_verbose=is_verbose).report
+    report = partial(_print, is_verbose=is_verbose)
     engine.start()
     try:
         engine.load_model(str(model))
@@ -143,30 +121,9 @@ def _wait_for_signal() -> None:
     ended.wait()
 
 
-class _Terminal:
-    """Prints a line for each request: who sent it, and what it cost."""
-
-    def __init__(self, *, is_verbose: bool) -> None:
-        self._is_verbose = is_verbose
-
-    def report(self, report: Report) -> None:
-        """Print the lines of a request. Texts of messages are shown only with --verbose."""
-        if isinstance(report.ended, ServerError):
-            lines = [words.failed(report.client, report.ended.message)]
-        else:
-            one = report.ended
-            lines = [
-                words.answered(
-                    report.client,
-                    restored=one.restored,
-                    read=one.read + one.replayed,
-                    seconds=one.first_word_ms / 1e3,
-                    num_output=one.output_tokens,
-                )
-            ]
-        change = report.change
-        if self._is_verbose and change is not None:
-            lines.append(
-                words.changed(change.index + 1, change.role, change.old_line, change.new_line)
-            )
-        print(for_terminal("\n".join(lines)), flush=True)
+def _print(report: Report, *, is_verbose: bool) -> None:
+    """Print what a request cost. Texts of messages are shown only with --verbose."""
+    lines = [report.line]
+    if is_verbose and report.changed_line:
+        lines.append(report.changed_line)
+    print(for_terminal("\n".join(lines)), flush=True)

@@ -10,7 +10,7 @@ import secrets
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from app.server.answer_text import CallSplitter, CallText, StopTexts
@@ -27,7 +27,8 @@ from app.server.chat_request import (
     merged_users,
 )
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
-from app.server.known_chats import ChangedLine, KnownChats, PlacedChat
+from app.server.known_chats import KnownChats, PlacedChat
+from app.server.report import Report
 from app.words import server as words
 from engine.clients import RequestEvent
 from engine.errors import EngineError, TemplateError
@@ -45,15 +46,6 @@ from engine.questions import ParseCalls
 from engine.types import Channel, FinishReason, Message, Request, RequestId, Role, ToolCall
 
 _MAX_OPEN = 64  # requests that run or wait
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
-    """The end of a request, for the person who runs the server."""
-
-    client: str
-    ended: Ended | ServerError
-    change: ChangedLine | None = None  # the message because of which tokens were read again
 
 
 class Generations:

@@ -17,8 +17,9 @@ from typing_extensions import override
 from app.server.application import make_application
 from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
-from app.server.generations import Generations, Report
+from app.server.generations import Generations
 from app.server.guard import Access
+from app.server.report import Report
 from app.words import server as words
 from engine.clients import Clients
 from engine.commands import EngineCommands
@@ -27,6 +28,7 @@ from engine.errors import UserFixableError
 log = logging.getLogger(__name__)
 
 LOOPBACK = "127.0.0.1"
+PORT = 7710  # where the server listens, unless another port is chosen
 _MAX_CONNECTIONS = 256
 # Seconds for open responses at the end. Their requests have been cancelled before.
 _END_S = 2

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from app.cli.processed import ProcessedTokens
-from app.server.generations import Report
 from app.server.guard import Access
+from app.server.report import Report
 from app.server.running import RunningServer, ServerAddress
 from engine.clients import Clients
 from engine.config import EngineConfig
