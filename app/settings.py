@@ -94,6 +94,10 @@ class Settings:
     keep_on_disk: bool = True  # True: the engine keeps the state of chats on disk
     disk_gb: int = 0  # highest size of this state in GB; 0: chosen from the free space
     memory_gb: int = 0  # one of MEMORY_GB: highest size of the state of chats in memory
+    server_on: bool = False  # True: other programs can chat with the model
+    server_port: int = 7710
+    server_needs_key: bool = True
+    server_origins: tuple[str, ...] = ()  # origins of web pages that may use the server
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
     several_macs: bool = False  # True: the model is divided over the hosts of this file
     new_chat_prompt: str = ""  # system prompt of new chats

@@ -22,6 +22,7 @@ from typing import Any, Protocol, TypeVar, assert_never
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from app.bridge.coalesce import merge_deltas
+from engine.clients import Clients
 from engine.commands import Asked, EngineCommands
 from engine.events import (
     Answered,
@@ -45,10 +46,6 @@ from engine.problem import Problem
 
 A = TypeVar("A")
 
-ModelEvent = ModelLoading | ModelLoaded | ModelFailed | ModelUnloaded
-RequestEvent = (
-    RequestQueued | RequestStarted | PrefillProgress | TextDelta | RequestFinished | RequestFailed
-)
 IdleEvent = IdleWorking | IdleStopped
 
 
@@ -86,7 +83,9 @@ class EngineBridge(QObject):
         self._woken.connect(self._drain, Qt.ConnectionType.QueuedConnection)
         # The receivers of answers to open questions
         self._on_answers: dict[int, Callable[[Any], None]] = {}
-        self.engine = make_engine(self._on_engine_event)
+        # The window gets all events but those of requests that others submit, such as the server.
+        self.clients = Clients(self._on_engine_event)
+        self.engine = make_engine(self.clients.emit)
 
     def start(self) -> None:
         """Start the engine thread. Call after the first paint: its imports take seconds."""

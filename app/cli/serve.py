@@ -14,10 +14,9 @@ from types import FrameType
 from app.cli.client import ProblemError, add_kv_bits
 from app.cli.terminal import for_terminal
 from app.paths import Paths
-from app.server.guard import Access
+from app.server.access import LOOPBACK, PORT, Access, ServerAddress
 from app.server.key import KEY_FILE, kept_key
 from app.server.report import Report
-from app.server.running import LOOPBACK, PORT, RunningServer, ServerAddress
 from app.store.lock import InstanceLock
 from app.words import server as words
 from engine.clients import Clients
@@ -69,6 +68,9 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
 
 
 def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verbose: bool) -> None:
+    # Imported late: the other commands don't need the libraries of the server.
+    from app.server.running import RunningServer  # noqa: PLC0415
+
     loaded: Future[ModelFacts | Problem] = Future()
 
     def on_event(event: Event) -> None:

@@ -54,6 +54,7 @@ from app.controllers.reading_rate import ReadingRate
 from app.controllers.recently_deleted import RecentlyDeleted
 from app.controllers.search import SearchController
 from app.controllers.sending import UndoSend
+from app.controllers.server import ServerController
 from app.controllers.several import CheckHosts, SeveralMacs
 from app.controllers.statistics import EngineStatistics
 from app.controllers.storage import Storage
@@ -63,6 +64,7 @@ from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.login_item import LoginItem
+from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
 from app.store.place import DataPlace
@@ -210,6 +212,9 @@ class Core(QObject):
             seams.origin,
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
+        self.server = ServerController(
+            self.bridge, self.preferences, seams.settings_path.with_name(KEY_FILE)
+        )
         self.leftovers = Leftovers(self.bridge, self.store, self.desk)
         self.diagnostics = Diagnostics(
             self._lane,
@@ -262,6 +267,7 @@ class Core(QObject):
             self.data_folder,
             self.diagnostics,
             self.login,
+            self.server,
         ):
             source.failed.connect(self.failed)
 
@@ -284,6 +290,7 @@ class Core(QObject):
         self.several.restore()
         self.bridge.start()
         self.models.start()
+        self.server.start()
         self.backups.start()
 
     def open_files(self, paths: Sequence[Path]) -> None:
@@ -318,6 +325,7 @@ class Core(QObject):
         self.turns.note_quit()
         self.data_folder.cancel()
         for worker in (
+            self.server,
             self.several,
             self.opening,
             self.copies,

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from app.bridge.engine_bridge import EngineBridge, ModelEvent
+from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.conversation.tree import TERMINAL_CHAT
+from engine.clients import ModelEvent
 from engine.events import ModelLoaded
 from engine.types import ConversationId
 

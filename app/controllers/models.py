@@ -19,7 +19,7 @@ from typing import Protocol, assert_never
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, ModelEvent
+from app.bridge.engine_bridge import EngineBridge
 from app.bridge.jobs import JobLane
 from app.controllers.catalog import Catalog
 from app.controllers.preferences import Preferences
@@ -27,6 +27,7 @@ from app.settings import ModelDefaults
 from app.viewmodels.models import ModelPhase, ModelStatus, model_name
 from app.words import models as words
 from engine.catalog.card import ModelCard
+from engine.clients import ModelEvent
 from engine.events import (
     ModelFailed,
     ModelLoaded,

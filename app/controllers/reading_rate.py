@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent, RequestEvent
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
 from app.viewmodels.reading import MIN_MEASURED, note_usage
+from engine.clients import RequestEvent
 from engine.events import (
     IdleWorking,
     PrefillProgress,

@@ -6,8 +6,9 @@ import logging
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, IdleEvent, ModelEvent, RequestEvent
+from app.bridge.engine_bridge import EngineBridge, IdleEvent
 from app.viewmodels.statistics_line import statistics_line
+from engine.clients import ModelEvent, RequestEvent
 from engine.events import (
     IdleStopped,
     ModelLoaded,

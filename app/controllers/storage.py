@@ -7,8 +7,9 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from app.bridge.engine_bridge import EngineBridge, ModelEvent, RequestEvent
+from app.bridge.engine_bridge import EngineBridge
 from app.controllers.preferences import Preferences
+from engine.clients import ModelEvent, RequestEvent
 from engine.events import (
     ModelLoaded,
     ModelLoading,

@@ -32,7 +32,7 @@ from typing import assert_never
 
 from PySide6.QtCore import QObject, Signal
 
-from app.bridge.engine_bridge import EngineBridge, RequestEvent
+from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk, join_texts
 from app.controllers.models import ModelsController
@@ -50,6 +50,7 @@ from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
 from app.viewmodels.state_line import Phase, Reading, Waiting
 from app.words import state as words
+from engine.clients import RequestEvent
 from engine.events import (
     ModelFacts,
     PrefillProgress,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.server.access import Access
 from app.server.errors import ErrorKind, ServerError
 from app.server.openai_chat import error_body
 from app.words import server as words
@@ -23,16 +23,6 @@ from app.words import server as words
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _OPEN_PATHS = ("/", "/health")  # they need no key
 _ALLOWED_METHODS = "GET, POST, OPTIONS"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Access:
-    """The programs and pages that may use a server."""
-
-    key: str  # "": no key is needed
-    # Names and addresses of this server, besides those of the loopback interface
-    hosts: tuple[str, ...] = ()
-    origins: frozenset[str] = frozenset()  # of pages that may use the server
 
 
 class Guard:

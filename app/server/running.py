@@ -9,16 +9,15 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass
 
 import uvicorn
 from typing_extensions import override
 
+from app.server.access import ServerAddress
 from app.server.application import make_application
 from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
 from app.server.generations import Generations
-from app.server.guard import Access
 from app.server.report import Report
 from app.words import server as words
 from engine.clients import Clients
@@ -27,8 +26,6 @@ from engine.errors import UserFixableError
 
 log = logging.getLogger(__name__)
 
-LOOPBACK = "127.0.0.1"
-PORT = 7710  # where the server listens, unless another port is chosen
 _MAX_CONNECTIONS = 256
 # Seconds for open responses at the end. Their requests have been cancelled before.
 _END_S = 2
@@ -39,20 +36,6 @@ class ListenError(UserFixableError):
 
     title = words.NOT_STARTED
     advice = words.CHOOSE_PORT
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerAddress:
-    """The address on which a server listens, and the programs that may use it."""
-
-    host: str = LOOPBACK
-    port: int = 0  # 0: any free port
-    access: Access
-
-    @property
-    def is_local(self) -> bool:
-        """True if only programs on this machine can connect."""
-        return self.host in (LOOPBACK, "::1", "localhost")
 
 
 class RunningServer:

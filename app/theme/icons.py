@@ -60,6 +60,7 @@ class Icon(StrEnum):
     GENERAL = "general"
     KEYBOARD = "keyboard"
     ADVANCED = "advanced"
+    SERVER = "server"
 
 
 def app_icon() -> QIcon:

@@ -32,10 +32,11 @@ from app.widgets.settings_chat import ChatPage
 from app.widgets.settings_general import GeneralPage
 from app.widgets.settings_models import ModelsPage
 from app.widgets.settings_new_chats import NewChatsPage
+from app.widgets.settings_server import ServerPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
 from app.widgets.window_size import keep_on_screen, within_screen
-from app.words import settings as words, shortcuts
+from app.words import server_page, settings as words, shortcuts
 
 
 class SettingsWindow(QWidget):
@@ -66,6 +67,9 @@ class SettingsWindow(QWidget):
         self._preferences = core.preferences
         self._parent_of_shortcuts = self._scroller()
         self.storage = StoragePage(theme, core.preferences, core.storage, self._scroller())
+        self.server = ServerPage(
+            theme, core.server, core.models, core.preferences, self._scroller()
+        )
         self.advanced = AdvancedPage(theme, core, self._scroller())
         self._build()
         theme.changed.connect(self._tint)
@@ -101,6 +105,7 @@ class SettingsWindow(QWidget):
             (Icon.MODEL, words.MODELS, self.models),
             (Icon.KEYBOARD, shortcuts.TAB, None),
             (Icon.STORAGE, words.STORAGE, self.storage),
+            (Icon.SERVER, server_page.TAB, self.server),
             (Icon.ADVANCED, words.ADVANCED, self.advanced),
         ):
             self._add(icon, name, page)
@@ -124,6 +129,7 @@ class SettingsWindow(QWidget):
             self.new_chats,
             self.models,
             self.storage,
+            self.server,
             self.advanced,
         )
         set_tab_order(*self.tabs.values(), *(one for page in pages for one in page.controls))

@@ -19,12 +19,12 @@ import time
 from PySide6.QtCore import QObject
 
 from app.__main__ import main as run_app
-from app.bridge.engine_bridge import RequestEvent
 from app.controllers.core import Core
 from app.conversation.actions import can_continue
 from app.conversation.tree import Conversation, shown_path
 from app.store.conversations import ConversationStore
 from app.widgets.main_window import MainWindow
+from engine.clients import RequestEvent
 from engine.events import RequestFinished, RequestStarted, TextDelta
 from engine.types import ConversationId
 

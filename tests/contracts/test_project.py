@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "huggingface_hub")
+HEAVY = ("mlx", "mlx_lm", "transformers", "numpy", "huggingface_hub", "starlette", "uvicorn")
 
 
 @pytest.mark.slow

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from app.cli.processed import ProcessedTokens
-from app.server.guard import Access
+from app.server.access import Access, ServerAddress
 from app.server.report import Report
-from app.server.running import RunningServer, ServerAddress
+from app.server.running import RunningServer
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine

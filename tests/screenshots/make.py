@@ -776,6 +776,7 @@ SCENES = {
     "settings-new-chats": WindowScene(partial(settings, tab=Icon.NEW_CHAT)),
     "settings-shortcuts": WindowScene(partial(settings, tab=Icon.KEYBOARD)),
     "settings-storage": WindowScene(partial(settings, tab=Icon.STORAGE)),
+    "settings-server": WindowScene(partial(settings, tab=Icon.SERVER)),
     "settings-several": WindowScene(several_macs),
     "settings-checked": WindowScene(checked_macs),
     "lost-mac": WindowScene(lost_mac, ("normal", "small")),

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from app.server import application, connection, generations
-from app.server.guard import Access
-from app.server.running import ListenError, RunningServer, ServerAddress
+from app.server.access import Access, ServerAddress
+from app.server.running import ListenError, RunningServer
 from engine.clients import Clients
 from engine.types import ForcedReply
 from tests.fakes.ask_store import PATIENCE_S

@@ -1,0 +1,131 @@
+"""The local server of the window's engine: started and ended as the settings say. Main thread."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+from app.bridge.engine_bridge import EngineBridge
+from app.bridge.tasks import TaskLane
+from app.controllers.preferences import Preferences
+from app.server.access import Access, ServerAddress
+from app.server.key import kept_key, new_key
+from app.server.report import Report
+from app.settings import Settings
+from engine.problem import Problem
+
+if TYPE_CHECKING:
+    from app.server.running import RunningServer
+
+_MAX_REPORTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """The server as the settings page shows it. It is off if there is neither a URL nor a problem."""
+
+    url: str = ""
+    key: str = ""  # "": no key is needed
+    problem: Problem | None = None
+
+
+_OFF = ServerState()
+# The port, whether a key is needed, and origins
+_Options = tuple[int, bool, tuple[str, ...]]
+
+
+class ServerController(QObject):
+    """The server, if the user has switched it on, and the newest requests to it."""
+
+    changed = Signal()
+    failed = Signal(object)  # argument: a Problem
+
+    def __init__(self, bridge: EngineBridge, preferences: Preferences, key_file: Path) -> None:
+        super().__init__()
+        self._bridge = bridge
+        self._preferences = preferences
+        self.key_file = key_file
+        self._lane = TaskLane("server")
+        self._running: RunningServer | None = None  # used on the lane only
+        self._options: _Options | None = None  # those of the newest start; None: off
+        self.state = _OFF
+        self.reports: deque[Report] = deque(maxlen=_MAX_REPORTS)  # the newest last
+
+    def start(self) -> None:
+        """Start the server if it is on, and follow the settings. Call after the engine's start."""
+        self._preferences.changed.connect(self._follow)
+        self._follow()
+
+    def toggle(self) -> None:
+        self._preferences.change(server_on=not self._preferences.value.server_on)
+
+    def renew_key(self) -> None:
+        """Replace the key. Programs with the old one get no answer any more."""
+        if self._options is not None:
+            self._begin(self._options, partial(new_key, self.key_file))
+
+    def close(self) -> None:
+        """Stop the server and its answers."""
+        self._preferences.changed.disconnect(self._follow)
+        self._lane.run(self._end)
+        self._lane.stop()
+
+    def _follow(self) -> None:
+        """Start the server again if a setting has changed."""
+        options = _options_of(self._preferences.value)
+        if options == self._options:
+            return
+        self._options = options
+        if options is None:
+            self._lane.run(self._end, lambda _none: self._take(_OFF), self.failed.emit)
+        else:
+            self._begin(options, partial(kept_key, self.key_file))
+
+    def _begin(self, options: _Options, make_key: Callable[[], str]) -> None:
+        def begin() -> ServerState:
+            # Imported late: the libraries of the server take a third of a second.
+            from app.server.running import RunningServer  # noqa: PLC0415
+
+            self._end()
+            port, needs_key, origins = options
+            key = make_key() if needs_key else ""
+            access = Access(key=key, origins=frozenset(origins))
+            self._running = RunningServer(
+                self._bridge.engine,
+                self._bridge.clients,
+                ServerAddress(port=port, access=access),
+                self._on_report,
+            )
+            return ServerState(self._running.url, key)
+
+        self._lane.run(begin, self._take, lambda problem: self._take(ServerState(problem=problem)))
+
+    def _end(self) -> None:
+        """Stop the server. Runs on the lane."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def _take(self, state: ServerState) -> None:
+        self.state = state
+        self.changed.emit()
+
+    def _on_report(self, report: Report) -> None:
+        """Pass a report to the main thread. Runs on the thread of the server."""
+        self._lane.deliver(partial(self._add_report, report))
+
+    def _add_report(self, report: Report) -> None:
+        self.reports.append(report)
+        self.changed.emit()
+
+
+def _options_of(settings: Settings) -> _Options | None:
+    if not settings.server_on:
+        return None
+    return settings.server_port, settings.server_needs_key, settings.server_origins

@@ -1,0 +1,32 @@
+"""The address of a server, and the programs that may use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LOOPBACK = "127.0.0.1"
+PORT = 7710  # where the server listens, unless another port is chosen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """The programs and pages that may use a server."""
+
+    key: str  # "": no key is needed
+    # Names and addresses of this server, besides those of the loopback interface
+    hosts: tuple[str, ...] = ()
+    origins: frozenset[str] = frozenset()  # of pages that may use the server
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerAddress:
+    """The address on which a server listens, and the programs that may use it."""
+
+    host: str = LOOPBACK
+    port: int = 0  # 0: any free port
+    access: Access
+
+    @property
+    def is_local(self) -> bool:
+        """True if only programs on this machine can connect."""
+        return self.host in (LOOPBACK, "::1", "localhost")

@@ -1,0 +1,193 @@
+"""The settings page about the local server for other programs."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+
+from app.controllers.models import ModelsController
+from app.controllers.preferences import Preferences
+from app.controllers.server import ServerController
+from app.settings import Settings
+from app.theme.palette import Theme
+from app.theme.tokens import Size, Space
+from app.viewmodels.server_clients import ClientSettings, client_settings
+from app.widgets.button import Button
+from app.widgets.check_box import CheckBox
+from app.widgets.copy_button import CopyButton
+from app.widgets.fields import LineField
+from app.widgets.line_height import Sentences
+from app.widgets.number_field import NumberField
+from app.widgets.segments import Segments
+from app.widgets.settings_page import SettingsPage
+from app.words import server_page as words
+
+_LOWEST_PORT, _HIGHEST_PORT = 1024, 65535
+_HIDDEN = "•" * 12
+_NUM_REQUESTS = 6  # lines on the page
+
+
+class ServerPage(SettingsPage):
+    """The Server page: a switch, the address and the key to copy, and settings for programs."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        server: ServerController,
+        models: ModelsController,
+        preferences: Preferences,
+        parent: QWidget,
+    ) -> None:
+        super().__init__(parent)
+        self._server = server
+        self._models = models
+        self._preferences = preferences
+        self.switch = CheckBox(theme, words.SWITCH, self)
+        self.address = _CopiedText(words.ADDRESS, self)
+        self.key = _CopiedText(words.KEY, self)
+        self.needs_key = CheckBox(theme, words.NEEDS_KEY, self)
+        self.new_key = Button(words.NEW_KEY, self)
+        self.port = NumberField(
+            words.PORT, lowest=_LOWEST_PORT, highest=_HIGHEST_PORT, decimals=0, parent=self
+        )
+        self.origins = LineField(self)
+        self.programs = Segments(words.SETTINGS_FOR, _programs(), self)
+        self.program_text = _CopiedText(words.SETTINGS_FOR, self)
+        self.requests = Sentences(self)
+        self._build()
+        self._connect()
+        self._refresh()
+
+    def _build(self) -> None:
+        self.new_key.setToolTip(words.NEW_KEY_NOTE)
+        self.origins.setPlaceholderText(words.ORIGINS_HINT)
+        self.origins.setAccessibleName(words.ORIGINS)
+        self.origins.set_width(Size.SIDEBAR)
+        self.requests.setProperty("kind", "row")
+        self.requests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.programs.show_value(next(iter(self.programs.buttons)))
+        self.add_row(words.TAB, self.switch)
+        self.add_note(words.PURPOSE)
+        self.add_row(words.ADDRESS, self.address, fills=True)
+        self.add_row(words.KEY, self.key, fills=True)
+        self.add_row("", self.new_key)
+        self.add_row("", self.needs_key)
+        self._access = self.add_note()
+        self.add_row(words.PORT, self.port)
+        self.add_row(words.ORIGINS, self.origins)
+        self.add_note(words.ORIGINS_NOTE)
+        self.add_row(words.SETTINGS_FOR, self.programs)
+        self.add_row("", self.program_text, fills=True)
+        self._place = self.add_note()
+        self.add_row(words.REQUESTS, self.requests, fills=True)
+        self.end()
+        self.controls = [
+            self.switch,
+            self.address.button,
+            self.key.button,
+            self.new_key,
+            self.needs_key,
+            self.port,
+            self.origins,
+            *self.programs.buttons.values(),
+            self.program_text.button,
+        ]
+        self.order()
+
+    def _connect(self) -> None:
+        change = self._preferences.change
+        self.switch.clicked.connect(self._server.toggle)
+        self.needs_key.clicked.connect(self._on_needs_key)
+        self.new_key.clicked.connect(self._server.renew_key)
+        self.port.changed.connect(self._on_port)
+        self.origins.editingFinished.connect(
+            lambda: change(server_origins=tuple(self.origins.text().replace(",", " ").split()))
+        )
+        self.programs.chosen.connect(self._on_program)
+        for changed in (
+            self._server.changed,
+            self._preferences.changed,
+            self._models.status_changed,
+        ):
+            changed.connect(self._refresh)
+
+    def _on_needs_key(self, needs_key: bool) -> None:  # noqa: FBT001 (a signal)
+        self._preferences.change(server_needs_key=needs_key)
+
+    def _on_port(self, port: float | None) -> None:
+        chosen = Settings().server_port if port is None else int(port)
+        self._preferences.change(server_port=chosen)
+
+    def _on_program(self, program: object) -> None:
+        self.programs.show_value(program)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        value, state = self._preferences.value, self._server.state
+        self.switch.setChecked(value.server_on)
+        self.needs_key.setChecked(value.server_needs_key)
+        default = Settings().server_port
+        self.port.show_value(None if value.server_port == default else value.server_port, default)
+        if not self.origins.hasFocus():
+            self.origins.setText(" ".join(value.server_origins))
+        problem = "" if state.problem is None else str(state.problem)
+        idle = words.STARTING if value.server_on else words.OFF
+        self.address.show_text(f"{state.url}/v1" if state.url else "", problem or idle)
+        self.key.show_text(state.key, hidden=_HIDDEN)
+        self.key.setEnabled(bool(state.key))
+        self.new_key.setEnabled(bool(state.key))
+        self._access.setText(words.ACCESS if value.server_needs_key else words.WITHOUT_KEY)
+        self._show_program()
+        lines = [report.line for report in self._server.reports][-_NUM_REQUESTS:]
+        self.requests.setText("\n".join(reversed(lines)) or words.NO_REQUESTS)
+
+    def _show_program(self) -> None:
+        state = self._server.state
+        found = client_settings(state.url, state.key, self._models.status.name)
+        chosen = next(one for one in found if self.programs.buttons[one.program].isChecked())
+        self.program_text.show_text(chosen.text if state.url else "", words.WHEN_ON)
+        self._place.setText(words.belongs_to(chosen.place))
+
+
+def _programs() -> dict[object, str]:
+    found: tuple[ClientSettings, ...] = client_settings("", "", "")
+    return {one.program: one.program for one in found}
+
+
+class _CopiedText(QWidget):
+    """A text in the font of code, with a button that copies it. Without one, a sentence."""
+
+    def __init__(self, name: str, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.label = Sentences(self)
+        self.label.setProperty("kind", "row")
+        self.code = QLabel(self)
+        self.code.setProperty("type", "code")
+        self.code.setTextFormat(Qt.TextFormat.PlainText)
+        self.code.setWordWrap(True)
+        self.code.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.button = CopyButton(name, self)
+        layout = QHBoxLayout(self)
+        layout.setContentsMargins(0, 0, 0, 0)
+        layout.setSpacing(Space.S)
+        layout.addWidget(self.label, 1)
+        layout.addWidget(self.code, 1)
+        side = QVBoxLayout()
+        side.addWidget(self.button)
+        side.addStretch()
+        layout.addLayout(side)
+
+    def show_text(self, text: str, otherwise: str = "", *, hidden: str = "") -> None:
+        """Show a text that can be copied.
+
+        Args:
+            text: the text.
+            otherwise: the text to show if there is nothing to copy.
+            hidden: characters to show in place of the text.
+        """
+        self.code.setText(hidden or text)
+        self.code.setVisible(bool(text))
+        self.label.setText(otherwise)
+        self.label.setVisible(not text)
+        self.button.copied_text = text
+        self.button.setEnabled(bool(text))

@@ -1,0 +1,125 @@
+"""The settings page about the local server, used with the mouse; programs connect for real."""
+
+from __future__ import annotations
+
+import json
+import socket
+import stat
+from contextlib import closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from app.server.key import KEY_FILE
+from app.theme.icons import Icon
+from app.widgets.commands import CommandId
+from app.widgets.settings_server import ServerPage
+from app.widgets.settings_window import SettingsWindow
+from app.words import server_page as words
+from tests.fakes.ask_store import PATIENCE_S
+from tests.fakes.stage import Stage
+
+pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
+LEFT = Qt.MouseButton.LeftButton
+
+
+def opened(stage: Stage) -> ServerPage:
+    stage.run(CommandId.SETTINGS)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    QTest.mouseClick(window.tabs[Icon.SERVER], LEFT)
+    return window.server
+
+
+def switched_on(stage: Stage, page: ServerPage, qtbot: QtBot) -> str:
+    """Switch the server on, at any free port. Return its URL."""
+    stage.core.preferences.change(server_port=0)
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    qtbot.waitUntil(lambda: bool(stage.core.server.state.url))
+    return stage.core.server.state.url
+
+
+def status_of(url: str, key: str) -> int:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
+    try:
+        connection.request("GET", "/v1/models", headers={"authorization": f"Bearer {key}"})
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def test_server_is_off_until_it_is_switched_on(stage: Stage) -> None:
+    page = opened(stage)
+
+    assert not page.switch.isChecked()
+    assert page.address.label.text() == words.OFF
+    assert not page.address.button.isEnabled()
+    assert not page.new_key.isEnabled()
+
+
+def test_program_with_the_copied_key_gets_answers(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    url = switched_on(stage, page, qtbot)
+    QTest.mouseClick(page.key.button, LEFT)
+    key = QGuiApplication.clipboard().text()
+
+    assert page.address.code.text() == f"{url}/v1"
+    assert key not in page.key.code.text()
+    assert status_of(url, key) == 200
+    assert status_of(url, "wrong") == 401
+    file = stage.core.server.key_file
+    assert file.name == KEY_FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_new_key_replaces_the_old_one(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    switched_on(stage, page, qtbot)
+    old = stage.core.server.state.key
+    QTest.mouseClick(page.new_key, LEFT)
+    qtbot.waitUntil(lambda: stage.core.server.state.key != old)
+
+    url = stage.core.server.state.url
+    assert status_of(url, old) == 401
+    assert status_of(url, stage.core.server.state.key) == 200
+
+
+def test_settings_of_programs_have_address_and_key(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    url = switched_on(stage, page, qtbot)
+    for program, button in page.programs.buttons.items():
+        QTest.mouseClick(button, LEFT)
+        QTest.mouseClick(page.program_text.button, LEFT)
+        copied = QGuiApplication.clipboard().text()
+        assert url in copied, program
+    QTest.mouseClick(page.programs.buttons["opencode"], LEFT)
+    provider = json.loads(page.program_text.code.text())["provider"]["rejoinder"]
+    assert provider["options"]["apiKey"] == stage.core.server.state.key
+
+
+def test_used_port_is_said_on_the_page(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    used = urlsplit(switched_on(stage, page, qtbot)).port or 0
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    qtbot.waitUntil(lambda: not stage.core.server.state.url)
+    with closing(socket.create_server(("127.0.0.1", used))):
+        stage.core.preferences.change(server_port=used)
+        QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+        qtbot.waitUntil(lambda: stage.core.server.state.problem is not None)
+
+    assert str(used) in page.address.label.text()
+
+
+def test_switch_off_ends_the_server(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    url = switched_on(stage, page, qtbot)
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    qtbot.waitUntil(lambda: not stage.core.server.state.url)
+
+    with pytest.raises(OSError, match="refused"):
+        status_of(url, "any")
