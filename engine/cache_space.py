@@ -33,7 +33,6 @@ from engine.questions import (
     ReportCache,
 )
 from engine.runner.history import History
-from engine.types import ConversationId
 from engine.wanted import Wanted
 
 # Highest number of conversations that one ForgetUnknown question forgets: each takes a few
@@ -177,8 +176,8 @@ class CacheSpace:
                 pass
             case Forget():
                 self._forget(question)
-            case ForgetUnknown(known):
-                self._forget_unknown(known)
+            case ForgetUnknown():
+                self._forget_unknown(question)
             case ClearDisk():
                 self._disk_space.clear()
             case Evict(what):
@@ -207,10 +206,12 @@ class CacheSpace:
             # Forgotten arrays stay in MLX's buffer cache. Return them to the machine.
             release_freed()
 
-    def _forget_unknown(self, known: frozenset[ConversationId]) -> None:
-        """Forget conversations on disk that are not in `known`."""
-        unknown = sorted(self._disk_space.users - known)[:MOST_FORGOTTEN]
-        for conversation_id in unknown:
+    def _forget_unknown(self, question: ForgetUnknown) -> None:
+        """Forget conversations on disk that are not known."""
+        prefix = question.known_prefix
+        others = self._disk_space.users - question.known
+        unknown = [one for one in sorted(others) if not (prefix and one.startswith(prefix))]
+        for conversation_id in unknown[:MOST_FORGOTTEN]:
             log.info("conversation %s is forgotten: it was removed", conversation_id)
             self._forget(Forget(conversation_id))
 

@@ -181,9 +181,11 @@ class EngineCommands(Protocol):
         """Drop the cached state of a conversation; on_disk=False: only that in memory."""
         return self.ask(Forget(conversation_id, on_disk))
 
-    def forget_unknown(self, known: frozenset[ConversationId]) -> Asked[CacheReport]:
-        """Delete state on disk of conversations that are not in `known`. See ForgetUnknown."""
-        return self.ask(ForgetUnknown(known))
+    def forget_unknown(
+        self, known: frozenset[ConversationId], *, known_prefix: str
+    ) -> Asked[CacheReport]:
+        """Delete state on disk of conversations that are not known. See ForgetUnknown."""
+        return self.ask(ForgetUnknown(known, known_prefix))
 
     def evict(self, what: EvictWhat) -> Asked[CacheReport]:
         """Evict a part of the cached state at once."""

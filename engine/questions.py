@@ -230,6 +230,7 @@ class ForgetUnknown(Question[CacheReport]):
     """
 
     known: frozenset[ConversationId]
+    known_prefix: str = ""  # Conversations whose ids begin with it are known too; "" for none.
 
 
 class EvictWhat(StrEnum):

@@ -15,6 +15,7 @@ from app.cli.client import ProblemError, add_kv_bits
 from app.cli.terminal import for_terminal
 from app.paths import Paths
 from app.server.access import LOOPBACK, PORT, Access, ServerAddress
+from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE, kept_key
 from app.server.report import Report
 from app.store.lock import InstanceLock
@@ -63,11 +64,14 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
             abilities_folder=paths.abilities_dir,
         )
         address = ServerAddress(host=args.host, port=args.port, access=access)
-        _serve(config, model, address, is_verbose=bool(args.verbose))
+        replies = paths.cache_dir / REPLIES_FILE
+        _serve(config, model, address, replies, is_verbose=bool(args.verbose))
     return 0
 
 
-def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verbose: bool) -> None:
+def _serve(
+    config: EngineConfig, model: Path, address: ServerAddress, replies: Path, *, is_verbose: bool
+) -> None:
     # Imported late: the other commands don't need the libraries of the server.
     from app.server.running import RunningServer  # noqa: PLC0415
 
@@ -90,7 +94,7 @@ def _serve(config: EngineConfig, model: Path, address: ServerAddress, *, is_verb
     engine.start()
     try:
         engine.load_model(str(model))
-        server = RunningServer(engine, clients, address, report)
+        server = RunningServer(engine, clients, address, report, replies)
         try:
             result = loaded.result()
             if isinstance(result, Problem):

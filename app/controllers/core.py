@@ -64,6 +64,7 @@ from app.controllers.undo import UndoList
 from app.controllers.undoing import Undoing
 from app.conversation.attachments import MAX_ATTACHMENTS
 from app.login_item import LoginItem
+from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE
 from app.settings import Settings
 from app.store.conversations import OpenedStore
@@ -213,7 +214,10 @@ class Core(QObject):
         )
         self.storage = Storage(self.bridge, self.preferences, seams.state_dir)
         self.server = ServerController(
-            self.bridge, self.preferences, seams.settings_path.with_name(KEY_FILE)
+            self.bridge,
+            self.preferences,
+            seams.settings_path.with_name(KEY_FILE),
+            seams.state_dir.with_name(REPLIES_FILE),
         )
         self.leftovers = Leftovers(self.bridge, self.store, self.desk)
         self.diagnostics = Diagnostics(
@@ -247,6 +251,7 @@ class Core(QObject):
         self.chat_copies.copied.connect(self.chat_models.note_copy)
         self.library.selected.connect(self.preferences.set_selected)
         self.store.purged.connect(self.storage.forget)
+        self.storage.cleared.connect(self.server.clear_replies)
         for source in (
             self.store,
             self.desk,

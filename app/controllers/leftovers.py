@@ -12,6 +12,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.bridge.store_lane import StoreLane
 from app.controllers.desk import Desk
 from app.conversation.tree import TERMINAL_CHAT
+from app.server.known_chats import SERVER_PREFIX
 from engine.clients import ModelEvent
 from engine.events import ModelLoaded
 from engine.types import ConversationId
@@ -35,5 +36,9 @@ class Leftovers(QObject):
             self._store.run(lambda store: store.ids(), self._forget, lambda _problem: None)
 
     def _forget(self, stored: frozenset[ConversationId]) -> None:
-        """Forget chats that are neither stored nor open. A new chat is stored after its start."""
-        self._engine.forget_unknown(stored | self._desk.ids | {TERMINAL_CHAT})
+        """Forget chats that are neither stored nor open. A new chat is stored after its start.
+
+        Chats of the server are not stored. The limit of the folder's size applies to them.
+        """
+        known = stored | self._desk.ids | {TERMINAL_CHAT}
+        self._engine.forget_unknown(known, known_prefix=SERVER_PREFIX)

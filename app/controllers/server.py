@@ -15,6 +15,7 @@ from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
 from app.controllers.preferences import Preferences
 from app.server.access import Access, ServerAddress
+from app.server.kept_replies import delete_replies
 from app.server.key import kept_key, new_key
 from app.server.report import Report
 from app.settings import Settings
@@ -36,8 +37,8 @@ class ServerState:
 
 
 _OFF = ServerState()
-# The port, whether a key is needed, and origins
-_Options = tuple[int, bool, tuple[str, ...]]
+# The port, whether a key is needed, origins, and whether replies are kept on disk
+_Options = tuple[int, bool, tuple[str, ...], bool]
 
 
 class ServerController(QObject):
@@ -46,12 +47,25 @@ class ServerController(QObject):
     changed = Signal()
     failed = Signal(object)  # argument: a Problem
 
-    def __init__(self, bridge: EngineBridge, preferences: Preferences, key_file: Path) -> None:
+    def __init__(
+        self, bridge: EngineBridge, preferences: Preferences, key_file: Path, replies_file: Path
+    ) -> None:
+        """Create a server that is off.
+
+        Args:
+            bridge: the engine that answers.
+            preferences: the settings.
+            key_file: where the API key is kept.
+            replies_file: where replies are kept for the next start, if state is kept on disk.
+        """
         super().__init__()
         self._bridge = bridge
         self._preferences = preferences
         self.key_file = key_file
+        self._replies_file = replies_file
         self._lane = TaskLane("server")
+        self._has_started = False
+        preferences.changed.connect(self._follow)
         self._running: RunningServer | None = None  # used on the lane only
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
@@ -59,7 +73,7 @@ class ServerController(QObject):
 
     def start(self) -> None:
         """Start the server if it is on, and follow the settings. Call after the engine's start."""
-        self._preferences.changed.connect(self._follow)
+        self._has_started = True
         self._follow()
 
     def toggle(self) -> None:
@@ -70,16 +84,19 @@ class ServerController(QObject):
         if self._options is not None:
             self._begin(self._options, partial(new_key, self.key_file))
 
+    def clear_replies(self) -> None:
+        """Delete the kept replies."""
+        self._lane.run(self._clear_replies)
+
     def close(self) -> None:
         """Stop the server and its answers."""
-        self._preferences.changed.disconnect(self._follow)
         self._lane.run(self._end)
         self._lane.stop()
 
     def _follow(self) -> None:
         """Start the server again if a setting has changed."""
         options = _options_of(self._preferences.value)
-        if options == self._options:
+        if not self._has_started or options == self._options:
             return
         self._options = options
         if options is None:
@@ -93,7 +110,7 @@ class ServerController(QObject):
             from app.server.running import RunningServer  # noqa: PLC0415
 
             self._end()
-            port, needs_key, origins = options
+            port, needs_key, origins, keeps = options
             key = make_key() if needs_key else ""
             access = Access(key=key, origins=frozenset(origins))
             self._running = RunningServer(
@@ -101,6 +118,7 @@ class ServerController(QObject):
                 self._bridge.clients,
                 ServerAddress(port=port, access=access),
                 self._on_report,
+                self._replies_file if keeps else None,
             )
             return ServerState(self._running.url, key)
 
@@ -111,6 +129,13 @@ class ServerController(QObject):
         running, self._running = self._running, None
         if running is not None:
             running.stop()
+
+    def _clear_replies(self) -> None:
+        """Delete the kept replies. Runs on the lane."""
+        if self._running is not None:
+            self._running.clear_replies()
+        else:
+            delete_replies(self._replies_file)
 
     def _take(self, state: ServerState) -> None:
         self.state = state
@@ -128,4 +153,5 @@ class ServerController(QObject):
 def _options_of(settings: Settings) -> _Options | None:
     if not settings.server_on:
         return None
-    return settings.server_port, settings.server_needs_key, settings.server_origins
+    needs_key, keeps = settings.server_needs_key, settings.keep_on_disk
+    return settings.server_port, needs_key, settings.server_origins, keeps

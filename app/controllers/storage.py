@@ -31,6 +31,7 @@ class Storage(QObject):
     """Passes the settings of memory and disk to the engine, and the engine's figures to the window."""
 
     changed = Signal()  # new figures have come
+    cleared = Signal()  # the user has deleted all cached state on disk
 
     def __init__(self, bridge: EngineBridge, preferences: Preferences, folder: Path) -> None:
         """Send the settings to the engine, which carries them out before it loads a model.
@@ -63,6 +64,7 @@ class Storage(QObject):
     def clear(self) -> None:
         """Delete all cached state on disk. No chat is lost, but each one is read once more."""
         self._bridge.when_answered(self._engine.clear_disk(), self._on_reported)
+        self.cleared.emit()
 
     def forget(self, conversation_ids: Iterable[ConversationId]) -> None:
         """Delete the cached state of chats that were removed for good."""

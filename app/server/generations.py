@@ -27,7 +27,8 @@ from app.server.chat_request import (
     merged_users,
 )
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
-from app.server.known_chats import KnownChats, PlacedChat
+from app.server.kept_replies import KeptReplies
+from app.server.known_chats import SERVER_PREFIX, KnownChats, PlacedChat
 from app.server.report import Report
 from app.words import server as words
 from engine.clients import RequestEvent
@@ -51,16 +52,19 @@ _MAX_OPEN = 64  # requests that run or wait
 class Generations:
     """Answers requests. For the event loop of the server."""
 
-    def __init__(self, engine: AsyncEngine, on_report: Callable[[Report], None]) -> None:
+    def __init__(
+        self, engine: AsyncEngine, replies: KeptReplies, on_report: Callable[[Report], None]
+    ) -> None:
         """Create the object.
 
         Args:
             engine: the engine.
+            replies: the replies of earlier requests.
             on_report: called at the end of each request.
         """
         self._engine = engine
         self._on_report = on_report
-        self._chats = KnownChats()
+        self._chats = KnownChats(replies)
         self._num_open = 0
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
@@ -245,7 +249,7 @@ def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:
 def _request(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Request:
     seed = int(chat.sampling.get("seed", secrets.randbits(32)))
     return Request(
-        request_id=RequestId(f"server:{uuid.uuid4().hex}"),
+        request_id=RequestId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"),
         conversation_id=placed.conversation_id,
         messages=placed.messages,
         new_messages=placed.new_messages,

@@ -1,8 +1,8 @@
 """Chats of programs that send no id of a chat: each request brings all messages as text.
 
 A request continues the chat whose messages it begins with. Replies of the model are found by their text
-and get back the token ids that were drawn, so that the cached state matches. Everything is kept in
-memory, within limits; the least recently used is forgotten first.
+and get back the token ids that were drawn, so that the cached state matches (kept_replies.py). The chats
+are kept in memory, within limits; the least recently used is forgotten first.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 
+from app.server.kept_replies import KeptReplies
 from engine.sequences import common_prefix_len
 from engine.types import ConversationId, Message, Role, ToolCall
 
+SERVER_PREFIX = "server:"  # of the ids of all chats of the server
 _MAX_CHATS = 256  # as many as the engine explains (engine/runner/history.py)
 _MAX_CHARS = 64 << 20  # characters in the messages of all chats
-_MAX_REPLIES = 20_000
-_MAX_REPLY_BYTES = 64 << 20
 
 # A system prompt with this share of equal characters at both ends belongs to the same chat: a line of
 # it, such as a date, has changed.
@@ -67,11 +67,10 @@ class _KnownChat:
 class KnownChats:
     """The chats of all clients of one server. For one thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, replies: KeptReplies) -> None:
+        self._replies = replies
         self._chats: OrderedDict[ConversationId, _KnownChat] = OrderedDict()
         self._by_key: dict[_Key, _KnownChat] = {}
-        self._replies: OrderedDict[_Key, Message] = OrderedDict()
-        self._reply_bytes = 0
 
     def place(self, messages: Sequence[Message]) -> PlacedChat:
         """Find the chat that messages continue, or begin one. It is busy until `release`."""
@@ -109,25 +108,19 @@ class KnownChats:
         """
         seen = Message(role=Role.ASSISTANT, content=shown, calls=calls)
         key = _key(placed.key, seen)
-        for one in (key, _key(b"", seen)):
-            self._forget_reply(one)
-            self._replies[one] = reply
-            self._reply_bytes += _num_bytes(reply)
+        self._replies.add(key, _key(b"", seen), reply)
         chat = self._chats.get(placed.conversation_id)
         if chat is not None:
             self._by_key.setdefault(key, chat)
             chat.keys.add(key)
-        while len(self._replies) > _MAX_REPLIES or self._reply_bytes > _MAX_REPLY_BYTES:
-            self._forget_reply(next(iter(self._replies)))
 
     def _own(self, message: Message, key: _Key) -> Message:
         """Return the model's own reply with the text of a message, or else the message."""
         if message.role is not Role.ASSISTANT:
             return message
-        own = self._replies.get(key)
-        if own is None and (message.content or message.calls):
-            own = self._replies.get(_key(b"", message))  # its messages above were edited
-        return own or message
+        # Its messages above may have been edited. An empty reply is found by its place only.
+        words = _key(b"", message) if message.content or message.calls else None
+        return self._replies.find(key, words) or message
 
     def _found(self, messages: Sequence[Message], keys: Sequence[_Key]) -> _KnownChat | None:
         for message, key in zip(reversed(messages), reversed(keys), strict=True):
@@ -144,7 +137,7 @@ class KnownChats:
         return None
 
     def _new(self) -> _KnownChat:
-        chat = _KnownChat(ConversationId(f"server:{uuid.uuid4().hex}"))
+        chat = _KnownChat(ConversationId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"))
         self._chats[chat.conversation_id] = chat
         return chat
 
@@ -157,16 +150,6 @@ class KnownChats:
             for key in chat.keys:
                 if self._by_key.get(key) is chat:
                     del self._by_key[key]
-
-    def _forget_reply(self, key: _Key) -> None:
-        reply = self._replies.pop(key, None)
-        if reply is not None:
-            self._reply_bytes -= _num_bytes(reply)
-
-
-def _num_bytes(reply: Message) -> int:
-    num_ids = 0 if reply.reply is None else len(reply.reply.token_bytes)
-    return len(reply.content) + len(reply.reasoning) + num_ids
 
 
 def _keys(messages: Sequence[Message]) -> list[_Key]:

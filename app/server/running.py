@@ -9,6 +9,7 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from pathlib import Path
 
 import uvicorn
 from typing_extensions import override
@@ -18,6 +19,7 @@ from app.server.application import make_application
 from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
 from app.server.generations import Generations
+from app.server.kept_replies import KeptReplies
 from app.server.report import Report
 from app.words import server as words
 from engine.clients import Clients
@@ -47,6 +49,7 @@ class RunningServer:
         clients: Clients,
         address: ServerAddress,
         on_report: Callable[[Report], None],
+        replies_file: Path | None = None,
     ) -> None:
         """Start a server.
 
@@ -55,6 +58,7 @@ class RunningServer:
             clients: the clients of this engine.
             address: where to listen.
             on_report: called at the end of each request, on the thread of the server.
+            replies_file: where the model's replies are kept, None: in memory.
 
         Raises:
             ListenError: the address is in use, or is none of this machine.
@@ -63,6 +67,7 @@ class RunningServer:
         self._clients = clients
         self._access = address.access
         self._on_report = on_report
+        self._replies_file = replies_file
         self._socket = _listen(address.host, address.port)
         self._server: Future[uvicorn.Server] = Future()
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
@@ -76,14 +81,22 @@ class RunningServer:
         self._server.result().should_exit = True
         self._thread.join()
 
+    def clear_replies(self) -> None:
+        """Delete all kept replies. Their messages are encoded again when a client sends them."""
+        with contextlib.suppress(RuntimeError):  # the server has ended
+            self._loop.call_soon_threadsafe(self._replies.clear)
+
     def _run(self) -> None:
         asyncio.run(self._serve())
 
     async def _serve(self) -> None:
         engine = AsyncEngine(self._engine, self._clients)
+        self._loop = asyncio.get_running_loop()
+        self._replies = KeptReplies(self._replies_file)
+        generations = Generations(engine, self._replies, self._on_report)
         server = _Server(
             uvicorn.Config(
-                make_application(Generations(engine, self._on_report), self._access),
+                make_application(generations, self._access),
                 http=BoundedConnection,
                 ws="none",
                 lifespan="off",
@@ -96,7 +109,7 @@ class RunningServer:
             engine,
         )
         self._server.set_result(server)
-        with contextlib.closing(self._socket):
+        with contextlib.closing(self._replies), contextlib.closing(self._socket):
             await server.serve(sockets=[self._socket])
 
 

@@ -47,7 +47,7 @@ class Response:
 class ServedModel:
     """A server under test."""
 
-    def __init__(self, config: EngineConfig, access: Access) -> None:
+    def __init__(self, config: EngineConfig, access: Access, replies_file: Path | None) -> None:
         self.replies: deque[ForcedReply] = deque()
         self.requests: list[Request] = []
         self.finished: list[RequestFinished] = []
@@ -58,7 +58,7 @@ class ServedModel:
         self.engine = _ScriptedEngine(config, clients.emit, self.replies, self.requests)
         self.engine.start()
         self.server = RunningServer(
-            self.engine, clients, ServerAddress(access=access), self.reports.put
+            self.engine, clients, ServerAddress(access=access), self.reports.put, replies_file
         )
 
     def load(self, folder: Path) -> None:
@@ -113,12 +113,16 @@ class ServedModel:
 
 @contextmanager
 def served_model(
-    folder: Path | None, access: Access | None = None, **config: Any
+    folder: Path | None,
+    access: Access | None = None,
+    replies_file: Path | None = None,
+    **config: Any,
 ) -> Generator[ServedModel]:
     """Serve the model in a folder, or none."""
     served = ServedModel(
         EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False, **config),
         access or Access(key=KEY),
+        replies_file,
     )
     try:
         if folder is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -120,3 +121,25 @@ def test_two_clients_with_one_beginning_do_not_wait_for_each_other(tiny_model: T
         second.ask("Is it small?", SLEEP)
 
         assert served.finished[-1].usage.plan.replayed == 0
+
+
+def test_restart_of_the_server_feeds_nothing_again(tiny_model: TinyModel, tmp_path: Path) -> None:
+    folder, replies = tiny_model("qwen3_5", Template.KEEPING), tmp_path / "replies.db"
+    with served_model(
+        folder, replies_file=replies, disk_folder=tmp_path / "state", disk_rest_s=0.0
+    ) as served:
+        agent = Agent(served, SYSTEM)
+        agent.ask("What is it like?")
+        agent.ask("And then?")
+        processed = served.processed
+        served.redo()
+        known = served.finished[-1]
+    with served_model(folder, replies_file=replies, disk_folder=tmp_path / "state") as served:
+        again = Agent(served, *agent.messages)
+        again.ask("Is it small?")
+
+        last = served.finished[-1]
+        assert last.prompt_ids[: len(known.prompt_ids)] == known.prompt_ids
+        restored = last.usage.plan.restored
+        assert restored > len(known.prompt_ids)
+        assert processed.add_answer(last.prompt_ids, (), restored=restored) == 0
