@@ -21,12 +21,11 @@ from engine.types import Message, Role
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
-    """A request's settings for reasoning. They become options of the chat template."""
+class TemplateOptions:
+    """A request's settings that the chat template gets. The fields are those of Request."""
 
-    # True or False to switch reasoning on or off; None for the template's default.
-    wanted: bool | None = None
-    keep: bool = False  # True to keep the reasoning of earlier replies in the prompt, if possible
+    thinking: bool | None = None
+    keep_thinking: bool = False
 
 
 # Options that keep the reasoning of earlier replies in the prompt. Each family of templates has a
@@ -46,7 +45,7 @@ _THOUGHT = "reasoning of an earlier reply"
 class ChatTemplate:
     """A model's chat template. Each template has its own name for the option that keeps reasoning.
 
-    Each call translates a request's `Thoughts` to the options of this template.
+    Each call translates a request's `TemplateOptions` to the variables of this template.
 
     Use on the engine thread.
     """
@@ -71,32 +70,32 @@ class ChatTemplate:
         return bool(self._keep_switch)
 
     def render(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> str:
         """Return the text of a prompt. Arguments and errors are those of `segments`."""
-        _, verbatim = self._divided(messages, thoughts, reply_follows=reply_follows)
+        _, verbatim = self._divided(messages, options, reply_follows=reply_follows)
         return self._renderer.render_verbatim(
             messages,
-            options=self._options(thoughts),
+            options=self._variables(options),
             reply_follows=reply_follows,
             verbatim=verbatim,
         )
 
     def segments(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> list[Segment]:
         """Return a prompt's segments. Arguments and errors are those of Renderer.segments."""
-        segments, _ = self._divided(messages, thoughts, reply_follows=reply_follows)
+        segments, _ = self._divided(messages, options, reply_follows=reply_follows)
         return segments
 
-    def _options(self, thoughts: Thoughts) -> Mapping[str, bool]:
-        options = dict(self._keep_switch) if thoughts.keep else {}
-        if thoughts.wanted is not None:
-            options["enable_thinking"] = thoughts.wanted
-        return options
+    def _variables(self, options: TemplateOptions) -> Mapping[str, bool]:
+        variables = dict(self._keep_switch) if options.keep_thinking else {}
+        if options.thinking is not None:
+            variables["enable_thinking"] = options.thinking
+        return variables
 
     def _divided(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> tuple[list[Segment], Set[int]]:
         """Return a prompt's segments, and the indices of the replies that are put in verbatim.
 
@@ -119,7 +118,7 @@ class ChatTemplate:
             try:
                 return self._renderer.segments(
                     messages,
-                    options=self._options(thoughts),
+                    options=self._variables(options),
                     reply_follows=reply_follows,
                     verbatim=verbatim,
                 )

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from engine.chat.template import ChatTemplate, Thoughts
+from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
 from engine.types import Message, Role
 
@@ -28,7 +28,7 @@ def prompt_fault(
     tokenizer: ChatTokenizer,
     prompt_ids: Ids,
     messages: Sequence[Message],
-    thoughts: Thoughts,
+    options: TemplateOptions,
 ) -> str:
     """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
@@ -40,14 +40,14 @@ def prompt_fault(
         above = len(prompt_ids) - len(begun)
         if not begun or prompt_ids[above:] != begun:
             return "the prompt does not end with the ids of the continued reply"
-        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], thoughts)
-    text = template.render(messages, thoughts, reply_follows=True)
+        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], options)
+    text = template.render(messages, options, reply_follows=True)
     decoded = tokenizer.decode(prompt_ids)
     if decoded not in (text, unicodedata.normalize("NFC", text)):
         at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
         return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
     neutral = [_neutral(tokenizer, message) for message in messages]
-    rendered = template.render(neutral, thoughts, reply_follows=True)
+    rendered = template.render(neutral, options, reply_follows=True)
     wanted = _controls(tokenizer, tokenizer.encode_template(rendered))
     found = _controls(tokenizer, prompt_ids)
     if found != wanted:
@@ -61,7 +61,7 @@ def cut_replies(
     template: ChatTemplate,
     tokenizer: ChatTokenizer,
     messages: Sequence[Message],
-    thoughts: Thoughts,
+    options: TemplateOptions,
 ) -> str:
     """Return a sentence about the replies that the template cuts, or "" if it cuts none.
 
@@ -69,8 +69,8 @@ def cut_replies(
     model wrote this marker as a part of its answer. Such a prompt cannot have all ids of the reply.
     """
     if messages[-1].role is Role.ASSISTANT:
-        return cut_replies(template, tokenizer, messages[:-1], thoughts)
-    text = template.render(messages, thoughts, reply_follows=True)
+        return cut_replies(template, tokenizer, messages[:-1], options)
+    text = template.render(messages, options, reply_follows=True)
     cut = [
         repr(message.content[:40])
         for message in messages
