@@ -44,6 +44,7 @@ class NextPrompt:
     is_draft: bool = False  # True if the last message is a draft that the user is still typing
     thinking: bool | None = None  # same meaning as Request.thinking
     keep_thinking: bool = False  # same meaning as Request.keep_thinking
+    tools: str = ""  # same meaning as Request.tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,6 +78,14 @@ class ReplyTokens:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A call of a function that a client of the model carries out."""
+
+    name: str
+    arguments: str  # a JSON object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One message of a conversation, as the engine receives it in a request."""
 
@@ -88,6 +96,10 @@ class Message:
     # Positions in `content` where the parts of a user message end that other versions of the
     # message are likely to share: its attached files. The cache keeps a resume point at each one.
     part_ends: tuple[int, ...] = ()
+    # Tool calls of an assistant message that a client wrote. If a model generated the message, the
+    # text of its calls is in `content`.
+    calls: tuple[ToolCall, ...] = ()
+    tool_name: str = ""  # for the result of a tool call: name of the called function
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,6 +159,8 @@ class Request:
     thinking: bool | None = None
     # True to keep the reasoning of earlier replies in the prompt, if the template supports it.
     keep_thinking: bool = False
+    # The functions that the model may call, as a JSON list in the form of OpenAI's API. "" for none.
+    tools: str = ""
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None

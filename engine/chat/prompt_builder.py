@@ -77,13 +77,18 @@ class PromptBuilder:
         markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
         self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
         self._splicer = Splicer(tokenizer)
-        # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
+        # Cache of _find_passing_len's results, by messages of the newest turn and options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
-        # Cache of _find_result_lens's results, by thinking options.
+        # Cache of _find_result_lens's results, by options.
         self._result_lens = lru_cache(maxsize=64)(self._find_result_lens)
 
     def build(
-        self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
+        self,
+        messages: Sequence[Message],
+        *,
+        thinking: bool | None,
+        keep_thinking: bool,
+        tools: str = "",
     ) -> Prompt:
         """Return the prompt for the assistant's next reply.
 
@@ -96,7 +101,7 @@ class PromptBuilder:
         """
         *before, last = messages
         if last.role is Role.ASSISTANT:
-            prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking)
+            prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking, tools=tools)
             begun = prompt.followed_by(
                 begun_ids(self.tokenizer, last, in_reasoning=prompt.in_reasoning)
             )
@@ -104,7 +109,7 @@ class PromptBuilder:
             # template adds no text after the reply.
             starts = (*prompt.message_starts, len(begun.token_ids))
             return replace(begun, message_starts=starts)
-        options = TemplateOptions(thinking, keep_thinking)
+        options = TemplateOptions(thinking, keep_thinking, tools)
         segments = self.template.segments(messages, options, reply_follows=True)
         shown = {segment.message for segment in segments if segment.is_reasoning}
         tokens = self._tokenize(segments, messages)
@@ -135,6 +140,7 @@ class PromptBuilder:
         keep_thinking: bool,
         is_draft: bool,
         before_user: bool = False,
+        tools: str = "",
     ) -> Prompt:
         """Return the part of a conversation's next prompt that is already known.
 
@@ -150,11 +156,12 @@ class PromptBuilder:
                 will begin.
             before_user: True if the next message is certainly a user message. Otherwise a tool
                 result is expected after a reply that seems to call a tool.
+            tools: the value that the next request is expected to have.
 
         Raises:
             TemplateError: as in Renderer.segments.
         """
-        options = TemplateOptions(thinking, keep_thinking)
+        options = TemplateOptions(thinking, keep_thinking, tools)
         if is_draft:
             return self._draft(messages, options)
         if before_user:
@@ -167,7 +174,9 @@ class PromptBuilder:
         """Return the positions near the end of a prompt where later prompts may differ from it."""
         num_tokens, end = len(tokens.runs.token_ids), tokens.starts[-1]
         # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
-        passing = self._passing_len(_since_last_user(messages), TemplateOptions(options.thinking))
+        passing = self._passing_len(
+            _since_last_user(messages), replace(options, keep_thinking=False)
+        )
         # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
         # does not lie before the end of the last message. In a tool loop, `stable` may lie earlier:
         # if the next message is a user message, the template drops the loop's reasoning.
@@ -256,10 +265,12 @@ class PromptBuilder:
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Return True if a reply probably calls a tool: its answer contains control tokens.
+        """Return True if a reply calls a tool, probably: its answer contains control tokens.
 
         Markers of reasoning do not count.
         """
+        if reply.calls:
+            return True
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
         markers = self.tokenizer.markers
         reasoning = {*markers.think_start, *markers.think_end}
@@ -315,8 +326,10 @@ class PromptBuilder:
                 tokens.starts += [self._message_start(runs, segment)] * missing
             if segment.token_ids:
                 runs.add_ids(segment.token_ids)
-            elif not segment.is_content:
+            elif segment.is_template:
                 runs.add_template(segment.text)
+            elif segment.is_quoted:
+                runs.add_content(segment.text)
             else:
                 role = messages[segment.message].role
                 if role is not Role.ASSISTANT:
@@ -347,7 +360,8 @@ class PromptBuilder:
             runs: the prompt so far. If the message begins a new run, the open run is closed.
             segment: the first segment of the message. It is not added to runs yet.
         """
-        if segment.is_content or self.tokenizer.control_prefix(segment.text):
+        is_control = segment.is_template and self.tokenizer.control_prefix(segment.text)
+        if segment.is_content or is_control:
             runs.end_run()
         return runs.boundary()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -45,7 +46,7 @@ class IsolatedRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
         answer = self._call("render", messages, options, reply_follows=reply_follows)
         return answer.body.decode()
@@ -55,7 +56,7 @@ class IsolatedRenderer(Renderer):
         self,
         messages: Sequence[Message],
         *,
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         reply_follows: bool,
         verbatim: Set[int] = frozenset(),
     ) -> list[Segment]:
@@ -70,17 +71,20 @@ class IsolatedRenderer(Renderer):
         self,
         method: str,
         messages: Sequence[Message],
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         **arguments: bool | list[int],
     ) -> Frame:
         lengths, body = pack_texts(text for m in messages for text in (m.content, m.reasoning))
         header = {
             "method": method,
             "roles": [message.role.value for message in messages],
+            "calls": [[(one.name, one.arguments) for one in m.calls] for m in messages],
+            "tool_names": [message.tool_name for message in messages],
             "lengths": lengths,
             "arguments": {"options": dict(options), **arguments},
         }
-        limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
+        # The header has the tools, which may be as long as a long text.
+        limit_s = _CALL_S + _CHARACTER_S * (sum(lengths) + len(json.dumps(header)))
         try:
             return self._worker.call(self._number, self._setup, Frame(header, body), limit_s)
         except WorkerEndedError as error:

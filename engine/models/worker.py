@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from engine.chat.encoder import TextEncoder
 from engine.errors import TokenizerError
 from engine.models.renderer import JinjaRenderer
-from engine.types import Message, Role
+from engine.types import Message, Role, ToolCall
 from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.loop import answer_calls
@@ -58,8 +58,21 @@ def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
     if isinstance(called, TextEncoder):
         return Frame(body=array("I", method(*texts)).tobytes())
     messages = [
-        Message(role=Role(role), content=content, reasoning=reasoning)
-        for role, content, reasoning in zip(header["roles"], texts[::2], texts[1::2], strict=True)
+        Message(
+            role=Role(role),
+            content=content,
+            reasoning=reasoning,
+            calls=tuple(ToolCall(name=name, arguments=text) for name, text in calls),
+            tool_name=tool_name,
+        )
+        for role, content, reasoning, calls, tool_name in zip(
+            header["roles"],
+            texts[::2],
+            texts[1::2],
+            header["calls"],
+            header["tool_names"],
+            strict=True,
+        )
     ]
     arguments = header["arguments"]
     if "verbatim" in arguments:
