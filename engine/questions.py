@@ -16,7 +16,7 @@ from itertools import count
 from typing import Generic, NewType, TypeVar
 
 from engine.problem import Problem, ProblemKind
-from engine.types import ConversationId, Message, RequestId
+from engine.types import ConversationId, Message, RequestId, ToolCall
 
 A_co = TypeVar("A_co", covariant=True)
 
@@ -165,6 +165,17 @@ class CountTokens(Question[TokensCounted]):
 
 
 @dataclass(frozen=True, slots=True)
+class ParseCalls(Question[tuple[ToolCall, ...]]):
+    """Ask for the tool calls in a text that the loaded model wrote.
+
+    The answer is a Problem (ToolCallError) if the text is no call in the form of the model.
+    """
+
+    text: str  # without ModelFacts.call_start and ModelFacts.call_end
+    tools: str = ""  # same meaning as Request.tools; tells the types of the arguments
+
+
+@dataclass(frozen=True, slots=True)
 class MakeTitle(Question[str]):
     """Let the model write a title of a conversation while the engine is idle.
 
@@ -248,8 +259,8 @@ class ClearDisk(Question[CacheReport]):
 
 
 CacheQuestion = ReportCache | Forget | ForgetUnknown | Evict | ClearDisk
-AnyQuestion = CountTokens | MakeTitle | AwaitIdle | Verify | CacheQuestion
-Answer = TokensCounted | CheckResult | CacheReport | str | None
+AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | CacheQuestion
+Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | str | None
 
 
 def _new_id() -> QuestionId:

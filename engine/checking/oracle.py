@@ -63,6 +63,7 @@ class LogitsRecord:
     is_forced: bool
     thinking: bool | None
     keep_thinking: bool
+    tools: str
 
 
 def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message]) -> CheckResult:
@@ -74,7 +75,7 @@ def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message])
         messages: the messages from which the prompt was built, as the user sees them.
     """
     template, tokenizer = model.prompts.template, model.prompts.tokenizer
-    options = TemplateOptions(record.thinking, record.keep_thinking)
+    options = TemplateOptions(record.thinking, record.keep_thinking, record.tools)
     wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, options)
     largest = 0.0
     first: int | None = None

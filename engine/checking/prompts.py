@@ -8,11 +8,13 @@ The check is slow and simple. It requires three things:
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
+from engine.chat.quotes import map_calls, map_schema, parsed_tools
 from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
 from engine.types import Message, Role
@@ -47,7 +49,8 @@ def prompt_fault(
         at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
         return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
     neutral = [_neutral(tokenizer, message) for message in messages]
-    rendered = template.render(neutral, options, reply_follows=True)
+    tools = options.tools and json.dumps(map_schema(parsed_tools(options.tools), _about_nothing))
+    rendered = template.render(neutral, replace(options, tools=tools), reply_follows=True)
     wanted = _controls(tokenizer, tokenizer.encode_template(rendered))
     found = _controls(tokenizer, prompt_ids)
     if found != wanted:
@@ -92,10 +95,15 @@ def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
         return text and f"x{tokenizer.decode(_controls(tokenizer, token_ids))}x"
 
     return replace(
-        message,
+        map_calls(message, _about_nothing),
         content=about_nothing(message.content, answer),
         reasoning=about_nothing(message.reasoning, thought),
     )
+
+
+def _about_nothing(text: str) -> str:
+    """Return a text without control tokens. Texts of tools stay different from each other."""
+    return text and f"x{text.encode().hex()}"
 
 
 def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:
