@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import cast
 
-from engine.chat.segments import Segment, escaped, free_characters, texts_of
+from engine.chat.segments import Segment, escapes, free_characters, texts_of
 from engine.errors import ToolsError
 from engine.types import Message, Role, ToolCall
 
@@ -68,7 +68,8 @@ class Quotes:
         opening, closing = free_characters([*texts_of(messages), _as_json(parsed)], 2)
 
         def quote(index: str, text: str) -> str:
-            return f"{opening}{index}{opening}{text}{closing}"
+            # Templates check whether a text is empty.
+            return text and f"{opening}{index}{opening}{text}{closing}"
 
         names = [("", _name(tool)) for tool in parsed]
         names += [(str(i), call.name) for i, m in enumerate(messages) for call in m.calls]
@@ -125,7 +126,7 @@ class Quotes:
             parts += [(text[end : match.start()], None), (match[2], match[1])]
             end = match.end()
         parts.append((text[end:], None))
-        strange = (a, b, escaped(a), escaped(b))
+        strange = (a, b, *escapes(a), *escapes(b))
         if any(letter in part for part, _ in parts for letter in strange):
             raise ToolsError(_CHANGED)
         return parts

@@ -171,7 +171,7 @@ def free_characters(texts: Iterable[str], number: int) -> list[str]:
     text = "".join(texts)
     used = frozenset[str](() if text.isascii() else _PRIVATE.findall(text))
     letters = map(chr, range(0xF0000, 0x10FFFE))
-    free = (one for one in letters if one not in used and escaped(one) not in text)
+    free = (c for c in letters if c not in used and not any(e in text for e in escapes(c)))
     found = list(islice(free, number))
     if len(found) < number:
         raise TemplateError(
@@ -180,9 +180,9 @@ def free_characters(texts: Iterable[str], number: int) -> list[str]:
     return found
 
 
-def escaped(letter: str) -> str:
-    """Return a character as JSON can contain it."""
-    return json.dumps(letter)[1:-1]
+def escapes(letter: str) -> tuple[str, str]:
+    """Return a character as JSON and as Python can write it, in letters of ASCII."""
+    return json.dumps(letter)[1:-1], ascii(letter)[1:-1]
 
 
 def texts_of(messages: Iterable[Message]) -> Iterator[str]:

@@ -75,25 +75,22 @@ class FunctionRenderer(Renderer):
         return _guarded(run, messages)
 
 
-class _Arguments(dict[str, object]):
-    """The arguments of a tool call. As text they are JSON, which some templates expect."""
-
-    @override
-    def __str__(self) -> str:
-        return json.dumps(self, ensure_ascii=False)
-
-
 def _guarded(run: Callable[[list[Row]], str], messages: Sequence[Message]) -> str:
-    has_calls = any(message.calls for message in messages)
+    calls = [call for message in messages for call in message.calls]
+    shown = [str(json.loads(call.arguments)) for call in calls]
     refusal = ""
-    # Most templates expect the arguments of a call as a mapping, and a few as text.
-    for is_text in (False, True) if has_calls else (False,):
+    # Most templates expect the arguments of a call as a mapping. The others raise an error, or write
+    # the mapping in the form of Python.
+    for is_text in (False, True) if calls else (False,):
         try:
-            return run(_rows(messages, is_text=is_text))
+            text = run(_rows(messages, is_text=is_text))
         except _TEMPLATE_ERRORS as error:
             said = printable(str(error).strip().rstrip(".")) or type(error).__name__
             refusal = refusal or f"It says: {said}."
-    raise TemplateError(refusal)
+        else:
+            if is_text or not any(one in text for one in shown if one != "{}"):
+                return text
+    raise TemplateError(refusal or "It can’t show the arguments of a tool call.")
 
 
 def _rows(messages: Sequence[Message], *, is_text: bool) -> list[Row]:
@@ -116,9 +113,7 @@ def _rows(messages: Sequence[Message], *, is_text: bool) -> list[Row]:
                     "type": "function",
                     "function": {
                         "name": call.name,
-                        "arguments": call.arguments
-                        if is_text
-                        else _Arguments(json.loads(call.arguments)),
+                        "arguments": call.arguments if is_text else json.loads(call.arguments),
                     },
                 }
                 for at, call in enumerate(message.calls)
