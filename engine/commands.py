@@ -34,13 +34,14 @@ from engine.questions import (
     ForgetUnknown,
     MakeTitle,
     NextPrompt,
+    ParseCalls,
     Question,
     QuestionId,
     ReportCache,
     TokensCounted,
     Verify,
 )
-from engine.types import ConversationId, Message, Request, RequestId
+from engine.types import ConversationId, Message, Request, RequestId, ToolCall
 from engine.wanted import DiskSettings, Wanted
 
 A = TypeVar("A")
@@ -119,6 +120,7 @@ class EngineCommands(Protocol):
                 is_draft=prompt.is_draft,
                 thinking=prompt.thinking,
                 keep_thinking=prompt.keep_thinking,
+                tools=prompt.tools,
                 fetch_only=fetch_only,
             )
         )
@@ -158,6 +160,10 @@ class EngineCommands(Protocol):
     def count_tokens(self, prompt: NextPrompt) -> Asked[TokensCounted]:
         """Ask for the length of a conversation's next prompt."""
         return self.ask(CountTokens(prompt))
+
+    def parse_calls(self, text: str, tools: str = "") -> Asked[tuple[ToolCall, ...]]:
+        """Ask for the tool calls in a text that the model wrote. See ParseCalls."""
+        return self.ask(ParseCalls(text, tools))
 
     def make_title(self, prompt: NextPrompt) -> Asked[str]:
         """Let the model write a title while the engine is idle."""

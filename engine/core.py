@@ -59,7 +59,16 @@ from engine.models.loader import LoadAbandonedError, LoadedModel
 from engine.models.opening import WHOLE, ModelOpener
 from engine.power import Battery
 from engine.pulse import Pulse
-from engine.questions import Answer, Ask, AwaitIdle, CacheQuestion, CountTokens, MakeTitle, Verify
+from engine.questions import (
+    Answer,
+    Ask,
+    AwaitIdle,
+    CacheQuestion,
+    CountTokens,
+    MakeTitle,
+    ParseCalls,
+    Verify,
+)
 from engine.runner.history import History
 from engine.scheduler import Scheduler
 from engine.served_model import ServedModel
@@ -326,12 +335,16 @@ class EngineCore:
                 answer = found.problem if isinstance(found, Failure) else found
                 self._emit(Answered(ask.question_id, answer))
 
-    def _answer_now(self, question: CountTokens | Verify | CacheQuestion) -> Answer:
+    def _answer_now(self, question: CountTokens | ParseCalls | Verify | CacheQuestion) -> Answer:
         match question:
             case CountTokens(prompt):
                 if self._served.next_prompts is None:
                     raise NoModelError("Tokens can’t be counted without one.")
                 return self._served.next_prompts.count_tokens(prompt)
+            case ParseCalls(text, tools):
+                if self.model is None:
+                    raise NoModelError("Tool calls can’t be read without one.")
+                return self.model.calls.parse(text, tools)
             case Verify():
                 return self._served.records.verify(self.model, question)
             case _:

@@ -104,6 +104,20 @@ class TemplateError(UserFixableError):
     kind = ProblemKind.TEMPLATE
 
 
+class ToolsError(TemplateError):
+    """The tools or the tool calls of a request cannot be put into the prompt."""
+
+    title = "The tools of this chat can’t be used."
+    advice = "Choose another model, or leave out the tools."
+
+
+class ToolCallError(UserFixableError):
+    """A tool call that the model wrote cannot be read."""
+
+    title = "The model’s tool call can’t be read."
+    advice = "Regenerate the answer."
+
+
 class TemplateLimitError(TemplateError):
     """The model's chat template takes too much time or memory."""
 

@@ -128,11 +128,12 @@ class ModelFacts:
     has_head: bool = False
     # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.
     head_fault: str = ""
-    # Markers around a tool call in the model's text. call_end is "" if a call ends with the reply.
-    # Both are "" if the model has no form for calls.
+    # True if the chat template writes Request.tools into the prompt.
+    can_use_tools: bool = False
+    # Texts before and after a tool call in a reply. Both "" if the form of calls is not known;
+    # call_end alone is "" if a call ends with the reply.
     call_start: str = ""
     call_end: str = ""
-    can_use_tools: bool = False  # True if the chat template shows tools to the model
 
     @property
     def title(self) -> str:

@@ -44,6 +44,7 @@ class NextPrompt:
     is_draft: bool = False  # True if the last message is a draft that the user is still typing
     thinking: bool | None = None  # same meaning as Request.thinking
     keep_thinking: bool = False  # same meaning as Request.keep_thinking
+    tools: str = ""  # same meaning as Request.tools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +165,17 @@ class CountTokens(Question[TokensCounted]):
 
 
 @dataclass(frozen=True, slots=True)
+class ParseCalls(Question[tuple[ToolCall, ...]]):
+    """Ask for the tool calls in a text that the loaded model wrote.
+
+    The answer is a Problem (ToolCallError) if the text is no call in the form of the model.
+    """
+
+    text: str  # without ModelFacts.call_start and ModelFacts.call_end
+    tools: str = ""  # same meaning as Request.tools; tells the types of the arguments
+
+
+@dataclass(frozen=True, slots=True)
 class MakeTitle(Question[str]):
     """Let the model write a title of a conversation while the engine is idle.
 
@@ -178,14 +190,6 @@ class MakeTitle(Question[str]):
     # The messages of the conversation, and a user message that asks for a title. A title needs no
     # reasoning; `thinking` is that of the conversation.
     prompt: NextPrompt
-
-
-@dataclass(frozen=True, slots=True)
-class ParseCalls(Question[tuple[ToolCall, ...]]):
-    """Ask for the tool calls in a text that the model wrote between its markers of a call."""
-
-    text: str
-    tools: str  # as in Request.tools
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +260,8 @@ class ClearDisk(Question[CacheReport]):
 
 
 CacheQuestion = ReportCache | Forget | ForgetUnknown | Evict | ClearDisk
-AnyQuestion = CountTokens | MakeTitle | AwaitIdle | Verify | CacheQuestion
-Answer = TokensCounted | CheckResult | CacheReport | str | None
+AnyQuestion = CountTokens | ParseCalls | MakeTitle | AwaitIdle | Verify | CacheQuestion
+Answer = TokensCounted | tuple[ToolCall, ...] | CheckResult | CacheReport | str | None
 
 
 def _new_id() -> QuestionId:

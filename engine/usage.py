@@ -20,6 +20,7 @@ class ReasonKind(StrEnum):
     EDITED_MESSAGE = "edited_message"  # the text of a message changed
     SYSTEM_CHANGED = "system_changed"
     OPTIONS_CHANGED = "options_changed"  # Request.thinking or Request.keep_thinking changed
+    TOOLS_CHANGED = "tools_changed"  # Request.tools changed
     # The chat template omits the reasoning of earlier replies.
     REASONING_DROPPED = "reasoning_dropped"
     # The chat template renders an unchanged message differently than before.

@@ -87,11 +87,14 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
+        model = self.model
+        if chat.tools and not model.can_use_tools:
+            raise invalid(words.CANNOT_USE_TOOLS, "tools")
         if self._num_open >= _MAX_OPEN:
             raise ServerError(ErrorKind.BUSY, words.BUSY)
         self._num_open += 1
         try:
-            async with aclosing(self._attempts(chat, self.model)) as pieces:
+            async with aclosing(self._attempts(chat, model)) as pieces:
                 async for piece in pieces:
                     yield piece
         except ServerError as error:

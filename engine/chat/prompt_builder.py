@@ -45,7 +45,7 @@ from engine.chat.reply_ids import any_reply, begun_ids
 from engine.chat.runs import Runs
 from engine.chat.segments import Renderer, Segment
 from engine.chat.splice import Splicer
-from engine.chat.template import ChatTemplate, Thoughts
+from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len
@@ -77,13 +77,18 @@ class PromptBuilder:
         markers = (tokenizer.markers.think_start, tokenizer.markers.think_end)
         self.template = ChatTemplate(renderer, map(tokenizer.decode, markers))
         self._splicer = Splicer(tokenizer)
-        # Cache of _find_passing_len's results, by messages of the newest turn and thinking options.
+        # Cache of _find_passing_len's results, by messages of the newest turn and options.
         self._passing_len = lru_cache(maxsize=64)(self._find_passing_len)
-        # Cache of _find_result_lens's results, by thinking options.
+        # Cache of _find_result_lens's results, by options.
         self._result_lens = lru_cache(maxsize=64)(self._find_result_lens)
 
     def build(
-        self, messages: Sequence[Message], *, thinking: bool | None, keep_thinking: bool
+        self,
+        messages: Sequence[Message],
+        *,
+        thinking: bool | None,
+        keep_thinking: bool,
+        tools: str = "",
     ) -> Prompt:
         """Return the prompt for the assistant's next reply.
 
@@ -96,7 +101,7 @@ class PromptBuilder:
         """
         *before, last = messages
         if last.role is Role.ASSISTANT:
-            prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking)
+            prompt = self.build(before, thinking=thinking, keep_thinking=keep_thinking, tools=tools)
             begun = prompt.followed_by(
                 begun_ids(self.tokenizer, last, in_reasoning=prompt.in_reasoning)
             )
@@ -104,15 +109,15 @@ class PromptBuilder:
             # template adds no text after the reply.
             starts = (*prompt.message_starts, len(begun.token_ids))
             return replace(begun, message_starts=starts)
-        thoughts = Thoughts(thinking, keep_thinking)
-        segments = self.template.segments(messages, thoughts, reply_follows=True)
+        options = TemplateOptions(thinking, keep_thinking, tools)
+        segments = self.template.segments(messages, options, reply_follows=True)
         shown = {segment.message for segment in segments if segment.is_reasoning}
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         token_ids = tuple(tokens.runs.token_ids)
         if not token_ids:
             raise TemplateError("It makes an empty prompt of this chat.")
-        turns = self._turn_ends(messages, thoughts, tokens)
+        turns = self._turn_ends(messages, options, tokens)
         points = [
             *tokens.points,
             *(ResumePoint(num_tokens, PointKind.TURN) for num_tokens in turns),
@@ -135,6 +140,7 @@ class PromptBuilder:
         keep_thinking: bool,
         is_draft: bool,
         before_user: bool = False,
+        tools: str = "",
     ) -> Prompt:
         """Return the part of a conversation's next prompt that is already known.
 
@@ -150,34 +156,37 @@ class PromptBuilder:
                 will begin.
             before_user: True if the next message is certainly a user message. Otherwise a tool
                 result is expected after a reply that seems to call a tool.
+            tools: the value that the next request is expected to have.
 
         Raises:
             TemplateError: as in Renderer.segments.
         """
-        thoughts = Thoughts(thinking, keep_thinking)
+        options = TemplateOptions(thinking, keep_thinking, tools)
         if is_draft:
-            return self._draft(messages, thoughts)
+            return self._draft(messages, options)
         if before_user:
-            return self._up_to(_ANYTHING, messages, thoughts)
-        return self._next_turn(messages, thoughts)
+            return self._up_to(_ANYTHING, messages, options)
+        return self._next_turn(messages, options)
 
     def _turn_ends(
-        self, messages: Sequence[Message], thoughts: Thoughts, tokens: TokenizedMessages
+        self, messages: Sequence[Message], options: TemplateOptions, tokens: TokenizedMessages
     ) -> set[int]:
         """Return the positions near the end of a prompt where later prompts may differ from it."""
         num_tokens, end = len(tokens.runs.token_ids), tokens.starts[-1]
         # Assume that later requests drop the reasoning, even if this request keeps the reasoning.
-        passing = self._passing_len(_since_last_user(messages), Thoughts(thoughts.wanted))
+        passing = self._passing_len(
+            _since_last_user(messages), replace(options, keep_thinking=False)
+        )
         # `stable` is the first token that the next turn's prompt will not share. Usually `stable`
         # does not lie before the end of the last message. In a tool loop, `stable` may lie earlier:
         # if the next message is a user message, the template drops the loop's reasoning.
         stable = max(0, num_tokens - passing)
-        lens = self._result_lens(thoughts) if messages[-1].role is Role.TOOL else ()
+        lens = self._result_lens(options) if messages[-1].role is Role.TOOL else ()
         # If the next message is a tool result, the next prompt resumes after the last message.
         results = {max(end, num_tokens - num) for num in lens}
         return {stable} | (results or {max(stable, end)})
 
-    def _find_passing_len(self, messages: tuple[Message, ...], thoughts: Thoughts) -> int:
+    def _find_passing_len(self, messages: tuple[Message, ...], options: TemplateOptions) -> int:
         """Return how many of a prompt's last tokens will not be in the next turn's prompt.
 
         For example, Qwen3.5's template opens a new reply with <think>, but writes earlier replies
@@ -185,16 +194,16 @@ class PromptBuilder:
         first reasoning block on. The method builds both prompts and compares them.
         """
         try:
-            now = self._tokens_of(messages, thoughts, reply_follows=True).runs.token_ids
+            now = self._tokens_of(messages, options, reply_follows=True).runs.token_ids
             reply = any_reply(self.tokenizer, in_reasoning=self._ends_in_reasoning(now))
-            later = self._up_to(_ANYTHING, [*messages, reply], thoughts).token_ids
+            later = self._up_to(_ANYTHING, [*messages, reply], options).token_ids
         except TemplateError:
             # The template refuses the placeholder messages, so nothing is known about the next
             # prompt. Assume that the next prompt has all tokens of this prompt.
             return 0
         return len(now) - common_prefix_len(now, later)
 
-    def _find_result_lens(self, thoughts: Thoughts) -> frozenset[int]:
+    def _find_result_lens(self, options: TemplateOptions) -> frozenset[int]:
         """Return how many of a prompt's last tokens will not be in the prompt of another result.
 
         The prompt ends with a tool result. There are two numbers. In the first case, the other
@@ -206,16 +215,16 @@ class PromptBuilder:
             No numbers if the template does not support tool results.
         """
         try:
-            asked = self._tokens_of([_ANYTHING], thoughts, reply_follows=True).runs.token_ids
+            asked = self._tokens_of([_ANYTHING], options, reply_follows=True).runs.token_ids
             reply = any_reply(self.tokenizer, in_reasoning=self._ends_in_reasoning(asked))
             loop = [_ANYTHING, reply, _ANY_RESULT]
-            now = self._tokens_of(loop, thoughts, reply_follows=True).runs.token_ids
-            laters = [self._up_to(_ANY_RESULT, above, thoughts) for above in (loop, [*loop, reply])]
+            now = self._tokens_of(loop, options, reply_follows=True).runs.token_ids
+            laters = [self._up_to(_ANY_RESULT, above, options) for above in (loop, [*loop, reply])]
         except TemplateError:
             return frozenset()
         return frozenset(len(now) - common_prefix_len(now, later.token_ids) for later in laters)
 
-    def _next_turn(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+    def _next_turn(self, messages: Sequence[Message], options: TemplateOptions) -> Prompt:
         """Return the next turn's prompt, up to the start of the new message's text.
 
         The last of `messages` is a reply, and the new message follows it. If the reply seems to
@@ -223,12 +232,12 @@ class PromptBuilder:
         the reply may call a tool, both are possible, and the point where the two prompts differ is
         a resume point.
         """
-        of_user = self._up_to(_ANYTHING, messages, thoughts)
+        of_user = self._up_to(_ANYTHING, messages, options)
         calls = self._calls_tool(messages[-1])
         if not calls and not may_call_tool(messages):
             return of_user
         try:
-            of_tool = self._up_to(_ANY_RESULT, messages, thoughts)
+            of_tool = self._up_to(_ANY_RESULT, messages, options)
         except TemplateError:
             log.debug("the chat template does not support tool results")
             return of_user
@@ -240,30 +249,34 @@ class PromptBuilder:
             return of_tool.with_point(fork)
         return of_user.with_point(fork) if fork.num_tokens == shared else of_user
 
-    def _up_to(self, following: Message, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+    def _up_to(
+        self, following: Message, messages: Sequence[Message], options: TemplateOptions
+    ) -> Prompt:
         """Return the prompt up to the position where the text of the message `following` begins.
 
         Raises:
             TemplateError: as in Renderer.segments.
         """
         above = [*messages, following]
-        segments = self.template.segments(above, thoughts, reply_follows=False)
+        segments = self.template.segments(above, options, reply_follows=False)
         tokens = self._tokenize(segments, above)
         tokens.end(len(above))
         end = tokens.points[-1].num_tokens
         return tokens.cut(end, PointKind.TAIL, len(messages))
 
     def _calls_tool(self, reply: Message) -> bool:
-        """Return True if a reply probably calls a tool: its answer contains control tokens.
+        """Return True if a reply calls a tool, probably: its answer contains control tokens.
 
         Markers of reasoning do not count.
         """
+        if reply.calls:
+            return True
         own = reply.reply.token_ids[reply.reply.answer_start :] if reply.reply else ()
         markers = self.tokenizer.markers
         reasoning = {*markers.think_start, *markers.think_end}
         return self.tokenizer.count_control([one for one in own if one not in reasoning]) > 0
 
-    def _draft(self, messages: Sequence[Message], thoughts: Thoughts) -> Prompt:
+    def _draft(self, messages: Sequence[Message], options: TemplateOptions) -> Prompt:
         """Return the prompt of a draft, up to the last token that further typing cannot change.
 
         The last word is left out, because it may be unfinished. If typing can change all tokens of
@@ -279,7 +292,7 @@ class PromptBuilder:
         turn = [*messages[:-1], replace(draft, content=parts + (settled or "x"))]
         # Render the draft as `build` will render the sent message. Then remove the template's text
         # after the draft, so that the draft's run is still open.
-        segments = self.template.segments(turn, thoughts, reply_follows=True)
+        segments = self.template.segments(turn, options, reply_follows=True)
         while segments and not segments[-1].is_content:
             segments.pop()
         tokens = self._tokenize(segments, turn)
@@ -294,9 +307,9 @@ class PromptBuilder:
         return tokens.cut(begin, PointKind.TURN, len(messages))
 
     def _tokens_of(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> TokenizedMessages:
-        segments = self.template.segments(messages, thoughts, reply_follows=reply_follows)
+        segments = self.template.segments(messages, options, reply_follows=reply_follows)
         tokens = self._tokenize(segments, messages)
         tokens.end(len(messages))
         return tokens
@@ -313,8 +326,10 @@ class PromptBuilder:
                 tokens.starts += [self._message_start(runs, segment)] * missing
             if segment.token_ids:
                 runs.add_ids(segment.token_ids)
-            elif not segment.is_content:
+            elif segment.is_template:
                 runs.add_template(segment.text)
+            elif segment.is_quoted:
+                runs.add_content(segment.text)
             else:
                 role = messages[segment.message].role
                 if role is not Role.ASSISTANT:
@@ -345,7 +360,8 @@ class PromptBuilder:
             runs: the prompt so far. If the message begins a new run, the open run is closed.
             segment: the first segment of the message. It is not added to runs yet.
         """
-        if segment.is_content or self.tokenizer.control_prefix(segment.text):
+        is_control = segment.is_template and self.tokenizer.control_prefix(segment.text)
+        if segment.is_content or is_control:
             runs.end_run()
         return runs.boundary()
 

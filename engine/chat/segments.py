@@ -18,23 +18,26 @@ worker process. Nothing is kept between two calls.
 
 from __future__ import annotations
 
+import json
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
-from itertools import count
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from itertools import islice
 
 from engine.errors import TemplateError
 from engine.types import Message, Role
 
-# Largest number of characters that a template may add, at all and for each message. The largest known
-# template adds 2,000 and 150.
+# Largest number of characters that a template may add, at all, for each message, and for each character
+# of tools and calls. The largest known template adds 2,000 and 150, and indents the tools.
 _MAX_LITERAL = 100_000
 _MAX_LITERAL_OF_MESSAGE = 1_000
+_MAX_LITERAL_OF_TOOLS = 10
 # "It" is the chat template: the app shows TemplateError.title, which names it, above this cause.
 _REWRITES = "It changes the text of a message, so what was typed can’t be told from control text."
 # Markers of `_mark`: the same private-use character at both ends.
 _MARKER = re.compile("([\U000f0000-\U0010fffd])[rc][0-9]+\\1")
+_PRIVATE = re.compile("[\U000f0000-\U0010fffd]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +50,17 @@ class Segment:
     message: int
     is_content: bool  # True for text of a message, False for text of the template
     is_reasoning: bool = False
+    # True for text of a tool or a call, which the template wrote. This module sets it to False;
+    # Quotes (quotes.py) makes the segments of quoted text.
+    is_quoted: bool = False
     # Stored token ids of a reply. If not empty, `text` is "". This module sets no token ids;
     # Splicer (splice.py) makes the segments that have token ids.
     token_ids: tuple[int, ...] = ()
+
+    @property
+    def is_template(self) -> bool:
+        """True for the template's own text, in which control tokens are recognised."""
+        return not (self.is_content or self.is_quoted)
 
 
 class Renderer(ABC):
@@ -57,13 +68,14 @@ class Renderer(ABC):
 
     @abstractmethod
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
         """Return the text that the template makes of messages.
 
         Args:
             messages: the conversation, oldest message first.
-            options: variables for the template, by name. A template ignores unknown variables.
+            options: variables for the template, by name; values of JSON. A template ignores
+                unknown variables.
             reply_follows: True to end with the text that opens the assistant's reply.
 
         Raises:
@@ -74,7 +86,7 @@ class Renderer(ABC):
         self,
         messages: Sequence[Message],
         *,
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         reply_follows: bool,
         verbatim: Set[int],
     ) -> str:
@@ -89,7 +101,7 @@ class Renderer(ABC):
         Raises:
             TemplateError: as in `render`.
         """
-        marked, slots = _mark(messages, verbatim)
+        marked, slots = _mark(messages, verbatim, options)
         given = [marked[i] if i in verbatim else message for i, message in enumerate(messages)]
         text = self.render(given, options=options, reply_follows=reply_follows)
         for slot in slots:
@@ -101,7 +113,7 @@ class Renderer(ABC):
         self,
         messages: Sequence[Message],
         *,
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         reply_follows: bool,
         verbatim: Set[int] = frozenset(),
     ) -> list[Segment]:
@@ -118,9 +130,11 @@ class Renderer(ABC):
         rendered = self.render_verbatim(
             messages, options=options, reply_follows=reply_follows, verbatim=verbatim
         )
-        marked, slots = _mark(messages, verbatim)
+        marked, slots = _mark(messages, verbatim, options)
         skeleton = self.render(marked, options=options, reply_follows=reply_follows)
-        return _align(rendered, skeleton, slots, messages)
+        segments = _align(rendered, skeleton, slots, messages)
+        _check_length(skeleton, messages, options)
+        return segments
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,17 +162,47 @@ def message_name(messages: Sequence[Message], index: int) -> str:
     return kind if len(same) == 1 else f"{kind}, number {same.index(index) + 1} of {len(same)}"
 
 
-def _mark(messages: Sequence[Message], verbatim: Set[int]) -> tuple[list[Message], list[_Slot]]:
+def free_characters(texts: Iterable[str], number: int) -> list[str]:
+    """Return characters from Unicode's private-use area that occur in no text, not even escaped.
+
+    Raises:
+        TemplateError: the texts contain almost all of them.
+    """
+    text = "".join(texts)
+    used = frozenset[str](() if text.isascii() else _PRIVATE.findall(text))
+    letters = map(chr, range(0xF0000, 0x10FFFE))
+    free = (c for c in letters if c not in used and not any(e in text for e in escapes(c)))
+    found = list(islice(free, number))
+    if len(found) < number:
+        raise TemplateError(
+            "The messages contain all characters of a kind that has no use in text."
+        )
+    return found
+
+
+def escapes(letter: str) -> tuple[str, str]:
+    """Return a character as JSON and as Python can write it, in letters of ASCII."""
+    return json.dumps(letter)[1:-1], ascii(letter)[1:-1]
+
+
+def texts_of(messages: Iterable[Message]) -> Iterator[str]:
+    """Yield all texts of messages."""
+    for message in messages:
+        yield from (message.content, message.reasoning, message.tool_name)
+        for call in message.calls:
+            yield from (call.name, call.arguments)
+
+
+def _mark(
+    messages: Sequence[Message], verbatim: Set[int], options: Mapping[str, object]
+) -> tuple[list[Message], list[_Slot]]:
     """Return copies of messages and a list of unique markers. In the copies, markers replace texts.
 
     Empty texts stay empty, because templates check whether a text is empty. Only the messages in
-    `verbatim` get a marker for an empty content, because templates refuse some blank replies. The copies have only a
-    role, a content and a reasoning, because a renderer passes nothing else to the template. The
+    `verbatim` get a marker for an empty content, because templates refuse some blank replies. The
     markers are in the order of the messages, with the reasoning of a message before its content.
     """
-    everything = "".join(m.content + m.reasoning for m in messages)
-    # A character from Unicode's private-use area that occurs in no message.
-    fence = next(chr(c) for c in count(0xF0000) if chr(c) not in everything)
+    (fence,) = free_characters([*texts_of(messages), json.dumps(options, ensure_ascii=False)], 1)
     marked: list[Message] = []
     slots: list[_Slot] = []
     for index, message in enumerate(messages):
@@ -168,7 +212,7 @@ def _mark(messages: Sequence[Message], verbatim: Set[int]) -> tuple[list[Message
             slots.append(_Slot(reasoning, index, message.reasoning, is_reasoning=True))
         if content:
             slots.append(_Slot(content, index, message.content, is_reasoning=False))
-        marked.append(Message(role=message.role, content=content, reasoning=reasoning))
+        marked.append(replace(message, content=content, reasoning=reasoning))
     return marked, slots
 
 
@@ -217,9 +261,19 @@ def _align(
     if rendered[position:] != skeleton[done:]:
         raise TemplateError("It changes its own text depending on the text of a message.")
     segments.append(Segment(skeleton[done:], len(messages), is_content=False))
-    if len(skeleton) > _MAX_LITERAL + _MAX_LITERAL_OF_MESSAGE * len(messages):
-        raise TemplateError(f"It adds {len(skeleton):,} characters to the messages.")
     return [segment for segment in segments if segment.text]
+
+
+def _check_length(
+    skeleton: str, messages: Sequence[Message], options: Mapping[str, object]
+) -> None:
+    """Raise TemplateError if a template adds far more text than any known one."""
+    most = _MAX_LITERAL + _MAX_LITERAL_OF_MESSAGE * len(messages)
+    if len(skeleton) > most:
+        calls = (call for message in messages for call in message.calls)
+        given = len(json.dumps(options)) + sum(len(c.name) + len(c.arguments) for c in calls)
+        if len(skeleton) > most + _MAX_LITERAL_OF_TOOLS * given:
+            raise TemplateError(f"It adds {len(skeleton):,} characters to the messages.")
 
 
 def _shown_text(rendered: str, position: int, slot: _Slot, role: Role, following: str) -> str:

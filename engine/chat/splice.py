@@ -63,10 +63,14 @@ class Splicer:
         for message, group in groupby(segments, lambda segment: segment.message):
             own = list(group)
             next_index += len(own)
+            # A reply can begin in the template's text directly before it, but not earlier.
+            start = max(0, next((i for i, s in enumerate(own) if s.is_content), 1) - 1)
             reply = messages[message].reply if message < len(messages) else None
             if reply is not None and reply.tokenizer_hash == self._tokenizer.tokenizer_hash:
                 following = segments[next_index : next_index + 1]
-                fits += [fit.moved(position) for fit in self._fits(reply, own, following)]
+                skipped = sum(len(segment.text) for segment in own[:start])
+                found = self._fits(reply, own[start:], following)
+                fits += [fit.moved(position + skipped) for fit in found]
             position += sum(len(segment.text) for segment in own)
         return list(_insert(fits, segments))
 
@@ -156,10 +160,10 @@ class Splicer:
         position = 0
         for segment in segments:
             parts = [segment.text]
-            if not segment.is_content:
+            if segment.is_template:
                 parts = self._tokenizer.split_control(segment.text)
             for part in parts:
-                control = "" if segment.is_content else self._tokenizer.control_prefix(part)
+                control = self._tokenizer.control_prefix(part) if segment.is_template else ""
                 if control:
                     yield position, position + len(control)
                 position += len(part)
@@ -215,7 +219,7 @@ def _num_ids(fit: _Fit | None) -> int:
 
 def _literal(segments: Sequence[Segment]) -> str:
     """Return the template's text at the start of segments, or "" if there is none."""
-    return "" if not segments or segments[0].is_content else segments[0].text
+    return segments[0].text if segments and segments[0].is_template else ""
 
 
 def _insert(fits: Iterable[_Fit], segments: Sequence[Segment]) -> Iterator[Segment]:

@@ -1,8 +1,8 @@
-"""A model's chat template: its options for reasoning, and how it gets replies that it would refuse.
+"""A model's chat template: its options for reasoning, its tools, and how it gets replies that it would refuse.
 
 Callers: PromptBuilder (prompt_builder.py) calls `ChatTemplate.segments` for every prompt that it builds.
 checking/prompts.py calls `ChatTemplate.render`, to check a prompt without the code that built it.
-models/loader.py reads `ChatTemplate.can_keep_thinking` once, when it loads a model. Nothing is kept
+models/loader.py reads `can_keep_thinking` and `can_use_tools` once, when it loads a model. Nothing is kept
 between two calls, except the name of the template's option that keeps reasoning.
 
 segments.py runs the template and divides its output. Use this module on the engine thread.
@@ -15,18 +15,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 
+from engine.chat.quotes import Quotes
 from engine.chat.segments import Renderer, Segment, message_name
 from engine.errors import TemplateError, TemplateLimitError
 from engine.types import Message, Role
 
 
 @dataclass(frozen=True, slots=True)
-class Thoughts:
-    """A request's settings for reasoning. They become options of the chat template."""
+class TemplateOptions:
+    """A request's settings that the chat template gets. The fields are those of Request."""
 
-    # True or False to switch reasoning on or off; None for the template's default.
-    wanted: bool | None = None
-    keep: bool = False  # True to keep the reasoning of earlier replies in the prompt, if possible
+    thinking: bool | None = None
+    keep_thinking: bool = False
+    tools: str = ""
 
 
 # Options that keep the reasoning of earlier replies in the prompt. Each family of templates has a
@@ -41,12 +42,16 @@ _KEEP_SWITCHES: tuple[Mapping[str, bool], ...] = (
 )
 _NO_SWITCH: Mapping[str, bool] = {}
 _THOUGHT = "reasoning of an earlier reply"
+# A tool of a usual form, to find out if a template shows tools.
+_A_TOOL = """[{"type": "function", "function": {"name": "look_up", "description": "Look a word up.",
+"parameters": {"type": "object", "properties": {"word": {"type": "string", "description": "The word."}},
+"required": ["word"]}}}]"""
 
 
 class ChatTemplate:
     """A model's chat template. Each template has its own name for the option that keeps reasoning.
 
-    Each call translates a request's `Thoughts` to the options of this template.
+    Each call translates a request's `TemplateOptions` to the variables of this template.
 
     Use on the engine thread.
     """
@@ -70,33 +75,53 @@ class ChatTemplate:
         """
         return bool(self._keep_switch)
 
+    @cached_property
+    def can_use_tools(self) -> bool:
+        """True if the template writes the tools of a request into the prompt.
+
+        The loader stores the value in ModelFacts.
+        """
+        user = Message(role=Role.USER, content="x")
+        try:
+            self.render([user], TemplateOptions(tools=_A_TOOL), reply_follows=True)
+        except TemplateLimitError:
+            raise
+        except TemplateError:
+            return False
+        return True
+
     def render(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> str:
         """Return the text of a prompt. Arguments and errors are those of `segments`."""
-        _, verbatim = self._divided(messages, thoughts, reply_follows=reply_follows)
-        return self._renderer.render_verbatim(
-            messages,
-            options=self._options(thoughts),
+        quotes = Quotes.of(messages, options.tools)
+        _, verbatim = self._divided(quotes, options, reply_follows=reply_follows)
+        text = self._renderer.render_verbatim(
+            quotes.messages,
+            options=self._variables(options, quotes.tools),
             reply_follows=reply_follows,
             verbatim=verbatim,
         )
+        return quotes.remove(text)
 
     def segments(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, messages: Sequence[Message], options: TemplateOptions, *, reply_follows: bool
     ) -> list[Segment]:
         """Return a prompt's segments. Arguments and errors are those of Renderer.segments."""
-        segments, _ = self._divided(messages, thoughts, reply_follows=reply_follows)
-        return segments
+        quotes = Quotes.of(messages, options.tools)
+        segments, _ = self._divided(quotes, options, reply_follows=reply_follows)
+        return quotes.divide(segments)
 
-    def _options(self, thoughts: Thoughts) -> Mapping[str, bool]:
-        options = dict(self._keep_switch) if thoughts.keep else {}
-        if thoughts.wanted is not None:
-            options["enable_thinking"] = thoughts.wanted
-        return options
+    def _variables(self, options: TemplateOptions, tools: list[object]) -> Mapping[str, object]:
+        variables: dict[str, object] = dict(self._keep_switch) if options.keep_thinking else {}
+        if tools:
+            variables["tools"] = tools
+        if options.thinking is not None:
+            variables["enable_thinking"] = options.thinking
+        return variables
 
     def _divided(
-        self, messages: Sequence[Message], thoughts: Thoughts, *, reply_follows: bool
+        self, quotes: Quotes, options: TemplateOptions, *, reply_follows: bool
     ) -> tuple[list[Segment], Set[int]]:
         """Return a prompt's segments, and the indices of the replies that are put in verbatim.
 
@@ -108,6 +133,7 @@ class ChatTemplate:
         Raises:
             TemplateError: as in Renderer.segments. It names the message that is the cause.
         """
+        messages, variables = quotes.messages, self._variables(options, quotes.tools)
         replies = frozenset(i for i, m in enumerate(messages) if m.role is Role.ASSISTANT)
         split = frozenset(i for i in replies if self._has_marker(messages[i]))
         own = frozenset(i for i in split if messages[i].reply is not None)
@@ -119,7 +145,7 @@ class ChatTemplate:
             try:
                 return self._renderer.segments(
                     messages,
-                    options=self._options(thoughts),
+                    options=variables,
                     reply_follows=reply_follows,
                     verbatim=verbatim,
                 )

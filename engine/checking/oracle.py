@@ -24,7 +24,7 @@ import mlx.core as mx
 
 from engine.cache.radix import TokenRun
 from engine.cache.trees import evaluate
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.checking.prompts import cut_replies, prompt_fault
 from engine.checking.replay import replay
 from engine.models.compare import relative_difference
@@ -63,6 +63,7 @@ class LogitsRecord:
     is_forced: bool
     thinking: bool | None
     keep_thinking: bool
+    tools: str
 
 
 def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message]) -> CheckResult:
@@ -74,8 +75,8 @@ def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message])
         messages: the messages from which the prompt was built, as the user sees them.
     """
     template, tokenizer = model.prompts.template, model.prompts.tokenizer
-    thoughts = Thoughts(record.thinking, record.keep_thinking)
-    wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, thoughts)
+    options = TemplateOptions(record.thinking, record.keep_thinking, record.tools)
+    wrong_prompt = prompt_fault(template, tokenizer, record.prompt_ids, messages, options)
     largest = 0.0
     first: int | None = None
     for index, (ours, naive) in enumerate(zip(record.rows, naive_rows(model, record), strict=True)):
@@ -91,7 +92,7 @@ def check(model: LoadedModel, record: LogitsRecord, messages: Sequence[Message])
         replay_difference=_replay_difference(model, record),
         first_difference=first,
         logits_hash=_hash(record.rows),
-        template_cut=cut_replies(template, tokenizer, messages, thoughts),
+        template_cut=cut_replies(template, tokenizer, messages, options),
         detail=wrong_prompt,
     )
 

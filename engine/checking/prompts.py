@@ -8,12 +8,14 @@ The check is slow and simple. It requires three things:
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from engine.chat.template import ChatTemplate, Thoughts
+from engine.chat.quotes import map_calls, map_schema, parsed_tools
+from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer
 from engine.types import Message, Role
 
@@ -28,7 +30,7 @@ def prompt_fault(
     tokenizer: ChatTokenizer,
     prompt_ids: Ids,
     messages: Sequence[Message],
-    thoughts: Thoughts,
+    options: TemplateOptions,
 ) -> str:
     """Return a sentence about the fault in a prompt's token ids, or "" if there is none.
 
@@ -40,14 +42,15 @@ def prompt_fault(
         above = len(prompt_ids) - len(begun)
         if not begun or prompt_ids[above:] != begun:
             return "the prompt does not end with the ids of the continued reply"
-        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], thoughts)
-    text = template.render(messages, thoughts, reply_follows=True)
+        return prompt_fault(template, tokenizer, prompt_ids[:above], messages[:-1], options)
+    text = template.render(messages, options, reply_follows=True)
     decoded = tokenizer.decode(prompt_ids)
     if decoded not in (text, unicodedata.normalize("NFC", text)):
         at = next((i for i, (a, b) in enumerate(zip(decoded, text, strict=False)) if a != b), -1)
         return f"the prompt reads {decoded[at:][:40]!r} where the messages read {text[at:][:40]!r}"
     neutral = [_neutral(tokenizer, message) for message in messages]
-    rendered = template.render(neutral, thoughts, reply_follows=True)
+    tools = options.tools and json.dumps(map_schema(parsed_tools(options.tools), _about_nothing))
+    rendered = template.render(neutral, replace(options, tools=tools), reply_follows=True)
     wanted = _controls(tokenizer, tokenizer.encode_template(rendered))
     found = _controls(tokenizer, prompt_ids)
     if found != wanted:
@@ -61,7 +64,7 @@ def cut_replies(
     template: ChatTemplate,
     tokenizer: ChatTokenizer,
     messages: Sequence[Message],
-    thoughts: Thoughts,
+    options: TemplateOptions,
 ) -> str:
     """Return a sentence about the replies that the template cuts, or "" if it cuts none.
 
@@ -69,8 +72,8 @@ def cut_replies(
     model wrote this marker as a part of its answer. Such a prompt cannot have all ids of the reply.
     """
     if messages[-1].role is Role.ASSISTANT:
-        return cut_replies(template, tokenizer, messages[:-1], thoughts)
-    text = template.render(messages, thoughts, reply_follows=True)
+        return cut_replies(template, tokenizer, messages[:-1], options)
+    text = template.render(messages, options, reply_follows=True)
     cut = [
         repr(message.content[:40])
         for message in messages
@@ -92,10 +95,15 @@ def _neutral(tokenizer: ChatTokenizer, message: Message) -> Message:
         return text and f"x{tokenizer.decode(_controls(tokenizer, token_ids))}x"
 
     return replace(
-        message,
+        map_calls(message, _about_nothing),
         content=about_nothing(message.content, answer),
         reasoning=about_nothing(message.reasoning, thought),
     )
+
+
+def _about_nothing(text: str) -> str:
+    """Return a text without control tokens. Texts of tools stay different from each other."""
+    return text and f"x{text.encode().hex()}"
 
 
 def _controls(tokenizer: ChatTokenizer, token_ids: Ids) -> Ids:

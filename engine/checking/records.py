@@ -81,6 +81,7 @@ class Records:
             is_forced=request.forced is not None,
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
+            tools=request.tools,
         )
         if len(self._records) > _MAX_RECORDS:
             self._records.popitem(last=False)

@@ -60,6 +60,7 @@ from engine.questions import (
     CheckResult,
     CountTokens,
     MakeTitle,
+    ParseCalls,
     Verify,
 )
 from engine.unanswered import Unanswered
@@ -352,7 +353,7 @@ def _answer_to(question: AnyQuestion) -> Answer | Problem:
             return None
         case Verify():
             return _NOT_VERIFIED
-        case CountTokens() | MakeTitle():
+        case CountTokens() | ParseCalls() | MakeTitle():
             return NoModelError(_NO_MODEL).problem
         case _:
             return CacheReport(NOTHING_CACHED)

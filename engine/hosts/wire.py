@@ -104,7 +104,15 @@ def _union_decoder(kinds: tuple[Any, ...]) -> Callable[[Any], Any]:
         return lambda value: None if value is None else inner(value)
     plain = {kind for kind in kinds if not is_dataclass(kind)}
     classes = {kind.__name__: _decoder(kind) for kind in kinds if kind not in plain}
-    return lambda value: value if type(value) in plain else classes[value[_CLASS]](value)
+    # At most one of the kinds is a tuple.
+    items = next((_decoder(kind) for kind in kinds if get_origin(kind) is tuple), None)
+
+    def of(value: Any) -> Any:
+        if type(value) in plain:
+            return value
+        return items(value) if items and type(value) is list else classes[value[_CLASS]](value)
+
+    return of
 
 
 def _class_decoder(kind: Any) -> Callable[[Any], Any]:

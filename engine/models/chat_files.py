@@ -28,7 +28,7 @@ from engine.chat.segments import Renderer
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.errors import ModelFolderError, TokenizerError
 from engine.model_titles import folder_title
-from engine.models.isolated import IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
+from engine.models.isolated import CallParser, IsolatedEncoder, IsolatedRenderer, rehearse_tokenizer
 from engine.models.renderer import FunctionRenderer
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ class ChatFiles:
     tokenizer_hash: str
     encoder: IsolatedEncoder
     renderer: Renderer
+    calls: CallParser
     template: str  # text of the chat template; "None" if it is a function of mlx-lm
 
     @classmethod
@@ -81,6 +82,7 @@ class ChatFiles:
             tokenizer_hash=tokenizer_hash(path),
             encoder=encoder,
             renderer=_renderer(path, fast),
+            calls=_call_parser(wrapper),
             template=str(fast.chat_template),
         )
 
@@ -135,6 +137,13 @@ def _end_ids(path: Path) -> list[int] | None:
         if found := [token_id for token_id in listed if type(token_id) is int]:
             return found
     return None
+
+
+def _call_parser(wrapper: TokenizerWrapper) -> CallParser:
+    if wrapper.tool_parser is None:
+        return CallParser("")
+    module = wrapper.tool_parser.__module__.rpartition(".")[2]
+    return CallParser(module, wrapper.tool_call_start or "", wrapper.tool_call_end or "")
 
 
 def _renderer(path: Path, wrapper: Any) -> Renderer:

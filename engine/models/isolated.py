@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
@@ -11,8 +12,8 @@ from tokenizers import Tokenizer
 from typing_extensions import override
 
 from engine.chat.segments import Renderer, Segment
-from engine.errors import TemplateError, TemplateLimitError, TokenizerError
-from engine.types import Message
+from engine.errors import TemplateError, TemplateLimitError, TokenizerError, ToolCallError
+from engine.types import Message, ToolCall
 from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared_worker
 
@@ -20,6 +21,8 @@ from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
 _CALL_S = 4.0
 _CHARACTER_S = 1e-5
+# Most characters of a tool call and the tools of its request. A model writes 100,000 in hours.
+_MAX_CALL_LEN = 4_000_000
 
 
 def rehearse_tokenizer(path: Path) -> None:
@@ -45,7 +48,7 @@ class IsolatedRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
         answer = self._call("render", messages, options, reply_follows=reply_follows)
         return answer.body.decode()
@@ -55,7 +58,7 @@ class IsolatedRenderer(Renderer):
         self,
         messages: Sequence[Message],
         *,
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         reply_follows: bool,
         verbatim: Set[int] = frozenset(),
     ) -> list[Segment]:
@@ -70,17 +73,20 @@ class IsolatedRenderer(Renderer):
         self,
         method: str,
         messages: Sequence[Message],
-        options: Mapping[str, bool],
+        options: Mapping[str, object],
         **arguments: bool | list[int],
     ) -> Frame:
         lengths, body = pack_texts(text for m in messages for text in (m.content, m.reasoning))
         header = {
             "method": method,
             "roles": [message.role.value for message in messages],
+            "calls": [[(one.name, one.arguments) for one in m.calls] for m in messages],
+            "tool_names": [message.tool_name for message in messages],
             "lengths": lengths,
             "arguments": {"options": dict(options), **arguments},
         }
-        limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
+        # The header has the tools, which may be as long as a long text.
+        limit_s = _CALL_S + _CHARACTER_S * (sum(lengths) + len(json.dumps(header)))
         try:
             return self._worker.call(self._number, self._setup, Frame(header, body), limit_s)
         except WorkerEndedError as error:
@@ -91,6 +97,52 @@ class IsolatedRenderer(Renderer):
     def _setup(self) -> Frame:
         header = {"make": "template", "special_tokens": self._special_tokens}
         return Frame(header, self._template.encode("utf-8", "replace"))
+
+
+class CallParser:
+    """Parses the tool calls of a model in the worker process, with a parser of mlx-lm."""
+
+    def __init__(self, module: str, start: str = "", end: str = "") -> None:
+        """Create the parser of a model.
+
+        Args:
+            module: name of a module in mlx_lm.tool_parsers; "" if the form of calls is not known.
+            start: text before a call in a reply.
+            end: text after a call; "" if a call ends with the reply.
+        """
+        self.start = start
+        self.end = end
+        self._module = module
+        self._worker = shared_worker()
+        self._number = self._worker.new_number(self)
+
+    def parse(self, text: str, tools: str) -> tuple[ToolCall, ...]:
+        """Return the calls in a text that the model wrote.
+
+        Args:
+            text: the text between `start` and `end`.
+            tools: Request.tools. Some parsers convert arguments to the types that it names.
+
+        Raises:
+            ToolCallError: the text is no call, is too long, or takes too long.
+        """
+        if not self._module:
+            raise ToolCallError("The form of this model’s tool calls is not known.")
+        if len(text) + len(tools) > _MAX_CALL_LEN:
+            raise ToolCallError(f"It has more than {_MAX_CALL_LEN:,} characters.")
+        lengths, body = pack_texts((text, tools))
+        frame = Frame({"lengths": lengths}, body)
+        limit_s = _CALL_S + _CHARACTER_S * sum(lengths)
+        try:
+            answer = self._worker.call(self._number, self._setup, frame, limit_s)
+        except WorkerError as error:
+            raise ToolCallError(str(error)) from error
+        texts = unpack_texts(cast("Sequence[int]", answer.header["lengths"]), answer.body)
+        pairs = zip(texts[::2], texts[1::2], strict=True)
+        return tuple(ToolCall(name=name, arguments=arguments) for name, arguments in pairs)
+
+    def _setup(self) -> Frame:
+        return Frame({"make": "calls", "module": self._module})
 
 
 class IsolatedEncoder:

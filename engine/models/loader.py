@@ -48,6 +48,7 @@ from engine.models.abilities import (
 )
 from engine.models.adapter import ModelAdapter
 from engine.models.chat_files import ChatFiles, tokenizer_hash
+from engine.models.isolated import CallParser
 from engine.models.mtp_files import head_files
 from engine.models.opening import WHOLE, ModelOpener, StageMemory, UntestedModel
 from engine.models.probe import StateError, find_quantisation, probe
@@ -71,6 +72,7 @@ class LoadedModel:
 
     adapter: ModelAdapter
     prompts: PromptBuilder
+    calls: CallParser
     # The layers that hold K/V and the layers that hold recurrent state, and their sizes in bytes.
     layout: Layout
     facts: ModelFacts
@@ -182,6 +184,7 @@ def _load(
     return LoadedModel(
         adapter=adapter,
         prompts=prompts,
+        calls=files.calls,
         layout=layout,
         facts=facts,
         vocab_size=adapter.vocab_size,
@@ -230,6 +233,9 @@ def _facts(
         weight_bytes=adapter.weight_bytes,
         has_thinking=bool(prompts.tokenizer.markers.think_end),
         can_keep_thinking=prompts.template.can_keep_thinking,
+        can_use_tools=prompts.template.can_use_tools,
+        call_start=files.calls.start,
+        call_end=files.calls.end,
         tokenizer_hash=prompts.tokenizer.tokenizer_hash,
         template_hash=_digest(files.template),
         kv_bytes_per_token=layout.kv_bytes_per_token,

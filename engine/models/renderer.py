@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import cast
@@ -14,11 +15,14 @@ from typing_extensions import override
 
 from engine.chat.segments import Renderer
 from engine.errors import TemplateError, printable
-from engine.types import Message
+from engine.types import Message, Role
 
 # The type annotation of render_jinja_template is wrong. The function returns a list of strings, one
 # per conversation, and the character ranges of replies.
 _render = cast("Callable[..., tuple[list[str], object]]", render_jinja_template)
+
+# A message as the dictionary that chat templates expect.
+Row = dict[str, object]
 
 # Errors that a template can raise for messages that it does not support.
 _TEMPLATE_ERRORS = (
@@ -41,9 +45,9 @@ class JinjaRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
-        def run(rows: list[dict[str, str]]) -> str:
+        def run(rows: list[Row]) -> str:
             rendered, _ = self._run(
                 conversations=[rows], add_generation_prompt=reply_follows, **options
             )
@@ -63,25 +67,68 @@ class FunctionRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
-        def run(rows: list[dict[str, str]]) -> str:
+        def run(rows: list[Row]) -> str:
             return self._apply(rows, tokenize=False, add_generation_prompt=reply_follows, **options)
 
         return _guarded(run, messages)
 
 
-def _guarded(run: Callable[[list[dict[str, str]]], str], messages: Sequence[Message]) -> str:
-    try:
-        return run([_as_row(message) for message in messages])
-    except _TEMPLATE_ERRORS as error:
-        said = printable(str(error).strip().rstrip(".")) or type(error).__name__
-        raise TemplateError(f"It says: {said}.") from error
+def _guarded(run: Callable[[list[Row]], str], messages: Sequence[Message]) -> str:
+    calls = [call for message in messages for call in message.calls]
+    shown = [str(json.loads(call.arguments)) for call in calls]
+    refusal = ""
+    # Most templates expect the arguments of a call as a mapping. The others raise an error, or write
+    # the mapping in the form of Python.
+    for is_text in (False, True) if calls else (False,):
+        try:
+            text = run(_rows(messages, is_text=is_text))
+        except _TEMPLATE_ERRORS as error:
+            said = printable(str(error).strip().rstrip(".")) or type(error).__name__
+            refusal = refusal or f"It says: {said}."
+        else:
+            if is_text or not any(one in text for one in shown if one != "{}"):
+                return text
+    raise TemplateError(refusal or "It can’t show the arguments of a tool call.")
 
 
-def _as_row(message: Message) -> dict[str, str]:
-    """Return a message as the dictionary that chat templates expect."""
-    row = {"role": message.role.value, "content": message.content}
-    if message.reasoning:
-        row["reasoning_content"] = message.reasoning
-    return row
+def _rows(messages: Sequence[Message], *, is_text: bool) -> list[Row]:
+    """Return messages as the dictionaries that chat templates expect.
+
+    is_text: True for the arguments of calls as JSON, False for a mapping.
+    """
+    rows: list[Row] = []
+    waiting: list[tuple[str, str]] = []  # id and name of the newest calls without a result
+    for index, message in enumerate(messages):
+        row: Row = {"role": message.role.value, "content": message.content}
+        if message.reasoning:
+            row["reasoning_content"] = message.reasoning
+        if message.role is Role.ASSISTANT:
+            waiting = [(_id(index, at), call.name) for at, call in enumerate(message.calls)]
+        if message.calls:
+            row["tool_calls"] = [
+                {
+                    "id": _id(index, at),
+                    "type": "function",
+                    "function": {
+                        "name": call.name,
+                        "arguments": call.arguments if is_text else json.loads(call.arguments),
+                    },
+                }
+                for at, call in enumerate(message.calls)
+            ]
+        if message.role is Role.TOOL:
+            named = [call for call in waiting if call[1] == message.tool_name] or waiting
+            answered = named[0] if named else (_id(index, 0), "")
+            waiting = [call for call in waiting if call != answered]
+            row["tool_call_id"] = answered[0]
+            if message.tool_name:
+                row["name"] = message.tool_name
+        rows.append(row)
+    return rows
+
+
+def _id(message: int, call: int) -> str:
+    """Return an id of a tool call. Some templates refuse ids that have not 9 letters or digits."""
+    return f"{message:05d}{call:04d}"

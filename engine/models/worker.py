@@ -1,4 +1,4 @@
-"""The program of the worker process: run chat templates and encode texts for the app.
+"""The program of the worker process: run chat templates, encode texts and parse calls for the app.
 
 `isolated.py` sends the calls. The seconds that each call may take are time of the clock, because a
 person waits for the answer.
@@ -14,8 +14,9 @@ from tokenizers import Tokenizer
 
 from engine.chat.encoder import TextEncoder
 from engine.errors import TokenizerError
+from engine.models.model_calls import ModelCalls, load_parser
 from engine.models.renderer import JinjaRenderer
-from engine.types import Message, Role
+from engine.types import Message, Role, ToolCall
 from engine.worker.confinement import only_compute
 from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.loop import answer_calls
@@ -28,14 +29,17 @@ _MAX_PART_BYTES = 2_000_000
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
+Made = JinjaRenderer | TextEncoder | ModelCalls
+
+
 def main() -> None:
     """Answer calls until the input ends."""
     only_compute(has_threads=True)  # of tokenizers
-    made: dict[int, JinjaRenderer | TextEncoder] = {}
+    made: dict[int, Made] = {}
     answer_calls(partial(_answer, made), counts_cpu_time=False)
 
 
-def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
+def _answer(made: dict[int, Made], call: Frame) -> Frame:
     header, body = cast("dict[str, Any]", call.header), call.body
     if "rehearse" in header:
         _read_tokenizer(header["rehearse"])
@@ -43,23 +47,33 @@ def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
     for number in header.get("drop", ()):
         made.pop(number, None)
     number = header["number"]
-    match header.get("make"):
-        case "template":
-            template = body.decode()
-            made[number] = JinjaRenderer(template, header["special_tokens"])
-            return Frame()
-        case "tokenizer":
-            made[number] = TextEncoder(Tokenizer.from_str(body.decode()))
-            return Frame()
-        case _:
-            pass
+    if "make" in header:
+        made[number] = _make(header, body)
+        return Frame()
     texts = unpack_texts(header["lengths"], body)
-    called, method = made[number], getattr(made[number], header["method"])
+    called = made[number]
+    if isinstance(called, ModelCalls):
+        lengths, body = pack_texts(called.parse(*texts))
+        return Frame({"lengths": lengths}, body)
+    method = getattr(called, header["method"])
     if isinstance(called, TextEncoder):
         return Frame(body=array("I", method(*texts)).tobytes())
     messages = [
-        Message(role=Role(role), content=content, reasoning=reasoning)
-        for role, content, reasoning in zip(header["roles"], texts[::2], texts[1::2], strict=True)
+        Message(
+            role=Role(role),
+            content=content,
+            reasoning=reasoning,
+            calls=tuple(ToolCall(name=name, arguments=text) for name, text in calls),
+            tool_name=tool_name,
+        )
+        for role, content, reasoning, calls, tool_name in zip(
+            header["roles"],
+            texts[::2],
+            texts[1::2],
+            header["calls"],
+            header["tool_names"],
+            strict=True,
+        )
     ]
     arguments = header["arguments"]
     if "verbatim" in arguments:
@@ -70,6 +84,16 @@ def _answer(made: dict[int, JinjaRenderer | TextEncoder], call: Frame) -> Frame:
     lengths, body = pack_texts(segment.text for segment in result)
     rest = [(segment.message, segment.is_content, segment.is_reasoning) for segment in result]
     return Frame({"lengths": lengths, "segments": rest}, body)
+
+
+def _make(header: dict[str, Any], body: bytes) -> Made:
+    match header["make"]:
+        case "template":
+            return JinjaRenderer(body.decode(), header["special_tokens"])
+        case "calls":
+            return load_parser(header["module"])
+        case _:
+            return TextEncoder(Tokenizer.from_str(body.decode()))
 
 
 def _read_tokenizer(path: str) -> None:

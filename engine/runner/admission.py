@@ -63,7 +63,10 @@ class Admission:
         error = ContextFullError
         if newest.role is Role.USER:
             alone = self._model.prompts.build(
-                (*lasting, newest), thinking=turn.thinking, keep_thinking=turn.keep_thinking
+                (*lasting, newest),
+                thinking=turn.thinking,
+                keep_thinking=turn.keep_thinking,
+                tools=turn.tools,
             )
             if len(alone.token_ids) >= facts.context_len:
                 needed, error = len(alone.token_ids), TextTooLongError
@@ -82,7 +85,10 @@ class Admission:
             return None
         if task.is_draft:
             prompt = self._model.prompts.build(
-                task.messages, thinking=task.thinking, keep_thinking=task.keep_thinking
+                task.messages,
+                thinking=task.thinking,
+                keep_thinking=task.keep_thinking,
+                tools=task.tools,
             )
         try:
             self.check_context(prompt, task)

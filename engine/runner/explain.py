@@ -143,6 +143,9 @@ _SENTENCES = {
     ReasonKind.OPTIONS_CHANGED: (
         "The thinking options changed the prompt at token {place}: {count} read{again}."
     ),
+    ReasonKind.TOOLS_CHANGED: (
+        "The list of tools changed the prompt at token {place}: {count} read{again}."
+    ),
     ReasonKind.REASONING_DROPPED: (
         "The template dropped {dropped}, so the answer after them was read again: {count}."
     ),
@@ -209,7 +212,8 @@ class _Case:
         """
         last = min(self.prompt.message_starts[-1], len(self.prompt.token_ids) - 1)
         is_new = len(self.request.messages) - 1 in self.request.new_messages
-        is_changed = self.known is not None and self._options_differ(self.known.path)
+        path = None if self.known is None else self.known.path
+        is_changed = path is not None and (self._options_differ(path) or self._tools_differ(path))
         return start >= last and not (is_new or is_changed or self.found.faulted)
 
     @cached_property
@@ -339,6 +343,8 @@ class _Case:
             replies = [messages[one].reply for one in thoughtless if index <= one < len(path.marks)]
             num_dropped = sum(reply.answer_start for reply in replies if reply is not None)
             return Why(kind=ReasonKind.REASONING_DROPPED, num_dropped=num_dropped)
+        if self._tools_differ(path):
+            return Why(kind=ReasonKind.TOOLS_CHANGED, place=place)
         if self._options_differ(path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=place)
         return Why(kind=ReasonKind.REPLY_RENDERED, message=self._number(index))
@@ -351,10 +357,15 @@ class _Case:
         assert self.known is not None
         if self._options_differ(self.known.path):
             return Why(kind=ReasonKind.OPTIONS_CHANGED, place=self.found.restored)
+        if self._tools_differ(self.known.path):
+            return Why(kind=ReasonKind.TOOLS_CHANGED, place=self.found.restored)
         # Usually the known path begins with this prompt and continues with a reply. A snapshot
         # with logits was stored at the prompt's end. If it still existed, no token would be fed.
         place = len(self.prompt.token_ids)
         return Why(kind=ReasonKind.SNAPSHOT_EVICTED, place=place)
+
+    def _tools_differ(self, path: FedPath) -> bool:
+        return hash(self.request.tools) != path.tools
 
     def _options_differ(self, path: FedPath) -> bool:
         now = (self.request.thinking, self.request.keep_thinking)

@@ -64,6 +64,7 @@ class Feeder:
             keep_thinking=task.keep_thinking,
             is_draft=task.is_draft,
             before_user=before_user,
+            tools=task.tools,
         )
 
     def prefill(self, prompt: Prompt, lease: Lease) -> Prefill:

@@ -41,7 +41,9 @@ class MessageMark:
 
 def marks_of(messages: Iterable[Message]) -> tuple[MessageMark, ...]:
     """Return one mark per message. Messages with equal roles and texts have equal marks."""
-    return tuple(MessageMark(m.role, hash((m.content, m.reasoning))) for m in messages)
+    return tuple(
+        MessageMark(m.role, hash((m.content, m.reasoning, m.calls, m.tool_name))) for m in messages
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +64,7 @@ class FedPath:
     points: frozenset[int]
     thinking: bool | None  # template option with which the tokens were rendered
     keep_thinking: bool  # template option with which the tokens were rendered
+    tools: int  # hash of the tools with which the tokens were rendered
     # True if the engine dropped the prefix cache with the state of these tokens, because the model
     # was unloaded or replaced.
     is_unloaded: bool = False
@@ -162,6 +165,7 @@ class History:
             points=frozenset(points),
             thinking=shown.thinking,
             keep_thinking=shown.keep_thinking,
+            tools=hash(shown.tools),
         )
         kept = set(newest.points)
         others: list[FedPath] = []

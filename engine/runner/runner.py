@@ -94,7 +94,10 @@ class Runner:
         """
         clock = Clock(submitted=submitted, started=time.perf_counter())
         prompt = self._model.prompts.build(
-            request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
+            request.messages,
+            thinking=request.thinking,
+            keep_thinking=request.keep_thinking,
+            tools=request.tools,
         )
         self._admission.check_context(prompt, request)
         rooms = (sequence.room for sequence in beside)

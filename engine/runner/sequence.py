@@ -145,4 +145,5 @@ class Sequence:
             messages=(*self._asked, self.message),
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
+            tools=request.tools,
         )

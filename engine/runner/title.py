@@ -90,12 +90,16 @@ class TitleMaker:
                 max_tokens=MAX_TITLE_TOKENS,
                 thinking=thinking,
                 keep_thinking=task.keep_thinking,
+                tools=task.tools,
                 side=True,
             )
 
     def _build(self, request: Request) -> Prompt:
         return self.model.prompts.build(
-            request.messages, thinking=request.thinking, keep_thinking=request.keep_thinking
+            request.messages,
+            thinking=request.thinking,
+            keep_thinking=request.keep_thinking,
+            tools=request.tools,
         )
 
     def _end_of_reasoning(self) -> Message:

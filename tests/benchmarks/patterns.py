@@ -221,6 +221,10 @@ WORST: dict[str, Worst] = {
     # Prompts
     r"\s*\S{1,24}\Z": Worst(" ", most=64),
     "([\U000f0000-\U0010fffd])[rc][0-9]+\\1": Worst("\U000f0000r1"),
+    "[\U000f0000-\U0010fffd]": Worst("\U000f0000"),
+    "f'{a}([0-9]*){a}([^{a}{b}]*){b}'": Worst(
+        "aa1", build=lambda: re.compile("a([0-9]*)a([^ab]*)b")
+    ),
     # Markers are checked to be few by the tokenizer's limits; a branch for each is tried.
     "'|'.join(map(re.escape, longest_first)) or '(?!)'": Worst(
         "<|", build=lambda: re.compile(r"<\|im_end\|>|<\|im_start\|>")

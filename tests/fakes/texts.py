@@ -41,7 +41,7 @@ class StringRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
         rows = [
             {"role": m.role.value, "content": m.content}
@@ -59,7 +59,7 @@ class FakeRenderer(Renderer):
 
     @override
     def render(
-        self, messages: Sequence[Message], *, options: Mapping[str, bool], reply_follows: bool
+        self, messages: Sequence[Message], *, options: Mapping[str, object], reply_follows: bool
     ) -> str:
         return self._render(messages, reply_follows)
 

@@ -127,7 +127,7 @@ ENGINE_MUTATIONS = (
     ),
     Mutation(
         "the switch that keeps earlier thoughts is ignored",
-        "engine.chat.template:ChatTemplate._options",
+        "engine.chat.template:ChatTemplate._variables",
         each(ast.IfExp, lambda node: node.test),
         "False",
         (

@@ -22,7 +22,7 @@ from pathlib import Path
 from engine.chat.prompt import Prompt
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.reply_ids import forced_ids
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.chat.tokenizer import ChatTokenizer, Markers
 from engine.checking.prompts import prompt_fault
 from engine.errors import EngineError
@@ -88,7 +88,7 @@ def faults_of(
             yield f"{name}: refused after {text!r}: {error}"
             continue
         checked = builder.template, builder.tokenizer, prompt.token_ids, messages
-        fault = prompt_fault(*checked, Thoughts(thinking))
+        fault = prompt_fault(*checked, TemplateOptions(thinking))
         own = Counter(i for m in messages if m.reply for i in m.reply.token_ids)
         if not fault and any((_controls(builder, prompt) - plain - own).values()):
             fault = "it has control tokens that are not the template’s"

@@ -187,6 +187,15 @@ _LINES = {
         ("Read 14,324 tokens, 14,300 of them again: another model had read them · "
         "first word after 48 s"),
     ),
+    "tools changed": (
+        planned(
+            again(ReasonKind.TOOLS_CHANGED, 3412), new(24), restored=31, replayed=3412, read=24,
+            wait_ms=9000,
+        ),
+        StateKind.READ,
+        ("Restored 31 tokens · read 3,436 tokens, 3,412 of them again: the list of tools changed · "
+        "first word after 9.0 s"),
+    ),
     "thinking left out by the template": (
         planned(
             again(ReasonKind.REASONING_DROPPED, 607), new(24), restored=5000, replayed=607, read=24,

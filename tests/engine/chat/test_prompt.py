@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from engine.cache.points import PointKind
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.reply_ids import forced_ids
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.errors import TemplateError
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
@@ -49,7 +49,7 @@ def test_next_prompt_begins_with_this_prompt_and_the_replys_ids(token_ids: tuple
 @given(st.text(min_size=1, max_size=30))
 def test_prompt_without_replies_has_the_tokenizers_ids(text: str) -> None:
     prompt = KEEPING.build([user(text)], thinking=None, keep_thinking=False)
-    rendered = KEEPING.template.render([user(text)], Thoughts(), reply_follows=True)
+    rendered = KEEPING.template.render([user(text)], TemplateOptions(), reply_follows=True)
     if not KEEPING.tokenizer.has_control(text):
         assert prompt.token_ids == KEEPING.tokenizer.encode_template(rendered)
 

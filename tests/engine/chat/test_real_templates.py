@@ -17,7 +17,7 @@ from engine.cache.points import PointKind, ResumePoint
 from engine.chat.prompt import Prompt
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.reply_ids import forced_ids
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.checking.prompts import prompt_fault
 from engine.models.renderer import JinjaRenderer
 from engine.sequences import common_prefix_len
@@ -161,7 +161,7 @@ def test_next_prompt_repeats_the_last_one_up_to_a_resume_point(
     for question, thought, answer in zip(QUESTIONS, THOUGHTS, ANSWERS, strict=True):
         prompt = chat.ask(question)
         rendered = chat.builder.template.render(
-            chat.messages, Thoughts(thinking), reply_follows=True
+            chat.messages, TemplateOptions(thinking), reply_follows=True
         )
         assert chat.text_of(prompt) == unicodedata.normalize("NFC", rendered)
         if before is not None:
@@ -333,7 +333,7 @@ def test_reply_with_a_marker_as_text_keeps_its_ids(qwen: Qwen, answer: str, role
     starts = range(len(later.token_ids))
     assert any(later.token_ids[at : at + len(token_ids)] == token_ids for at in starts)
     checked = chat.builder.template, chat.builder.tokenizer, later.token_ids, chat.messages
-    assert prompt_fault(*checked, Thoughts(wanted=False)) == ""
+    assert prompt_fault(*checked, TemplateOptions(thinking=False)) == ""
 
 
 def test_imported_reply_is_split_at_its_marker() -> None:

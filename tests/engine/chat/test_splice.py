@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from engine.chat.prompt_builder import PromptBuilder
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.sequences import common_prefix_len
 from engine.types import Message, ReplyTokens, Role
 from tests.fakes.texts import VOCAB_SIZE, StringRenderer, chat_tokenizer, reply_of
@@ -45,7 +45,7 @@ def kept(template: str, token_ids: tuple[int, ...]) -> int:
     prompt = builder.build([USER], thinking=None, keep_thinking=False)
     reply = reply_of(builder, prompt, token_ids)
     later = builder.build([USER, reply, NEXT], thinking=None, keep_thinking=False)
-    rendered = builder.template.render([USER, reply, NEXT], Thoughts(), reply_follows=True)
+    rendered = builder.template.render([USER, reply, NEXT], TemplateOptions(), reply_follows=True)
     assert TOKENIZER.decode(later.token_ids) == rendered
     return common_prefix_len(prompt.token_ids + token_ids, later.token_ids) - len(prompt.token_ids)
 
@@ -140,7 +140,7 @@ def test_template_text_around_a_reply_is_never_replaced(text: str) -> None:
     messages = [USER, reply, NEXT]
     later = builder.build(messages, thinking=None, keep_thinking=False).token_ids
 
-    rendered = builder.template.render(messages, Thoughts(), reply_follows=True)
+    rendered = builder.template.render(messages, TemplateOptions(), reply_follows=True)
     assert TOKENIZER.decode(later) == rendered
     plain = [USER, Message(role=Role.ASSISTANT, content="x"), NEXT]
     wanted = builder.build(plain, thinking=None, keep_thinking=False).token_ids
@@ -162,7 +162,7 @@ def test_token_that_is_longer_than_the_shown_text_is_not_used() -> None:
     messages = [USER, reply_of(builder, prompt, blanks), NEXT]
     later = builder.build(messages, thinking=None, keep_thinking=False).token_ids
 
-    rendered = builder.template.render(messages, Thoughts(), reply_follows=True)
+    rendered = builder.template.render(messages, TemplateOptions(), reply_follows=True)
     assert TOKENIZER.decode(later) == rendered
 
 

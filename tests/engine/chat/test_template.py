@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from engine.chat.template import ChatTemplate, Thoughts
+from engine.chat.template import ChatTemplate, TemplateOptions
 from engine.errors import TemplateError
 from engine.types import Message, Role
 from tests.fakes.texts import FakeRenderer, StringRenderer
@@ -23,8 +23,8 @@ CHAT = [
 @pytest.mark.parametrize("name", list(Template))
 def test_segments_join_to_the_rendered_prompt(name: Template) -> None:
     template = ChatTemplate(StringRenderer(TEMPLATES[name]))
-    segments = template.segments(CHAT, Thoughts(), reply_follows=True)
-    rendered = template.render(CHAT, Thoughts(), reply_follows=True)
+    segments = template.segments(CHAT, TemplateOptions(), reply_follows=True)
+    rendered = template.render(CHAT, TemplateOptions(), reply_follows=True)
 
     assert "".join(segment.text for segment in segments) == rendered
     contents = {s.message: s.text for s in segments if s.is_content}
@@ -41,7 +41,9 @@ def test_template_that_rewrites_a_users_text_is_refused() -> None:
     with pytest.raises(
         TemplateError, match=r"changes the text of a message.*This concerns your message"
     ):
-        changing.segments([Message(role=Role.USER, content="x y")], Thoughts(), reply_follows=True)
+        changing.segments(
+            [Message(role=Role.USER, content="x y")], TemplateOptions(), reply_follows=True
+        )
 
 
 def test_template_whose_text_depends_on_a_message_is_refused() -> None:
@@ -56,7 +58,9 @@ def test_template_whose_text_depends_on_a_message_is_refused() -> None:
     with pytest.raises(
         TemplateError, match=r"depending on the text of a message. This concerns your message"
     ):
-        moody.segments([Message(role=Role.USER, content="x")], Thoughts(), reply_follows=True)
+        moody.segments(
+            [Message(role=Role.USER, content="x")], TemplateOptions(), reply_follows=True
+        )
 
 
 @pytest.mark.parametrize(
@@ -69,7 +73,7 @@ def test_template_that_leaves_a_message_out_is_refused(role: Role, name: str) ->
     messages = [Message(role=role, content="x"), Message(role=Role.ASSISTANT, content="y")]
 
     with pytest.raises(TemplateError, match=f"leaves out {name}"):
-        dropping.segments(messages, Thoughts(), reply_follows=True)
+        dropping.segments(messages, TemplateOptions(), reply_follows=True)
 
 
 @pytest.mark.parametrize("places", [(1, 0), (0, 0, 1)])
@@ -80,7 +84,7 @@ def test_template_that_reorders_or_repeats_messages_is_refused(places: tuple[int
     messages = [Message(role=Role.USER, content="x"), Message(role=Role.ASSISTANT, content="y")]
 
     with pytest.raises(TemplateError, match="changes the text of a message"):
-        template.segments(messages, Thoughts(), reply_follows=True)
+        template.segments(messages, TemplateOptions(), reply_follows=True)
 
 
 def test_refusal_names_the_message_that_is_its_cause() -> None:
@@ -94,7 +98,7 @@ def test_refusal_names_the_message_that_is_its_cause() -> None:
         Message(role=role, content=word) for word in words for role in (Role.USER, Role.ASSISTANT)
     ]
     with pytest.raises(TemplateError, match=r"No\. This concerns your message, number 2 of 4\."):
-        ChatTemplate(FakeRenderer(refuse)).segments(messages, Thoughts(), reply_follows=True)
+        ChatTemplate(FakeRenderer(refuse)).segments(messages, TemplateOptions(), reply_follows=True)
 
 
 @pytest.mark.parametrize("content", ["", " ", "\n\n", "Yes</think>", "refused"])
@@ -107,13 +111,13 @@ def test_reply_that_the_template_refuses_is_put_in_verbatim(content: str) -> Non
 
     template = ChatTemplate(FakeRenderer(refuse), ["<think>", "</think>"])
     messages = [CHAT[3], Message(role=Role.ASSISTANT, content=content), CHAT[3]]
-    segments = template.segments(messages, Thoughts(), reply_follows=True)
+    segments = template.segments(messages, TemplateOptions(), reply_follows=True)
 
     assert "".join(s.text for s in segments) == f"<user>Why?<assistant>{content}<user>Why?"
     assert [s.text for s in segments if s.message == 1 and s.is_content] == [content][
         : len(content)
     ]
-    assert template.render(messages, Thoughts(), reply_follows=True) == "".join(
+    assert template.render(messages, TemplateOptions(), reply_follows=True) == "".join(
         s.text for s in segments
     )
 
@@ -125,7 +129,7 @@ def test_template_that_cuts_a_reply_is_accepted() -> None:
         )
     )
     reply = Message(role=Role.ASSISTANT, content="hm</think>No.")
-    segments = cutting.segments([CHAT[3], reply], Thoughts(), reply_follows=False)
+    segments = cutting.segments([CHAT[3], reply], TemplateOptions(), reply_follows=False)
 
     assert [s.text for s in segments if s.is_content] == ["Why?", "No."]
 
@@ -137,14 +141,14 @@ def test_template_that_cuts_a_reply_in_its_middle_is_accepted() -> None:
         )
     )
     reply = Message(role=Role.ASSISTANT, content="One</think> two.")
-    segments = cutting.segments([CHAT[3], reply], Thoughts(), reply_follows=False)
+    segments = cutting.segments([CHAT[3], reply], TemplateOptions(), reply_follows=False)
 
     assert [s.text for s in segments if s.is_content] == ["Why?", "One two."]
     asked = Message(role=Role.USER, content="One</think> two.")
     with pytest.raises(
         TemplateError, match=r"changes the text of a message.*This concerns your message"
     ):
-        cutting.segments([asked], Thoughts(), reply_follows=False)
+        cutting.segments([asked], TemplateOptions(), reply_follows=False)
 
 
 DROPPING = "{% for m in messages %}[{% if SWITCH %}{{ m.reasoning_content }}{% endif %}{{ m.content }}]{% endfor %}"
@@ -167,9 +171,9 @@ def test_template_option_that_keeps_thoughts_is_found(
     template = ChatTemplate(renderer)
 
     assert template.can_keep_thinking is bool(options)
-    kept = template.render(CHAT, Thoughts(keep=True), reply_follows=True)
+    kept = template.render(CHAT, TemplateOptions(keep_thinking=True), reply_follows=True)
     assert kept == renderer.render(CHAT, options=options, reply_follows=True)
     assert ("[hmNo.]" in kept) is (switch != "false")
-    assert ("[hmNo.]" in template.render(CHAT, Thoughts(), reply_follows=True)) is (
+    assert ("[hmNo.]" in template.render(CHAT, TemplateOptions(), reply_follows=True)) is (
         switch == "true"
     )

@@ -6,7 +6,7 @@ import pytest
 
 from engine.chat.prompt_builder import PromptBuilder
 from engine.chat.reply_ids import forced_ids
-from engine.chat.template import Thoughts
+from engine.chat.template import TemplateOptions
 from engine.checking.prompts import Ids, cut_replies, prompt_fault
 from engine.types import Message, Role
 from tests.fakes.texts import StringRenderer, prompt_builder, reply_of, written_reply
@@ -38,7 +38,9 @@ def conversation(template: Template, typed: str) -> list[Message]:
 
 def fault(template: Template, prompt_ids: Ids, messages: list[Message]) -> str:
     builder = BUILDERS[template]
-    return prompt_fault(builder.template, builder.tokenizer, prompt_ids, messages, Thoughts())
+    return prompt_fault(
+        builder.template, builder.tokenizer, prompt_ids, messages, TemplateOptions()
+    )
 
 
 @pytest.mark.parametrize("typed", ["Which list?", TYPED])
@@ -58,7 +60,7 @@ def test_ids_of_an_empty_reply_that_also_occur_elsewhere_are_no_fault() -> None:
         messages += [reply, Message(role=Role.USER, content="And more words?")]
     # With thinking off, the prompt ends with an opened and closed empty thought.
     prompt = THINKING.build(messages, thinking=False, keep_thinking=False)
-    way = THINKING.template, TOKENIZER, prompt.token_ids, messages, Thoughts(wanted=False)
+    way = THINKING.template, TOKENIZER, prompt.token_ids, messages, TemplateOptions(thinking=False)
 
     assert prompt_fault(*way) == ""
 
@@ -109,7 +111,8 @@ def test_ids_without_text_at_both_ends_of_a_reply_are_no_fault(
     ids = builder.build(messages, thinking=thinking, keep_thinking=False).token_ids
 
     assert (
-        prompt_fault(builder.template, builder.tokenizer, ids, messages, Thoughts(thinking)) == ""
+        prompt_fault(builder.template, builder.tokenizer, ids, messages, TemplateOptions(thinking))
+        == ""
     )
 
 
@@ -138,15 +141,18 @@ def test_reply_that_the_template_cuts_is_named_and_no_fault() -> None:
     messages = cut_conversation()
     prompt = CUTTING.build(messages, thinking=None, keep_thinking=False)
 
-    assert prompt_fault(CUTTING.template, TOKENIZER, prompt.token_ids, messages, Thoughts()) == ""
-    cut = cut_replies(CUTTING.template, TOKENIZER, messages, Thoughts())
+    assert (
+        prompt_fault(CUTTING.template, TOKENIZER, prompt.token_ids, messages, TemplateOptions())
+        == ""
+    )
+    cut = cut_replies(CUTTING.template, TOKENIZER, messages, TemplateOptions())
     assert cut == "the template shows only a part of the reply 'No.### the words and the list'"
 
 
 def test_whole_reply_is_not_named_as_cut() -> None:
     messages = conversation(Template.THINKING, TYPED)
 
-    assert cut_replies(THINKING.template, TOKENIZER, messages, Thoughts()) == ""
+    assert cut_replies(THINKING.template, TOKENIZER, messages, TemplateOptions()) == ""
 
 
 def test_wrong_ids_of_a_reply_that_the_template_cuts_are_reported() -> None:
@@ -156,7 +162,7 @@ def test_wrong_ids_of_a_reply_that_the_template_cuts_are_reported() -> None:
     for old, new in ((inside[1:3], letters("xy")), (after, letters(" words"))):
         wrong = swapped(prompt.token_ids, old, new)
 
-        assert prompt_fault(CUTTING.template, TOKENIZER, wrong, messages, Thoughts()) != ""
+        assert prompt_fault(CUTTING.template, TOKENIZER, wrong, messages, TemplateOptions()) != ""
 
 
 def swapped(token_ids: Ids, old: Ids, new: Ids) -> Ids:

@@ -34,6 +34,7 @@ from engine.questions import (
     Evict,
     EvictWhat,
     NextPrompt,
+    ParseCalls,
     QuestionId,
 )
 from engine.types import (
@@ -46,6 +47,7 @@ from engine.types import (
     RequestId,
     Role,
     SamplingParams,
+    ToolCall,
 )
 from engine.usage import PromptPlan, Reason, ReasonKind, Usage
 from engine.wanted import DiskSettings, Wanted
@@ -57,10 +59,15 @@ REQUEST = Request(
     messages=(
         Message(role=Role.USER, content="a “b”\n\ud800"),
         Message(role=Role.ASSISTANT, content="x", reasoning="y", reply=REPLY),
+        Message(
+            role=Role.ASSISTANT, content="", calls=(ToolCall(name="look", arguments='{"n": 1}'),)
+        ),
+        Message(role=Role.TOOL, content="2", tool_name="look"),
     ),
     new_messages=frozenset({0, 1}),
     sampling=SamplingParams(temperature=0.0, seed=7),
     max_drafts=None,
+    tools='[{"type": "function"}]',
 )
 PLAN = PromptPlan(
     prompt_tokens=9,
@@ -88,6 +95,7 @@ COMMANDS = [
     Want(Wanted(disk=DiskSettings("/disk", budget_bytes=7), idle_work=False)),
     Ask(Evict(EvictWhat.HOT)),
     Ask(CountTokens(NextPrompt(conversation_id=ConversationId("c"), is_draft=True))),
+    Ask(ParseCalls("look()", "[]")),
 ]
 EVENTS = [
     TextDelta(RequestId("r"), Channel.ANSWER, "text", 3),
@@ -96,6 +104,7 @@ EVENTS = [
     RequestFinished(RequestId("r"), FinishReason.STOP, "x", "y", REPLY, USAGE, (1, 2, 3)),
     Answered(QuestionId(1), CacheReport(replace(NOTHING_CACHED, disk_problem="full"))),
     Answered(QuestionId(2), "A title"),
+    Answered(QuestionId(5), (ToolCall(name="look", arguments='{"n": 1}'),)),
     Answered(QuestionId(3), None),
     Answered(QuestionId(4), Problem(title="t", cause="c", advice="a")),
 ]

@@ -84,6 +84,7 @@ def ask(
     thinking: bool | None = None,
     keep_thinking: bool = False,
     stripped: Sequence[int] = (),
+    tools: str = "",
 ) -> PromptedRequest:
     """Return a request with a prompt of the given parts. By default only the last part is new."""
     token_ids: list[int] = []
@@ -98,6 +99,7 @@ def ask(
         new_messages=frozenset({len(parts) - 1} if new is None else new),
         thinking=thinking,
         keep_thinking=keep_thinking,
+        tools=tools,
     )
     prompt = Prompt(
         token_ids=(*token_ids, *tail),
@@ -331,6 +333,20 @@ def test_keep_thinking_switched_off_has_options_as_reason() -> None:
     begun = replace(STRIPPED, token_ids=(*TAIL[:2], *ANSWER))
     found = reasons(history, ask(SYSTEM, ONE, begun, SECOND, stripped=[2]), at(22))
     assert found[0].kind is ReasonKind.OPTIONS_CHANGED
+
+
+def test_changed_tools_are_the_reason_if_the_messages_are_the_same(history: History) -> None:
+    other = replace(SYSTEM, token_ids=(*SYSTEM.token_ids[:4], 99, *SYSTEM.token_ids[5:]))
+    found = reasons(history, ask(other, ONE, new=[], tools="[]"), at(4))
+    assert {reason.kind for reason in found} == {ReasonKind.TOOLS_CHANGED}
+    assert texts(found[:1]) == [
+        f"The list of tools changed the prompt at token 4: {found[0].num_tokens} tokens read again."
+    ]
+
+
+def test_edited_message_is_the_reason_although_the_tools_changed(history: History) -> None:
+    found = reasons(history, ask(SYSTEM, EDITED, new=[1], tools="[]"), at(10))
+    assert found[0].kind is ReasonKind.EDITED_MESSAGE
 
 
 def test_evicted_snapshot_is_the_reason(history: History) -> None:
