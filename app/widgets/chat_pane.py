@@ -119,6 +119,13 @@ class ChatPane(QWidget):
         self.stop()
         self.focus_text()  # the Stop button in the transcript is gone
 
+    def edit_last(self) -> None:
+        """Return the queued message to the composer; without one, edit the last sent message."""
+        if any(self._core.chat.queued(self._shown)):
+            self._withdraw()
+        else:
+            self.transcript.edit_last()
+
     def escape(self) -> None:
         """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
         if self.find_bar.isVisible():
@@ -153,7 +160,7 @@ class ChatPane(QWidget):
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
-        composer.edit_last_requested.connect(self.transcript.edit_last)
+        composer.edit_last_requested.connect(self.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
         composer.setup_changed.connect(self._set_setup)
         for left in (

@@ -319,13 +319,13 @@ def test_queued_messages_are_sent_when_the_answer_ends(stage: Stage) -> None:
     assert stage.edit.toPlainText() == "half a thought"
 
 
-def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
+def test_queued_message_returns_to_composer_on_edit_button_and_on_stop(
     stage: Stage,
 ) -> None:
     stage.send("One")
     stage.engine.write("1")
     stage.send("Two")
-    QTest.mouseClick(stage.pane.queued.close_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stage.pane.queued.edit_button, Qt.MouseButton.LeftButton)
     assert stage.edit.toPlainText() == "Two"
     assert not stage.pane.queued.isVisible()
     QTest.keyClick(stage.edit, Key.Key_Return)
@@ -333,6 +333,27 @@ def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
     stage.type("more")
     stage.run(CommandId.STOP)
     assert stage.edit.toPlainText() == "Two\n\nmore"
+    assert stage.texts == ["One", "1"]
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_edit_of_the_last_message_takes_a_queued_message_back(
+    stage: Stage,
+    by_key: bool,
+) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    assert not stage.window.commands[CommandId.EDIT_LAST].isEnabled()
+    stage.send("Two")
+    if by_key:
+        QTest.keyClick(stage.edit, Key.Key_Up)
+    else:
+        stage.run(CommandId.EDIT_LAST)
+    assert stage.edit.toPlainText() == "Two"
+    assert stage.edit.hasFocus()
+    assert not stage.pane.queued.isVisible()
+    assert not stage.window.commands[CommandId.EDIT_LAST].isEnabled()
+    stage.answer("")
     assert stage.texts == ["One", "1"]
 
 
