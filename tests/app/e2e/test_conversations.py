@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, OutOfMemoryError
+from engine.events import Cancel
 from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -374,6 +377,69 @@ def test_queued_message_is_in_the_composer_while_the_answer_stops(
     stage.engine.send(stage.engine.commands.pop())
     stage.settle()
     assert stage.edit.toPlainText() == "Two or three"
+
+
+@contextmanager
+def _stopping(stage: Stage) -> Generator[None]:
+    """Stop the answer. The engine ends it after the body of the with statement."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stage.engine, "send", stage.engine.commands.append)
+        stage.run(CommandId.STOP)
+        (cancel,) = [one for one in stage.engine.commands if isinstance(one, Cancel)]
+        yield
+    stage.engine.send(cancel)
+    stage.settle()
+
+
+def test_message_sent_while_the_answer_stops_is_sent_after_the_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.send("Two")
+        assert stage.pane.queued.text == "Two"
+    assert stage.texts == ["One", "1", "Two", ""]
+    assert stage.edit.toPlainText() == ""
+    assert not stage.pane.queued.isVisible()
+    stage.answer("2")
+    assert stage.texts == ["One", "1", "Two", "2"]
+
+
+def test_message_sent_while_an_unstarted_answer_stops_is_sent_alone(stage: Stage) -> None:
+    stage.chat("Zero", "0")
+    stage.engine.hold_start = True
+    stage.send("One")
+    stage.send("One and a half")
+    with _stopping(stage):
+        stage.edit.selectAll()
+        stage.send("Two")
+    stage.engine.begin()
+    stage.answer("2")
+    assert stage.texts == ["Zero", "0", "Two", "2"]
+    assert stage.edit.toPlainText() == "One"
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["Zero", "0"]
+    stage.run(CommandId.UNDO)
+    assert stage.texts == [], "the step of the refused message is gone"
+
+
+def test_message_sent_while_a_new_version_stops_follows_the_version_before(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    with _stopping(stage):
+        stage.send("Two")
+    stage.answer("2")
+    assert stage.texts == ["One", "1", "Two", "2"]
+    assert [one.content for one in stage.engine.submitted[-1].messages] == ["One", "1", "Two"]
+
+
+def test_message_sent_while_the_answer_stops_returns_at_a_second_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.send("Two")
+        QTest.keyClick(stage.edit, Key.Key_Escape)
+        assert stage.edit.toPlainText() == "Two"
+    assert stage.texts == ["One", "1"]
 
 
 def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None:
