@@ -8,7 +8,8 @@ The other actions change the conversation at once and save it through desk.py.
 A conversation has one answer at a time. While an answer is running:
 
     send                             queues the message until that answer has ended
-    edit, regenerate, resume         return False and change nothing
+    edit, resume                     return False and change nothing
+    regenerate                       returns False; while the answer stops, it waits for its end
     rewrite                          returns False and changes nothing
     delete                           changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
@@ -109,8 +110,12 @@ class ChatController(QObject):
         self._queue = QueuedMessages(desk, turns, self._send, self._drop_empty_version)
         self._queue.changed.connect(self.queue_changed)
         self._queue.returned.connect(self._on_returned)
+        # Stopped replies for which the user has requested another version before they have ended.
+        self._again: dict[ConversationId, NodeId] = {}
+        turns.stop_requested.connect(self._on_stop_requested)
         turns.refused.connect(self._on_turn_refused)
         turns.activity_changed.connect(self._drop_empty_version)
+        turns.activity_changed.connect(self._regenerate_stopped)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
         """Add a message and request its answer; queue the message if another answer is running.
@@ -210,7 +215,13 @@ class ChatController(QObject):
         return has_begun
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request another version of a reply that has ended, for example of a failed one."""
+        """Request another version of a reply that has ended, for example of a failed one.
+
+        For a reply that was stopped and has not ended, do it as soon as the reply has ended.
+        """
+        if self._turns.is_stopping(conversation_id):
+            self._again[conversation_id] = reply_id
+            return True
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         has_begun = self._begin(
             conversation_id,
@@ -221,6 +232,25 @@ class ChatController(QObject):
             name = undo_words.REGENERATE
             self._steps.note_turn(name, conversation_id, before=reply_id, after=new_id)
         return has_begun
+
+    def _on_stop_requested(self, conversation_id: ConversationId) -> None:
+        self._again.pop(conversation_id, None)
+
+    def _regenerate_stopped(self, conversation_id: ConversationId) -> None:
+        """Request the version that regenerate() has put off, unless a message was sent since.
+
+        Do nothing if the turn was refused: its message is in the composer again.
+        """
+        is_over = not self._turns.is_stopping(conversation_id)
+        reply_id = self._again.pop(conversation_id, None) if is_over else None
+        conversation = self._desk.get(conversation_id)
+        reply = None if reply_id is None else conversation.nodes.get(reply_id)
+        if reply is None or self._turns.is_quitting:
+            return
+        # The reply itself, or the version before it: a new version without text was removed.
+        shown = shown_path(conversation)[-1]
+        if shown.parent == reply.parent:
+            self.regenerate(conversation_id, shown.node_id)
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.

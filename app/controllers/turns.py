@@ -48,8 +48,7 @@ from app.conversation.replies import finish_reply, set_generation
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
-from app.viewmodels.state_line import Phase, Reading, Waiting
-from app.words import state as words
+from app.viewmodels.state_line import Phase, Reading, Stopping, Waiting
 from engine.events import (
     ModelFacts,
     PrefillProgress,
@@ -197,8 +196,10 @@ class Turns(QObject):
         else:
             # The engine first ends its forward pass, which may take seconds.
             if running.live.num_tokens == 0:
-                self._set_phase(running, Waiting(0, words.STOPPING))
+                running.show_phase(Stopping(), self._origin.tick())
+                self.line_changed.emit(running.reply_id)
             running.stopped = True
+            self.activity_changed.emit(conversation_id)
             self._engine.cancel(running.request_id)
 
     def note_quit(self) -> None:

@@ -136,6 +136,11 @@ class Waiting:
     shorter: str = ""  # the same without a name, if `text` has one
 
 
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Phase: the user has stopped an answer without text, and the engine ends its forward pass."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Phase: the engine feeds the prompt. `done` and `total` are numbers of tokens."""
@@ -162,15 +167,17 @@ class Planned:
         return None if self.wait_ms is None else max(0.0, self.wait_ms - self.queue_ms)
 
 
-Phase = Preparing | Importing | Loading | Waiting | Reading | Planned
+Phase = Preparing | Importing | Loading | Waiting | Stopping | Reading | Planned
+
+_WORDS = {Importing: words.STARTING, Stopping: words.STOPPING}
 
 
 def state_line(phase: Phase) -> StateLine:
     match phase:
         case Preparing(text=text):
             return StateLine(StateKind.WAITING, text)
-        case Importing():
-            return StateLine(StateKind.WAITING, words.STARTING)
+        case Importing() | Stopping():
+            return StateLine(StateKind.WAITING, _WORDS[type(phase)])
         case Loading():
             return _loading(phase)
         case Waiting(ahead=ahead, text=text, shorter=shorter):

@@ -64,11 +64,12 @@ class ChatCommands(QObject):
         """Enable the commands that would have an effect now, and disable the others."""
         core, transcript = self._core, self._pane.transcript
         answering = core.turns.live_in(core.library.current) is not None
+        stopping = core.turns.is_stopping(core.library.current)
         queues = any(core.chat.queued(core.library.current))
         listed = core.library.current in core.library.listed
         for command, enabled in (
             (CommandId.STOP, answering),
-            (CommandId.REGENERATE, transcript.has_messages and not answering),
+            (CommandId.REGENERATE, transcript.has_messages and (stopping or not answering)),
             (CommandId.CONTINUE, transcript.can_continue and not answering),
             (CommandId.EDIT_LAST, queues or (transcript.has_messages and not answering)),
             (CommandId.COPY_LAST, transcript.has_messages),

@@ -151,6 +151,7 @@ def test_stop_is_shown_until_the_engine_has_ended_its_pass(stage: Stage) -> None
     line = stage.items[-1].state_line
     assert line is not None
     assert line.text == "Stopping…"
+    assert "Stopping…" in stage.window.sidebar.footer.accessibleName()
     stage.settle()
     assert stage.items[-1].status is ItemStatus.STOPPED
 
@@ -385,7 +386,7 @@ def _stopping(stage: Stage) -> Generator[None]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(stage.engine, "send", stage.engine.commands.append)
         stage.run(CommandId.STOP)
-        (cancel,) = [one for one in stage.engine.commands if isinstance(one, Cancel)]
+        cancel = [one for one in stage.engine.commands if isinstance(one, Cancel)][-1]
         yield
     stage.engine.send(cancel)
     stage.settle()
@@ -430,6 +431,42 @@ def test_message_sent_while_a_new_version_stops_follows_the_version_before(stage
     stage.answer("2")
     assert stage.texts == ["One", "1", "Two", "2"]
     assert [one.content for one in stage.engine.submitted[-1].messages] == ["One", "1", "Two"]
+
+
+@pytest.mark.parametrize("written", ["", "Half an ans"])
+def test_regenerate_while_the_answer_stops_follows_the_stop(stage: Stage, written: str) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    if written:
+        stage.engine.write(written)
+        stage.settle()
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+    stage.answer("1c")
+    assert stage.texts == ["One", "1c"]
+    assert stage.items[-1].version.count == (3 if written else 2)
+    assert len(stage.engine.submitted) == 3
+
+
+def test_regenerate_while_an_unstarted_answer_stops_leaves_the_answer_before(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_start = True
+    stage.send("Two")
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+    assert stage.texts == ["One", "1"]
+    assert stage.edit.toPlainText() == "Two"
+    assert len(stage.engine.submitted) == 2
+
+
+def test_regenerate_ends_at_a_second_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+        QTest.keyClick(stage.edit, Key.Key_Escape)
+    assert stage.texts == ["One", "1"]
+    assert len(stage.engine.submitted) == 1
 
 
 def test_message_sent_while_the_answer_stops_returns_at_a_second_stop(stage: Stage) -> None:
