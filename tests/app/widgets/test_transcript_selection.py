@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
-from PySide6.QtGui import QKeySequence
+from PySide6.QtGui import QDrag, QKeySequence
 from PySide6.QtTest import QTest
 
 from app.widgets.transcript.rows.row import RowAction
@@ -17,6 +17,28 @@ def test_whole_block_is_copied_as_markdown(transcript: TranscriptStage) -> None:
     transcript.show([answer(0, f"{STYLED}\n\nSecond")])
     transcript.drag(QPoint(41, 30), QPoint(700, 30))
     assert transcript.copied() == STYLED
+
+
+def test_selected_text_is_dragged_out_as_it_is_copied(
+    transcript: TranscriptStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dropped: list[str] = []
+
+    def drop(drag: QDrag, _action: Qt.DropAction) -> None:
+        dropped.append(drag.mimeData().text())
+
+    monkeypatch.setattr(QDrag, "exec", drop)
+    transcript.show([answer(0, f"{STYLED}\n\nSecond")])
+    transcript.drag(QPoint(41, 30), QPoint(700, 30))
+    assert dropped == []
+    transcript.drag(QPoint(80, 30), QPoint(90, 60))
+    assert dropped == [STYLED]
+    assert transcript.copied() == STYLED, "the text stays selected"
+    QTest.mouseClick(transcript.view.viewport(), LEFT, pos=QPoint(80, 30))
+    assert transcript.view.selection.is_empty
+    transcript.drag(QPoint(80, 30), QPoint(120, 30))
+    assert len(dropped) == 1
+    assert not transcript.view.selection.is_empty, "without a selection a drag selects text"
 
 
 def test_part_of_a_block_is_copied_without_markup(transcript: TranscriptStage) -> None:
@@ -139,6 +161,7 @@ def test_copied_table_row_has_its_cells_separated_by_tabs(transcript: Transcript
     transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc | dd |\n\nafter")])
     transcript.drag(QPoint(41, 40), QPoint(700, 140))
     assert transcript.copied().startswith("| aa | bb |\n|--|--|\n| cc | dd |")
+    transcript.view.selection.select(None)  # else the drag would move the selected text
     transcript.drag(QPoint(41, 80), QPoint(700, 80))
     assert transcript.copied() == "cc\tdd"
     transcript.show([answer(0, "| aa | bb |\n|--|--|\n| cc<br>ee | dd |\n\nafter")])

@@ -218,6 +218,7 @@ def select_and_copy(person: Person) -> bool:
         )
         for _ in range(2)
     ]
+    view.selection.select(None)  # a drag of selected text waits for a drop
     QTest.mousePress(viewport, LEFT, pos=ends[0])
     QTest.mouseMove(viewport, (ends[0] + ends[1]) / 2)
     QTest.mouseMove(viewport, ends[1])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QHelpEvent, QMouseEvent, QWheelEvent
+from PySide6.QtCore import QEvent, QMimeData, QObject, Qt
+from PySide6.QtGui import QDrag, QHelpEvent, QMouseEvent, QWheelEvent
 from PySide6.QtWidgets import QAbstractScrollArea
 from typing_extensions import override
 
@@ -23,6 +23,7 @@ class MouseFilter(QObject):
         self._pointer = pointer
         self._area = area
         pointer.pointed.connect(self._set_cursor)
+        pointer.text_dragged.connect(self._drag_text)
         area.viewport().setMouseTracking(True)
         area.viewport().installEventFilter(self)
 
@@ -45,6 +46,13 @@ class MouseFilter(QObject):
         shape = self._pointer.shape
         if self._area.viewport().cursor().shape() is not shape:
             self._area.viewport().setCursor(shape)
+
+    def _drag_text(self, text: str) -> None:
+        """Let the user drop a text into a field or another app. Return when it is dropped."""
+        drag, mime = QDrag(self._area.viewport()), QMimeData()
+        mime.setText(text)
+        drag.setMimeData(mime)
+        drag.exec(Qt.DropAction.CopyAction)
 
     def _show_tip(self, event: QHelpEvent) -> None:
         hit = self._pointer.hit

@@ -44,6 +44,7 @@ class Pointer(QObject):
     """Turns mouse events into the hovered target, clicks and the selection."""
 
     clicked = Signal(object)  # a target was pressed and released; argument: a Click
+    text_dragged = Signal(str)  # the selected text is dragged; argument: the text to copy
     pressed = Signal()  # the left mouse button was pressed in the transcript
     changed = Signal()  # the hovered target, the selection or `confirmed` changed: paint again
     pointed = Signal()  # the mouse or the content moved, so `shape` may have changed
@@ -68,7 +69,8 @@ class Pointer(QObject):
         # Position at which the mouse button was pressed. None if the button is not pressed, or if a
         # drag from there does not select text.
         self._press_point: QPointF | None = None
-        self._dragging = False  # True if the mouse has moved far enough to select text
+        self._dragging = False  # True if the mouse has moved far enough to select or drag text
+        self._holds_text = False  # True if the mouse button was pressed on the selected text
         self._confirm_timer = _timer(self, Millis.COPIED, self._end_confirmation)
         self._auto_scroll = _timer(self, _AUTO_SCROLL_MS, self._scroll_on)
         selection.changed.connect(self.changed)
@@ -91,13 +93,14 @@ class Pointer(QObject):
         """Start a click or a selection.
 
         On a button, start a click. On text, start a selection. On a link, start a click and a
-        selection: if the user drags the mouse, the text is selected and the link does not open.
+        selection: if the user drags the mouse, the text is selected and the link does not open. On
+        selected text, start a drag of the text, or a click that removes the selection.
         """
         self.pressed.emit()
         self._move_to(point)
         spot = self._placement.spot_at(point)
         self._pressed = None
-        self._dragging = False
+        self._dragging = self._holds_text = False
         self._press_point = point
         if spot is None:
             self._selection.select(None)
@@ -107,8 +110,10 @@ class Pointer(QObject):
             if self.hit.at.target.action not in _IN_TEXT:
                 self._press_point = None
                 return
-        caret = self._caret(spot)
-        self._selection.select(Selection(caret, caret))
+        caret, selection = self._caret(spot), self._selection.value
+        self._holds_text = selection is not None and selection.holds(caret)
+        if not self._holds_text:
+            self._selection.select(Selection(caret, caret))
 
     def extend(self, point: QPointF) -> None:
         """Move the end of the selection to a point. The start of the selection does not move."""
@@ -128,6 +133,10 @@ class Pointer(QObject):
         if not self._dragging and (point - self._press_point).manhattanLength() < _DRAG:
             return
         self._dragging = True
+        if self._holds_text:
+            self._press_point = self._pressed = None
+            self.text_dragged.emit(self._selection.text)  # no event of the release follows
+            return
         self.extend(point)
         if self._placement.distance_outside(point):
             if not self._auto_scroll.isActive():
@@ -140,6 +149,9 @@ class Pointer(QObject):
         self._auto_scroll.stop()
         self._press_point = None
         self._move_to(point)
+        if self._holds_text and not self._dragging:
+            self._selection.select(None)
+        self._holds_text = False
         pressed, self._pressed = self._pressed, None
         if self._dragging or pressed is None or pressed.at != self.hovered:
             return

@@ -46,6 +46,10 @@ class Selection:
     def end(self) -> Caret:
         return max(self.anchor, self.focus)
 
+    def holds(self, caret: Caret) -> bool:
+        """Return True if a caret is inside the selected text, and not at one of its ends."""
+        return self.start < caret < self.end
+
     def within(self, message: int) -> PlaceRange | None:
         """Return the selected part of the message with index `message`, or None."""
         if not self.start.message <= message <= self.end.message:
