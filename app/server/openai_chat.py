@@ -34,6 +34,7 @@ from app.server.openai_fields import (
     text_of,
 )
 from app.server.protocol import (
+    STREAM_END,
     AnswerForm,
     Protocol,
     WholeAnswer,
@@ -167,7 +168,7 @@ class ChatForm(AnswerForm):
                 if self._sends_usage:
                     usage: dict[str, object] = {"choices": [], "usage": usage_of(piece)}
                     yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
-                yield "data: [DONE]\n\n"
+                yield STREAM_END
 
     @override
     def error(self, error: ServerError) -> Iterator[str]:

@@ -28,7 +28,14 @@ from app.server.errors import ServerError, invalid
 from app.server.fields import Fields
 from app.server.openai_chat import error_body, usage_of
 from app.server.openai_fields import MAX_TOKENS, read_sampling, read_thinking, sends_usage
-from app.server.protocol import AnswerForm, Protocol, WholeAnswer, comment, server_event
+from app.server.protocol import (
+    STREAM_END,
+    AnswerForm,
+    Protocol,
+    WholeAnswer,
+    comment,
+    server_event,
+)
 from app.words import server as words
 from engine.events import ModelFacts
 from engine.types import Message, Role
@@ -97,7 +104,7 @@ class _CompletionForm(AnswerForm):
                 yield server_event(self._body("", piece))
                 if self._sends_usage:
                     yield server_event({**self._head, "choices": [], "usage": usage_of(piece)})
-                yield "data: [DONE]\n\n"
+                yield STREAM_END
 
     @override
     def error(self, error: ServerError) -> Iterator[str]:

@@ -70,6 +70,10 @@ class Protocol:
     streamed_errors: frozenset[ErrorKind] = frozenset()
 
 
+# The end of a stream of OpenAI's older protocols
+STREAM_END = "data: [DONE]\n\n"
+
+
 def server_event(data: dict[str, object], name: str = "") -> str:
     """Return a server-sent event.
 
