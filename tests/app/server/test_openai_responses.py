@@ -67,6 +67,10 @@ def sent(served: ServedModel, **body: Any) -> tuple[Message, ...]:
     return served.requests[-1].messages
 
 
+def translated(**body: Any) -> tuple[Message, ...]:
+    return RESPONSES.read(Fields(body)).messages
+
+
 def new_form(**body: Any) -> AnswerForm:
     return RESPONSES.form(Fields(body), MODEL)
 
@@ -131,9 +135,8 @@ def test_response_at_its_limit_is_incomplete(served: ServedModel) -> None:
         assert response["usage"]["output_tokens"] == 3
 
 
-def test_items_become_messages(served: ServedModel) -> None:
-    messages = sent(
-        served,
+def test_items_become_messages() -> None:
+    messages = translated(
         instructions="Be brief.",
         input=[
             text_item("developer", "Be kind."),
@@ -181,16 +184,16 @@ def test_reasoning_item_is_the_reasoning_of_the_reply_behind_it(served: ServedMo
     )
 
 
-def test_freeform_call_is_a_call_with_one_argument(served: ServedModel) -> None:
+def test_freeform_call_is_a_call_with_one_argument() -> None:
     call = {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "a\nb"}
     result = {"type": "custom_tool_call_output", "call_id": "c1", "output": "Done."}
-    messages = sent(served, input=[text_item("user", "Hi."), call, result])
+    messages = translated(input=[text_item("user", "Hi."), call, result])
 
     assert json.loads(messages[1].calls[0].arguments) == {"input": "a\nb"}
     assert messages[2].tool_name == "patch"
 
 
-def test_functions_of_namespaces_are_tools_and_hosted_tools_are_named(served: ServedModel) -> None:
+def test_functions_of_namespaces_are_tools() -> None:
     look = {
         "type": "function",
         "name": "look",
@@ -198,17 +201,23 @@ def test_functions_of_namespaces_are_tools_and_hosted_tools_are_named(served: Se
         "strict": False,
         "parameters": {"type": "object", "properties": {"at": {"type": "string"}}},
     }
-    tools = [look, WAIT, {"type": "web_search"}, {"type": "custom", "name": "patch"}]
-    answer = served.post(PATH, input="Hi.", tools=tools, store=False, max_output_tokens=1)
+    chat = RESPONSES.read(Fields({"input": "Hi.", "tools": [look, WAIT]}))
 
-    functions = [tool["function"] for tool in json.loads(served.requests[-1].tools)]
+    functions = [tool["function"] for tool in json.loads(chat.tools)]
     assert functions[0] == {
         "name": "look",
         "description": "Look.",
         "parameters": look["parameters"],
     }
     assert [function["name"] for function in functions] == ["look", "wait"]
+
+
+def test_tools_of_another_server_are_named(served: ServedModel) -> None:
+    tools = [{"type": "web_search"}, {"type": "custom", "name": "patch"}, {"type": "web_search"}]
+    answer = served.post(PATH, input="Hi.", tools=tools, store=False, max_output_tokens=1)
+
     assert answer.headers["x-rejoinder-ignored"] == "tools.web_search, tools.custom, store"
+    assert not served.requests[-1].tools
 
 
 def test_effort_of_the_reasoning_switches_it(served: ServedModel) -> None:
