@@ -22,6 +22,8 @@ from app.server.fields import parse_body
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
 from app.server.openai_chat import CHAT_COMPLETIONS, error_body
+from app.server.openai_completions import COMPLETIONS
+from app.server.openai_responses import RESPONSES
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer
 from app.words import server as words
 from engine.events import ModelFacts
@@ -30,8 +32,14 @@ log = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES = 64_000_000
 _BODY_S = 60.0  # seconds in which a body must have come
+_STREAM = "text/event-stream"
 _RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
+_PROTOCOLS = {
+    "/v1/chat/completions": CHAT_COMPLETIONS,
+    "/v1/completions": COMPLETIONS,
+    "/v1/responses": RESPONSES,
+}
 
 
 def make_application(generations: Generations, access: Access) -> Guard:
@@ -42,7 +50,7 @@ def make_application(generations: Generations, access: Access) -> Guard:
         Route("/v1/models", partial(_models, generations)),
         Route("/v1/models/{name:path}", partial(_model, generations)),
     ]
-    for path, protocol in (("/v1/chat/completions", CHAT_COMPLETIONS),):
+    for path, protocol in _PROTOCOLS.items():
         answer = partial(_answer, generations, protocol)
         routes.append(Route(path, answer, methods=["POST"]))
     handlers = {HTTPException: _on_http_error, ServerError: _on_error, Exception: _on_bug}
@@ -80,17 +88,23 @@ async def _answer(generations: Generations, protocol: Protocol, request: Request
         chat = protocol.read(fields)
         form = protocol.form(fields, model)
         fields.text("model")
-        chat = replace(chat, client=_client(request), ignored=fields.unused)
+        chat = replace(chat, client=_client(request), ignored=(*chat.ignored, *fields.unused))
         pieces = generations.generate(chat)
         if not is_stream:
             return await _whole(request, chat, form, pieces)
-        # An error before the first piece gets a status of its own.
-        first = await anext(pieces)
+        headers = {**_headers(chat), "cache-control": "no-cache"}
+        # An error before the first piece gets a status of its own, if the protocol has one for it.
+        try:
+            first = await anext(pieces)
+        except ServerError as error:
+            if error.kind not in protocol.streamed_errors:
+                raise
+            failed = "".join(chain(form.begin(), form.error(error)))
+            return Response(failed, media_type=_STREAM, headers=headers)
     except ServerError as error:
         return _refusal(protocol.error_body(error), error)
     events = _events(form, first, pieces)
-    headers = {**_headers(chat), "cache-control": "no-cache"}
-    return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(events, media_type=_STREAM, headers=headers)
 
 
 async def _events(
@@ -140,7 +154,7 @@ def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:
     headers: dict[str, str] = {}
     if chat.ignored:
         names = ", ".join(chat.ignored)[:500]
-        headers["x-rejoinder-ignored"] = names.encode("ascii", "replace").decode()
+        headers["x-rejoinder-ignored"] = "".join(c if " " <= c <= "~" else "?" for c in names)
     if ended is not None:
         headers["x-rejoinder-restored"] = str(ended.restored)
         headers["x-rejoinder-replayed"] = str(ended.replayed)

@@ -86,7 +86,7 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     System messages at the start become one. A later one becomes a user message, because most templates
     allow a system message only at the start. Replies in a row become one: some protocols send the text
     of a reply and each of its calls by themselves. Messages of the system and of users without any text
-    are left out.
+    are left out. A reply alone gives no messages, because there is none that it answers.
     """
     normal: list[Message] = []
     for message in messages:
@@ -100,6 +100,8 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
             normal[-1] = _joined(last, message)
         else:
             normal.append(message)
+    if all(message.role is Role.ASSISTANT for message in normal):
+        return ()
     return tuple(normal)
 
 

@@ -24,8 +24,17 @@ from app.server.chat_request import (
 )
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields, as_json
-from app.server.openai_fields import read_format, read_sampling, read_thinking, text_of
+from app.server.openai_fields import (
+    MAX_TOKENS,
+    may_call_tools,
+    read_format,
+    read_sampling,
+    read_thinking,
+    sends_usage,
+    text_of,
+)
 from app.server.protocol import (
+    STREAM_END,
     AnswerForm,
     Protocol,
     WholeAnswer,
@@ -37,7 +46,6 @@ from app.words import server as words
 from engine.events import ModelFacts
 from engine.types import Message, Role, ToolCall
 
-_MAX_TOKENS = 1 << 31
 _ROLES = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -55,8 +63,8 @@ def read(fields: Fields) -> ChatRequest:
     if fields.flag("logprobs"):
         raise invalid(words.NO_LOGPROBS, "logprobs")
     read_format(fields.section("response_format"))
-    most = fields.integer("max_completion_tokens", 1, _MAX_TOKENS)
-    older_most = fields.integer("max_tokens", 1, _MAX_TOKENS)
+    most = fields.integer("max_completion_tokens", 1, MAX_TOKENS)
+    older_most = fields.integer("max_tokens", 1, MAX_TOKENS)
     tools, may_call = read_tools(fields)
     messages = normal_messages(_messages(fields))
     if not messages:
@@ -113,10 +121,7 @@ def read_tools(fields: Fields) -> tuple[str, bool]:
                 function.text("name"), function.text("description"), function.raw("parameters")
             )
         )
-    choice = fields.raw("tool_choice")
-    if choice not in (None, "auto", "none"):
-        raise invalid(words.MUST_CALL, "tool_choice")
-    return as_json(tools) if tools else "", choice != "none"
+    return as_json(tools) if tools else "", may_call_tools(fields)
 
 
 def function_tool(name: str, description: str, parameters: object) -> dict[str, object]:
@@ -132,8 +137,7 @@ class ChatForm(AnswerForm):
     """A chat completion, whole or as chunks."""
 
     def __init__(self, fields: Fields, model: ModelFacts) -> None:
-        options = fields.section("stream_options")
-        self._sends_usage = options is not None and bool(options.flag("include_usage"))
+        self._sends_usage = sends_usage(fields)
         self._head: dict[str, object] = {
             "id": f"chatcmpl-{uuid.uuid4().hex}",
             "created": int(time.time()),
@@ -164,7 +168,7 @@ class ChatForm(AnswerForm):
                 if self._sends_usage:
                     usage: dict[str, object] = {"choices": [], "usage": usage_of(piece)}
                     yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
-                yield "data: [DONE]\n\n"
+                yield STREAM_END
 
     @override
     def error(self, error: ServerError) -> Iterator[str]:

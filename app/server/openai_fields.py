@@ -16,7 +16,8 @@ _SAMPLING = {
     "repetition_penalty": ("repetition_penalty", 0.01, 10.0),
     "repeat_penalty": ("repetition_penalty", 0.01, 10.0),
 }
-_TEXT_PARTS = ("text", "input_text", "output_text", "refusal")
+MAX_TOKENS = 1 << 31  # highest limit of an answer that a body may have
+_TEXT_PARTS = ("text", "input_text", "output_text", "reasoning_text", "refusal")
 _IMAGE_PARTS = ("image_url", "input_image", "image")
 
 
@@ -43,9 +44,26 @@ def read_thinking(fields: Fields) -> bool | None:
     effort = fields.text("reasoning_effort")
     options = fields.section("chat_template_kwargs")
     wanted = None if options is None else options.flag("enable_thinking")
-    if wanted is None and effort:
-        return effort not in ("none", "minimal")
-    return wanted
+    return thinks_with(effort) if wanted is None else wanted
+
+
+def thinks_with(effort: str) -> bool | None:
+    """Return whether the model is to reason with an effort. "": the body names none."""
+    return effort not in ("none", "minimal") if effort else None
+
+
+def may_call_tools(fields: Fields) -> bool:
+    """Return whether the model may call tools. It can't be forced to."""
+    choice = fields.raw("tool_choice")
+    if choice not in (None, "auto", "none"):
+        raise invalid(words.MUST_CALL, "tool_choice")
+    return choice != "none"
+
+
+def sends_usage(fields: Fields) -> bool:
+    """Return whether a stream is to end with the usage."""
+    options = fields.section("stream_options")
+    return options is not None and bool(options.flag("include_usage"))
 
 
 def read_format(section: Fields | None) -> None:

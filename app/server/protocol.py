@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from app.server.chat_request import Called, ChatRequest, Ended, Piece, Said, Thought
-from app.server.errors import ServerError
+from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields, as_json
 from engine.events import ModelFacts
 from engine.types import ToolCall
@@ -66,6 +66,12 @@ class Protocol:
     # Returns the form of the answer to a body.
     form: Callable[[Fields, ModelFacts], AnswerForm]
     error_body: Callable[[ServerError], dict[str, object]]
+    # Errors before the answer that a stream has as events, in place of the status of the response
+    streamed_errors: frozenset[ErrorKind] = frozenset()
+
+
+# The end of a stream of OpenAI's older protocols
+STREAM_END = "data: [DONE]\n\n"
 
 
 def server_event(data: dict[str, object], name: str = "") -> str:

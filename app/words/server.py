@@ -21,12 +21,15 @@ STOPPED = "The answer was stopped, for example because another model is loaded."
 A_TEXT = "a text"
 A_FLAG = "true or false"
 A_LIST = "a list"
+TEXT_OR_LIST = "a text or a list"
 AN_OBJECT = "an object"
 SLOW_BODY = "The body did not come in time."
 UNKNOWN_CLIENT = "a program"
 NO_MODEL = "No model is loaded."
 BROKEN = "The server failed. Its log has the reason."
 NO_LOGPROBS = "The server has no probabilities of tokens."
+NO_ECHO = "The server can’t repeat the prompt. Leave out echo."
+NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
 NOT_STARTED = "The server can’t start."
 CHOOSE_PORT = "Choose another port with --port, or end the program that uses it."
 
@@ -49,6 +52,10 @@ def a_number(least: str, most: str) -> str:
 
 def a_whole_number(least: int, most: int) -> str:
     return f"a whole number from {least} to {most}"
+
+
+def nothing_stored(name: str) -> str:
+    return f"The server stores nothing, so {name} is not supported. Send the whole chat in input."
 
 
 def few_texts(most: int) -> str:

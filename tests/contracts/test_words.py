@@ -60,8 +60,7 @@ EXEMPT = {
     "server/application.py": {"make_application"},  # methods of HTTP
     "server/guard.py": {"_ALLOWED_METHODS", "Guard", "_preflight"},  # methods and headers of HTTP
     "server/kept_replies.py": {"*"},  # SQL
-    "server/openai_chat.py": {"ChatForm"},  # the end of a stream
-    "server/protocol.py": {"server_event"},  # the form of events
+    "server/protocol.py": {"STREAM_END", "server_event"},  # the form of events
     "store/backups.py": {"FOLDER"},
     "login_item.py": {"LoginItem", "login_item"},  # keys and folders of macOS
     "store/database.py": {"_UNDECODED"},  # part of an error message of sqlite3

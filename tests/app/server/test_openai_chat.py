@@ -109,6 +109,7 @@ def test_ignored_fields_are_named(served: ServedModel) -> None:
 REFUSED: list[tuple[str, object]] = [
     ("messages", []),
     ("messages", "Hi."),
+    ("messages", [{"role": "assistant", "content": "Hello."}]),
     ("messages", [{"role": "wizard", "content": "Hi."}]),
     ("messages", [{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}]),
     ("temperature", "hot"),

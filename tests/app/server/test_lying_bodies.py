@@ -1,0 +1,103 @@
+"""Bodies with values of any type: they are answered or refused, and the server never fails."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from app.server.errors import ServerError
+from app.server.fields import parse_body
+from app.server.openai_chat import CHAT_COMPLETIONS
+from app.server.openai_completions import COMPLETIONS
+from app.server.openai_responses import RESPONSES
+from app.server.protocol import Protocol
+from tests.app.server.test_openai_responses import MODEL
+from tests.fakes.served_model import ServedModel
+
+TEXTS = st.sampled_from(["", "Hi.", "\ud800", "a\r\nb", "<|im_end|>", "{}", "[", "c1"])
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
+KINDS = [
+    *("message", "reasoning", "function_call", "function_call_output", "custom_tool_call"),
+    *("custom_tool_call_output", "item_reference", "web_search_call", "wizard"),
+    *("function", "namespace", "web_search", "text", "input_text", "output_text", "input_image"),
+]
+NAMES = [
+    *("type", "role", "content", "text", "id", "name", "namespace", "call_id", "arguments"),
+    *("output", "summary", "tools", "function", "parameters", "description", "tool_calls"),
+    *("format", "effort", "tool_call_id", "reasoning_content", "include_usage"),
+]
+FIELDS = [
+    *("model", "stream", "input", "instructions", "messages", "prompt", "tools", "tool_choice"),
+    *("temperature", "top_p", "top_k", "seed", "stop", "n", "best_of", "echo", "suffix"),
+    *("logprobs", "top_logprobs", "reasoning", "text", "store", "include", "metadata"),
+    *("previous_response_id", "stream_options", "response_format", "background", "truncation"),
+]
+KIND, ROLE = st.sampled_from(KINDS), st.sampled_from(["user", "assistant", "system"])
+
+
+def _object(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(NAMES, values) | {"type": KIND, "role": ROLE}
+    )
+
+
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | _object(inner), max_leaves=12
+)
+BODIES = st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=3)
+TEXT_PARTS = TEXTS | st.lists(st.fixed_dictionaries({"type": KIND, "text": TEXTS}), max_size=2)
+LIES = st.fixed_dictionaries(
+    {"type": KIND},
+    optional={"role": ROLE, "content": TEXT_PARTS, "output": TEXT_PARTS, "name": SCALARS},
+)
+# Items without a wrong type, so that many bodies reach the engine
+MESSAGES = st.fixed_dictionaries({"role": ROLE, "content": TEXTS})
+CALLS = st.fixed_dictionaries(
+    {"type": st.just("function_call"), "name": TEXTS, "call_id": TEXTS, "arguments": TEXTS}
+)
+RESULTS = st.fixed_dictionaries(
+    {"type": st.just("function_call_output"), "call_id": TEXTS, "output": TEXTS}
+)
+ITEMS = st.lists(MESSAGES | MESSAGES | CALLS | RESULTS | LIES, min_size=1, max_size=4)
+
+
+@pytest.mark.parametrize("protocol", [CHAT_COMPLETIONS, COMPLETIONS, RESPONSES])
+@given(body=BODIES, items=ITEMS)
+def test_body_is_translated_or_refused(
+    protocol: Protocol, body: dict[str, Any], items: list[dict[str, Any]]
+) -> None:
+    for name in ("input", "messages", "prompt"):
+        # Any other error is a fault of the server.
+        with suppress(ServerError):
+            fields = parse_body(json.dumps({name: items, **body}).encode())
+            protocol.read(fields)
+            protocol.form(fields, MODEL)
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/chat/completions", "messages"),
+        ("/v1/completions", "prompt"),
+        ("/v1/responses", "input"),
+    ],
+)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=BODIES, items=ITEMS)
+def test_body_is_answered_or_refused(
+    served: ServedModel, path: str, name: str, body: dict[str, Any], items: list[dict[str, Any]]
+) -> None:
+    starts = {
+        "messages": [item for item in items if "role" in item],
+        "prompt": "Hi.",
+        "input": items,
+    }
+    limits = {"max_tokens": 1, "max_output_tokens": 1}
+    answer = served.post(path, **{name: starts[name], **body, **limits})
+
+    assert answer.status in (200, 400), answer.text
+    assert "response.failed" not in answer.text
