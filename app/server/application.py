@@ -16,12 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from app.server.anthropic_messages import MESSAGES
 from app.server.chat_request import ChatRequest, Ended, Piece
 from app.server.errors import ErrorKind, ServerError
-from app.server.fields import parse_body
+from app.server.fields import Fields, parse_body
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
-from app.server.openai_chat import CHAT_COMPLETIONS, error_body
+from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer
 from app.words import server as words
 from engine.events import ModelFacts
@@ -32,6 +33,7 @@ _MAX_BODY_BYTES = 64_000_000
 _BODY_S = 60.0  # seconds in which a body must have come
 _RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
+_PROTOCOLS = {"/v1/chat/completions": CHAT_COMPLETIONS, "/v1/messages": MESSAGES}
 
 
 def make_application(generations: Generations, access: Access) -> Guard:
@@ -42,11 +44,13 @@ def make_application(generations: Generations, access: Access) -> Guard:
         Route("/v1/models", partial(_models, generations)),
         Route("/v1/models/{name:path}", partial(_model, generations)),
     ]
-    for path, protocol in (("/v1/chat/completions", CHAT_COMPLETIONS),):
+    for path, protocol in _PROTOCOLS.items():
         answer = partial(_answer, generations, protocol)
         routes.append(Route(path, answer, methods=["POST"]))
+    count = partial(_count, generations, MESSAGES)
+    routes.append(Route("/v1/messages/count_tokens", count, methods=["POST"]))
     handlers = {HTTPException: _on_http_error, ServerError: _on_error, Exception: _on_bug}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), access)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), access, _refusal)
 
 
 async def _hello(_request: Request) -> Response:
@@ -73,24 +77,38 @@ def _as_model(model: ModelFacts) -> dict[str, object]:
 
 async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
     """Answer a chat, whole or as a stream."""
-    try:
-        fields = parse_body(await _body(request))
-        is_stream = bool(fields.flag("stream"))
-        model = generations.model
-        chat = protocol.read(fields)
-        form = protocol.form(fields, model)
-        fields.text("model")
-        chat = replace(chat, client=_client(request), ignored=fields.unused)
-        pieces = generations.generate(chat)
-        if not is_stream:
-            return await _whole(request, chat, form, pieces)
-        # An error before the first piece gets a status of its own.
-        first = await anext(pieces)
-    except ServerError as error:
-        return _refusal(protocol.error_body(error), error)
+    fields = parse_body(await _body(request))
+    is_stream = bool(fields.flag("stream"))
+    model = generations.model
+    form = protocol.form(fields, model)
+    chat = _chat(fields, protocol, request)
+    pieces = generations.generate(chat)
+    if not is_stream:
+        return await _whole(request, chat, form, pieces)
+    # An error before the first piece gets a status of its own.
+    first = await anext(pieces)
     events = _events(form, first, pieces)
     headers = {**_headers(chat), "cache-control": "no-cache"}
     return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+
+async def _count(generations: Generations, protocol: Protocol, request: Request) -> Response:
+    """Count the tokens of a chat."""
+    chat = _chat(parse_body(await _body(request)), protocol, request)
+    num_tokens = await generations.count(chat)
+    return JSONResponse({"input_tokens": num_tokens}, headers=_headers(chat))
+
+
+def _chat(fields: Fields, protocol: Protocol, request: Request) -> ChatRequest:
+    """Translate a body, after everything else has been read from it.
+
+    Raises:
+        ServerError: the request is refused.
+    """
+    chat = protocol.read(fields)
+    fields.text("model")
+    ignored = (*fields.unused, *chat.ignored)
+    return replace(chat, client=_client(request), ignored=ignored)
 
 
 async def _events(
@@ -140,7 +158,8 @@ def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:
     headers: dict[str, str] = {}
     if chat.ignored:
         names = ", ".join(chat.ignored)[:500]
-        headers["x-rejoinder-ignored"] = names.encode("ascii", "replace").decode()
+        printable = "".join(char if char.isprintable() else "?" for char in names)
+        headers["x-rejoinder-ignored"] = printable.encode("ascii", "replace").decode()
     if ended is not None:
         headers["x-rejoinder-restored"] = str(ended.restored)
         headers["x-rejoinder-replayed"] = str(ended.replayed)
@@ -166,7 +185,10 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _refusal(body: dict[str, object], error: ServerError) -> Response:
+def _refusal(path: str, error: ServerError) -> Response:
+    """Return the response to a refused request, in the form of the protocol of its path."""
+    found = (one for start, one in _PROTOCOLS.items() if path.startswith(start))
+    body = next(found, CHAT_COMPLETIONS).error_body(error)
     headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
     return JSONResponse(body, error.status, headers)
 
@@ -178,17 +200,18 @@ def _client(request: Request) -> str:
     return printable or words.UNKNOWN_CLIENT
 
 
-async def _on_http_error(_request: Request, error: Exception) -> Response:
+async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = ErrorKind.NOT_FOUND if error.status_code == 404 else ErrorKind.INVALID
-    return JSONResponse(error_body(ServerError(kind, words.NO_ROUTE)), error.status_code)
+    response = _refusal(request.url.path, ServerError(kind, words.NO_ROUTE))
+    response.status_code = error.status_code
+    return response
 
 
-async def _on_error(_request: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServerError)
-    return _refusal(error_body(error), error)
+    return _refusal(request.url.path, error)
 
 
-async def _on_bug(_request: Request, _error: Exception) -> Response:
-    broken = ServerError(ErrorKind.BROKEN, words.BROKEN)
-    return JSONResponse(error_body(broken), broken.status)
+async def _on_bug(request: Request, _error: Exception) -> Response:
+    return _refusal(request.url.path, ServerError(ErrorKind.BROKEN, words.BROKEN))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
@@ -43,10 +43,20 @@ from engine.events import (
     TextDelta,
 )
 from engine.problem import ProblemKind
-from engine.questions import ParseCalls
-from engine.types import Channel, FinishReason, Message, Request, RequestId, Role, ToolCall
+from engine.questions import CountTokens, NextPrompt, ParseCalls
+from engine.types import (
+    Channel,
+    ConversationId,
+    FinishReason,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    ToolCall,
+)
 
 _MAX_OPEN = 64  # requests that run or wait
+_COUNTED = ConversationId("server:counted")  # no chat: nothing is kept of what is only counted
 
 
 class Generations:
@@ -102,6 +112,43 @@ class Generations:
             raise
         finally:
             self._num_open -= 1
+
+    async def count(self, chat: ChatRequest) -> int:
+        """Return the number of tokens of a request's prompt, up to where the answer begins.
+
+        Raises:
+            ServerError: the request is refused.
+        """
+        path, merged = self.model.path, merged_users(chat.messages)
+        messages = merged if path in self._merging else chat.messages
+        try:
+            return (await self._engine.answer(self._counting(chat, messages))).num_tokens
+        except EngineError as error:
+            if error.problem.kind is not ProblemKind.TEMPLATE:
+                raise error_of(error.problem) from error
+            if merged == messages:
+                raise invalid(str(error.problem), "messages") from error
+        self._merging.add(path)
+        return await self.count(chat)
+
+    def _counting(self, chat: ChatRequest, messages: Sequence[Message]) -> CountTokens:
+        """Return the question for the length of a prompt.
+
+        The engine counts up to the end of the parts of a draft. An empty reply as the draft ends where
+        the answer begins.
+        """
+        *above, last = messages
+        if last.role is not Role.ASSISTANT:
+            above, last = messages, Message(role=Role.ASSISTANT, content="")
+        draft = replace(last, part_ends=(len(last.content),))
+        return CountTokens(
+            NextPrompt(
+                conversation_id=_COUNTED,
+                messages=(*self._chats.with_own_replies(above), draft),
+                is_draft=True,
+                thinking=chat.thinking,
+            )
+        )
 
     async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
