@@ -177,6 +177,8 @@ def error_body(error: ServerError) -> dict[str, object]:
     if kind is ErrorKind.CONTEXT:
         # Claude Code knows by these words that it must shorten the chat.
         kind, message = ErrorKind.INVALID, f"{words.PROMPT_TOO_LONG}: {message}"
+    elif error.param and error.param not in message:
+        message = f"{error.param}: {message}"
     return {"type": "error", "error": {"type": kind.value, "message": message}}
 
 
