@@ -17,10 +17,9 @@ from engine.types import Message, Role, ToolCall
 
 _MAX_TOKENS = 1 << 31
 _THINKING = {"enabled": True, "adaptive": None, "disabled": False}
-# Claude Code begins the system text with a block that is meant for Anthropic's accounts. Its hash differs
-# from request to request, so that everything after it would be read again.
+# Claude Code begins the system text with a block for Anthropic's accounts. It ends with a hash that
+# differs from chat to chat (seen in 2.1.197), so that everything after it would be read again.
 _BILLING = "x-anthropic-billing-header:"
-_ERROR = "Error: "  # precedes the result of a failed tool call
 
 
 def read(fields: Fields) -> ChatRequest:
@@ -111,7 +110,7 @@ def _of_user(message: Fields, names: dict[str, str]) -> Iterator[Message]:
         result = "\n".join(map(_text_of, _blocks(block, "content")))
         yield Message(
             role=Role.TOOL,
-            content=f"{_ERROR}{result}" if block.flag("is_error") else result,
+            content=words.failed_call(result) if block.flag("is_error") else result,
             tool_name=names.get(block.text("tool_use_id"), ""),
         )
     yield Message(role=Role.USER, content="\n".join(texts))

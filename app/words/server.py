@@ -60,6 +60,11 @@ def unknown_value(name: str, value: str) -> str:
     return f"The value {value[:60]!r} of {name} is not supported."
 
 
+def failed_call(result: str) -> str:
+    """Return the result of a failed tool call, for the model."""
+    return f"Error: {result}"
+
+
 def too_many_choices(most: int) -> str:
     return f"At most {most} answers can be asked for at once."
 

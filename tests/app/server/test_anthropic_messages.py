@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,11 +16,13 @@ from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLif
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.guard import Access
+from app.server.kept_replies import KeptReplies
 from app.server.known_chats import KnownChats
 from app.server.protocol import WholeAnswer
 from engine.events import ModelFacts
 from engine.types import ForcedReply, Message, ReplyTokens, Role, ToolCall
 from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.qwen import Qwen, build_qwen
 from tests.fakes.served_model import KEY, Response, ServedModel, served_model
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
@@ -117,6 +120,28 @@ def _add(block: dict[str, Any], delta: dict[str, str]) -> None:
             block["partial"] = block.get("partial", "") + delta["partial_json"]
 
 
+LOOK: dict[str, Any] = {
+    "name": "look",
+    "description": "Look a word up.",
+    "input_schema": {"type": "object", "properties": {"word": {"type": "string"}}},
+}
+
+
+@pytest.fixture(scope="module")
+def module_calling(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedModel]:
+    folder = build_qwen(Qwen.QWEN3_5, tmp_path_factory.mktemp("qwen"), num_tokens=8_000)
+    with served_model(folder) as served:
+        yield served
+
+
+@pytest.fixture
+def calling(module_calling: ServedModel) -> ServedModel:
+    """Return a server with a model that can call tools. The tests of this module share it."""
+    module_calling.replies.clear()
+    module_calling.requests.clear()
+    return module_calling
+
+
 def form() -> MessageForm:
     return MessageForm(Fields({}), cast("ModelFacts", Model()))
 
@@ -194,7 +219,7 @@ def test_sign_of_life_is_a_ping_after_the_start_of_the_message() -> None:
 @pytest.mark.parametrize("is_javascript", [False, True])
 def test_blocks_that_a_client_sends_back_find_the_reply(written: Any, is_javascript: bool) -> None:
     """JavaScript writes 1.0 as 1."""
-    chats = KnownChats()
+    chats = KnownChats(KeptReplies(None))
     first = read(Fields({"messages": [user("Add.")]}))
     placed = chats.place(first.messages)
     tokens = ReplyTokens.of([1, 2], answer_start=1, tokenizer_hash="")
@@ -216,7 +241,7 @@ def test_blocks_that_a_client_sends_back_find_the_reply(written: Any, is_javascr
     second = chats.place(read(Fields({"messages": messages})).messages)
 
     assert second.conversation_id == placed.conversation_id
-    assert second.messages[1] is reply
+    assert second.messages[1] == reply
     assert [(one.tool_name, one.content) for one in second.messages[2:]] == [
         ("add", "3"),
         ("say", "3"),
@@ -294,9 +319,9 @@ def test_thinking_reaches_the_engine(
     assert served.requests[-1].thinking is wanted
 
 
-def test_messages_get_one_form(served: ServedModel) -> None:
+def test_messages_get_one_form(calling: ServedModel) -> None:
     called = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"a": 1}, **MARK}
-    served.post(
+    calling.post(
         PATH,
         max_tokens=1,
         system=[text("Be brief.", **MARK), text("Be kind.")],
@@ -333,7 +358,7 @@ def test_messages_get_one_form(served: ServedModel) -> None:
         ],
     )
 
-    messages = served.requests[-1].messages
+    messages = calling.requests[-1].messages
     assert [(one.role, one.content, one.tool_name) for one in messages] == [
         (Role.SYSTEM, "Be brief.\nBe kind.", ""),
         (Role.USER, "a\nb", ""),
@@ -348,9 +373,9 @@ def test_messages_get_one_form(served: ServedModel) -> None:
     assert messages[3].calls == (ToolCall(name="add", arguments='{"a": 1}'),)
 
 
-def test_tools_reach_the_engine(served: ServedModel) -> None:
+def test_tools_reach_the_engine(calling: ServedModel) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
-    served.post(
+    calling.post(
         PATH,
         max_tokens=1,
         messages=[user("Add.")],
@@ -359,11 +384,11 @@ def test_tools_reach_the_engine(served: ServedModel) -> None:
     )
 
     function = {"name": "add", "description": "Add.", "parameters": schema}
-    assert json.loads(served.requests[-1].tools) == [{"type": "function", "function": function}]
+    assert json.loads(calling.requests[-1].tools) == [{"type": "function", "function": function}]
 
 
-def test_what_is_ignored_is_named(served: ServedModel) -> None:
-    answer = served.post(
+def test_what_is_ignored_is_named(calling: ServedModel) -> None:
+    answer = calling.post(
         PATH,
         max_tokens=1,
         messages=[user("Hi.")],
@@ -390,7 +415,7 @@ def test_what_is_ignored_is_named(served: ServedModel) -> None:
         "thinking.display",
         "tools.web_search",
     ]
-    request = served.requests[-1]
+    request = calling.requests[-1]
     assert request.messages[0].content == "Be brief."
     assert [one["function"]["name"] for one in json.loads(request.tools)] == ["add"]
 
@@ -402,29 +427,32 @@ def test_name_of_an_ignored_field_cannot_break_a_header(served: ServedModel) -> 
     assert answer.headers["x-rejoinder-ignored"] == "a??set-cookie: ?"
 
 
-@pytest.mark.parametrize("template", [Template.KEEPING, Template.THINKING])
-def test_counted_tokens_are_those_of_the_request(tiny_model: TinyModel, template: Template) -> None:
-    called = {"type": "tool_use", "id": "1", "name": "add", "input": {"a": 1}}
+@pytest.mark.parametrize("thinking", [{"type": "adaptive"}, {"type": "disabled"}])
+def test_counted_tokens_are_those_of_the_request(
+    calling: ServedModel, thinking: dict[str, Any]
+) -> None:
+    called = {"type": "tool_use", "id": "1", "name": "look", "input": {"word": "fox"}}
     result = {"type": "tool_result", "tool_use_id": "1", "content": "A list of numbers."}
-    with served_model(tiny_model("qwen3_5", template)) as served:
-        num_tokens = 0
-        messages: list[dict[str, Any]] = [user("What is it like?")]
-        body: dict[str, Any] = {"messages": messages, "system": "Be brief.", "max_tokens": 5}
-        for _turn in range(3):
-            counted = served.post(COUNT, **body, model="any")
-            usage = (answer := served.post(PATH, **body).body)["usage"]
-            num_tokens = usage["input_tokens"] + usage["cache_read_input_tokens"]
-            assert counted.body["input_tokens"] == num_tokens
-            messages += [
-                {"role": "assistant", "content": answer["content"] or "Well."},
-                user("And then?"),
-                {"role": "assistant", "content": [called]},
-                {"role": "user", "content": [result]},
-            ]
-        messages.append({"role": "assistant", "content": "In other words"})
+    messages: list[dict[str, Any]] = [user("What is it like?")]
+    body: dict[str, Any] = {"messages": messages, "system": "Be brief.", "tools": [LOOK]}
+    body |= {"max_tokens": 9, "thinking": thinking}
+    num_tokens = 0
+    for _turn in range(3):
+        calling.replies.append(ForcedReply(text="It is red.", reasoning="Well."))
+        counted = calling.post(COUNT, **body, model="any")
+        usage = (answer := calling.post(PATH, **body).body)["usage"]
+        num_tokens = usage["input_tokens"] + usage["cache_read_input_tokens"]
+        assert abs(counted.body["input_tokens"] - num_tokens) <= 1
+        messages += [
+            {"role": "assistant", "content": answer["content"]},
+            user("And then?"),
+            {"role": "assistant", "content": [called]},
+            {"role": "user", "content": [result]},
+        ]
+    messages.append({"role": "assistant", "content": "In other words"})
 
-        assert served.post(COUNT, **body).body["input_tokens"] > num_tokens
-        assert len(served.requests) == 3
+    assert calling.post(COUNT, **body).body["input_tokens"] > num_tokens
+    assert len(calling.requests) == 3
 
 
 # The promise
@@ -489,13 +517,6 @@ def test_turns_of_a_client_feed_no_known_token(
         ask(user("What is it like?"), {"role": "system", "content": "It is late."})
         ask(user("And then?"))
         ask({"role": "user", "content": [text("In other words,"), text("please.")]})
-        call = {"type": "tool_use", "id": "toolu_1", "name": "add", "input": {"first": 1}}
-        result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "A list."}
-        ask(
-            user("Add."),
-            {"role": "assistant", "content": [text("Of course."), call]},
-            {"role": "user", "content": [result, text("Say that.")]},
-        )
         ask(user("Thank you."))
         agent.messages = agent.messages[:3]
         ask(user("Is it small?"))
@@ -504,7 +525,50 @@ def test_turns_of_a_client_feed_no_known_token(
         assert served.requests[-1].messages[-2].reply is not None
 
 
-# What is refused
+@pytest.mark.parametrize("is_stream", [False, True])
+def test_calls_and_results_feed_no_known_token(calling: ServedModel, is_stream: bool) -> None:
+    calls = "".join(
+        f"<tool_call>\n<function=look>\n<parameter=word>\n{word}\n</parameter>\n</function>\n"
+        "</tool_call>\n"
+        for word in ("fox", "dog")
+    )
+    messages: list[dict[str, Any]] = [user(f"{is_stream}: what is a fox?")]
+
+    def ask(reply: str) -> dict[str, Any]:
+        calling.replies.append(ForcedReply(text=reply, reasoning="Well."))
+        answer = calling.post(
+            PATH,
+            messages=messages,
+            tools=[LOOK],
+            max_tokens=200,
+            thinking={"type": "adaptive"},
+            stream=is_stream,
+        )
+        message = message_of(answer) if is_stream else answer.body
+        messages.append({"role": "assistant", "content": message["content"]})
+        calling.await_idle()
+        assert calling.redo() == 0
+        return message
+
+    called = ask(f"I look.\n\n{calls}")
+    blocks = called["content"]
+    assert called["stop_reason"] == "tool_use"
+    assert [one["type"] for one in blocks] == ["thinking", "text", "tool_use", "tool_use"]
+    assert [one["input"] for one in blocks[2:]] == [{"word": "fox"}, {"word": "dog"}]
+    results = [
+        {"type": "tool_result", "tool_use_id": one["id"], "content": "An animal."}
+        for one in blocks[2:]
+    ]
+    messages.append({"role": "user", "content": results})
+    ask("It is red.")
+    messages.append(user("And a dog?"))
+    ask("A pet.")
+
+    replies = [one for one in calling.requests[-1].messages if one.role is Role.ASSISTANT]
+    assert all(one.reply is not None for one in replies)
+
+
+# Refusals
 
 
 REFUSED: list[tuple[str, Any]] = [
@@ -576,6 +640,17 @@ def test_refusals_have_the_form_of_the_protocol(path: str) -> None:
         assert answer.body["type"] == "error"
         assert answer.body["error"]["type"] == kind
     assert [one.status for one in answers.values()] == [401, 403, 400, 503, 404]
+
+
+def test_refused_messages_change_no_later_prompt(served: ServedModel) -> None:
+    """User messages in a row are merged only for templates that refuse them."""
+    twice = [user("a"), user("b")]
+    call = {"type": "tool_use", "id": "1", "name": "look", "input": {"word": "fox"}}
+    refused = [*twice, {"role": "assistant", "content": [call]}, user("c")]
+
+    assert served.post(PATH, messages=refused, max_tokens=1).status == 400
+    assert served.post(PATH, messages=twice, max_tokens=1).status == 200
+    assert [one.content for one in served.requests[-1].messages] == ["a", "b"]
 
 
 def test_too_long_prompt_is_refused_in_words_that_clients_know(served: ServedModel) -> None:
