@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -26,6 +27,7 @@ from tests.fakes.qwen import Qwen, build_qwen
 from tests.fakes.served_model import KEY, Response, ServedModel, served_model
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
+from tests.fakes.trl_templates import build_with_template
 
 PATH = "/v1/messages"
 COUNT = "/v1/messages/count_tokens"
@@ -640,6 +642,18 @@ def test_refusals_have_the_form_of_the_protocol(path: str) -> None:
         assert answer.body["type"] == "error"
         assert answer.body["error"]["type"] == kind
     assert [one.status for one in answers.values()] == [401, 403, 400, 503, 404]
+
+
+def test_user_messages_in_a_row_are_merged_for_a_template_that_refuses_them(tmp_path: Path) -> None:
+    body: dict[str, Any] = {"messages": [user("a"), user("b"), user("c")], "max_tokens": 1}
+    with served_model(build_with_template("cohere", tmp_path)) as served:
+        counted = served.post(COUNT, **body)
+        answer = served.post(PATH, **body)
+
+        assert (counted.status, answer.status) == (200, 200)
+        assert served.requests[-1].messages[0].content == "a\n\nb\n\nc"
+        prompt = len(served.finished[-1].prompt_ids)
+        assert abs(counted.body["input_tokens"] - prompt) <= 1
 
 
 def test_refused_messages_change_no_later_prompt(served: ServedModel) -> None:
