@@ -16,12 +16,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from app.server.anthropic_messages import MESSAGES
 from app.server.chat_request import ChatRequest, Ended, Piece
 from app.server.errors import ErrorKind, ServerError
-from app.server.fields import parse_body
+from app.server.fields import Fields, parse_body
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
-from app.server.openai_chat import CHAT_COMPLETIONS, error_body
+from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer
@@ -38,6 +39,7 @@ _NAME = "rejoinder"
 _PROTOCOLS = {
     "/v1/chat/completions": CHAT_COMPLETIONS,
     "/v1/completions": COMPLETIONS,
+    "/v1/messages": MESSAGES,
     "/v1/responses": RESPONSES,
 }
 
@@ -53,8 +55,10 @@ def make_application(generations: Generations, access: Access) -> Guard:
     for path, protocol in _PROTOCOLS.items():
         answer = partial(_answer, generations, protocol)
         routes.append(Route(path, answer, methods=["POST"]))
+    count = partial(_count, generations, MESSAGES)
+    routes.append(Route("/v1/messages/count_tokens", count, methods=["POST"]))
     handlers = {HTTPException: _on_http_error, ServerError: _on_error, Exception: _on_bug}
-    return Guard(Starlette(routes=routes, exception_handlers=handlers), access)
+    return Guard(Starlette(routes=routes, exception_handlers=handlers), access, _refusal)
 
 
 async def _hello(_request: Request) -> Response:
@@ -81,30 +85,44 @@ def _as_model(model: ModelFacts) -> dict[str, object]:
 
 async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
     """Answer a chat, whole or as a stream."""
+    fields = parse_body(await _body(request))
+    is_stream = bool(fields.flag("stream"))
+    model = generations.model
+    form = protocol.form(fields, model)
+    chat = _chat(fields, protocol, request)
+    pieces = generations.generate(chat)
+    if not is_stream:
+        return await _whole(request, chat, form, pieces)
+    headers = {**_headers(chat), "cache-control": "no-cache"}
+    # An error before the first piece gets a status of its own, if the protocol has one for it.
     try:
-        fields = parse_body(await _body(request))
-        is_stream = bool(fields.flag("stream"))
-        model = generations.model
-        chat = protocol.read(fields)
-        form = protocol.form(fields, model)
-        fields.text("model")
-        chat = replace(chat, client=_client(request), ignored=(*chat.ignored, *fields.unused))
-        pieces = generations.generate(chat)
-        if not is_stream:
-            return await _whole(request, chat, form, pieces)
-        headers = {**_headers(chat), "cache-control": "no-cache"}
-        # An error before the first piece gets a status of its own, if the protocol has one for it.
-        try:
-            first = await anext(pieces)
-        except ServerError as error:
-            if error.kind not in protocol.streamed_errors:
-                raise
-            failed = "".join(chain(form.begin(), form.error(error)))
-            return Response(failed, media_type=_STREAM, headers=headers)
+        first = await anext(pieces)
     except ServerError as error:
-        return _refusal(protocol.error_body(error), error)
+        if error.kind not in protocol.streamed_errors:
+            raise
+        failed = "".join(chain(form.begin(), form.error(error)))
+        return Response(failed, media_type=_STREAM, headers=headers)
     events = _events(form, first, pieces)
     return StreamingResponse(events, media_type=_STREAM, headers=headers)
+
+
+async def _count(generations: Generations, protocol: Protocol, request: Request) -> Response:
+    """Count the tokens of a chat."""
+    chat = _chat(parse_body(await _body(request)), protocol, request)
+    num_tokens = await generations.count(chat)
+    return JSONResponse({"input_tokens": num_tokens}, headers=_headers(chat))
+
+
+def _chat(fields: Fields, protocol: Protocol, request: Request) -> ChatRequest:
+    """Translate a body, after everything else has been read from it.
+
+    Raises:
+        ServerError: the request is refused.
+    """
+    chat = protocol.read(fields)
+    fields.text("model")
+    ignored = (*chat.ignored, *fields.unused)
+    return replace(chat, client=_client(request), ignored=ignored)
 
 
 async def _events(
@@ -180,7 +198,10 @@ async def _body(request: Request) -> bytes:
     return bytes(body)
 
 
-def _refusal(body: dict[str, object], error: ServerError) -> Response:
+def _refusal(path: str, error: ServerError) -> Response:
+    """Return the response to a refused request, in the form of the protocol of its path."""
+    found = (one for start, one in _PROTOCOLS.items() if path.startswith(start))
+    body = next(found, CHAT_COMPLETIONS).error_body(error)
     headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
     return JSONResponse(body, error.status, headers)
 
@@ -192,17 +213,18 @@ def _client(request: Request) -> str:
     return printable or words.UNKNOWN_CLIENT
 
 
-async def _on_http_error(_request: Request, error: Exception) -> Response:
+async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = ErrorKind.NOT_FOUND if error.status_code == 404 else ErrorKind.INVALID
-    return JSONResponse(error_body(ServerError(kind, words.NO_ROUTE)), error.status_code)
+    response = _refusal(request.url.path, ServerError(kind, words.NO_ROUTE))
+    response.status_code = error.status_code
+    return response
 
 
-async def _on_error(_request: Request, error: Exception) -> Response:
+async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServerError)
-    return _refusal(error_body(error), error)
+    return _refusal(request.url.path, error)
 
 
-async def _on_bug(_request: Request, _error: Exception) -> Response:
-    broken = ServerError(ErrorKind.BROKEN, words.BROKEN)
-    return JSONResponse(error_body(broken), broken.status)
+async def _on_bug(request: Request, _error: Exception) -> Response:
+    return _refusal(request.url.path, ServerError(ErrorKind.BROKEN, words.BROKEN))

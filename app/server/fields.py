@@ -24,11 +24,14 @@ class Fields:
         self._values = values
         self._path = path
         self._used: set[str] = set()
+        self._sections: dict[str, Fields] = {}
 
     @property
     def unused(self) -> tuple[str, ...]:
-        """Names of the fields that have a value and were not read."""
-        return tuple(k for k, v in self._values.items() if k not in self._used and v is not None)
+        """Paths of the fields, also those of read sections, that have a value and were not read."""
+        own = (k for k, v in self._values.items() if k not in self._used and v is not None)
+        of_sections = (path for one in self._sections.values() for path in one.unused)
+        return (*map(self.path_of, own), *of_sections)
 
     def path_of(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
@@ -78,7 +81,8 @@ class Fields:
             raise invalid(
                 words.wrong_field(self.path_of(name), words.AN_OBJECT), self.path_of(name)
             )
-        return Fields(cast("dict[str, object]", value), self.path_of(name))
+        fields = Fields(cast("dict[str, object]", value), self.path_of(name))
+        return self._sections.setdefault(name, fields)
 
     def sections(self, name: str) -> Iterator[Fields]:
         """Yield the objects of a list."""

@@ -43,10 +43,22 @@ from engine.events import (
     TextDelta,
 )
 from engine.problem import ProblemKind
-from engine.questions import ParseCalls
-from engine.types import Channel, FinishReason, Message, Request, RequestId, Role, ToolCall
+from engine.questions import CountTokens, NextPrompt, ParseCalls
+from engine.types import (
+    Channel,
+    ConversationId,
+    FinishReason,
+    Message,
+    Request,
+    RequestId,
+    Role,
+    ToolCall,
+)
 
 _MAX_OPEN = 64  # requests that run or wait
+_COUNTED = ConversationId(
+    f"{SERVER_PREFIX}counted"
+)  # no chat: nothing is kept of what is only counted
 
 
 class Generations:
@@ -87,9 +99,7 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
-        model = self.model
-        if chat.tools and not model.can_use_tools:
-            raise invalid(words.CANNOT_USE_TOOLS, "tools")
+        model = self._model_for(chat)
         if self._num_open >= _MAX_OPEN:
             raise ServerError(ErrorKind.BUSY, words.BUSY)
         self._num_open += 1
@@ -103,23 +113,76 @@ class Generations:
         finally:
             self._num_open -= 1
 
+    async def count(self, chat: ChatRequest) -> int:
+        """Return the number of tokens of a request's prompt, up to where the answer begins.
+
+        Raises:
+            ServerError: the request is refused.
+        """
+        refused: EngineError | None = None
+        for one in self._tries(chat, self._model_for(chat)):
+            try:
+                return (await self._engine.answer(self._counting(one))).num_tokens
+            except EngineError as error:
+                if error.problem.kind is not ProblemKind.TEMPLATE:
+                    raise error_of(error.problem) from error
+                refused = error
+        assert refused is not None
+        raise invalid(str(refused.problem), "messages") from refused
+
+    def _counting(self, chat: ChatRequest) -> CountTokens:
+        """Return the question for the length of a prompt.
+
+        The engine counts up to the end of the parts of a draft. An empty reply as the draft ends where
+        the answer begins.
+        """
+        *above, last = chat.messages
+        if last.role is not Role.ASSISTANT:
+            above, last = chat.messages, Message(role=Role.ASSISTANT, content="")
+        draft = replace(last, part_ends=(len(last.content),))
+        return CountTokens(
+            NextPrompt(
+                conversation_id=_COUNTED,
+                messages=(*self._chats.with_own_replies(above), draft),
+                is_draft=True,
+                thinking=chat.thinking,
+                tools=chat.tools,
+            )
+        )
+
+    def _model_for(self, chat: ChatRequest) -> ModelFacts:
+        """Return the loaded model.
+
+        Raises:
+            ServerError: there is none, or it can't do what is asked for.
+        """
+        model = self.model
+        if chat.tools and not model.can_use_tools:
+            raise invalid(words.CANNOT_USE_TOOLS, "tools")
+        return model
+
     async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
+        refused: TemplateError | None = None
+        for one in self._tries(chat, model):
+            try:
+                async with aclosing(self._answer(one, model)) as pieces:
+                    async for piece in pieces:
+                        if refused is not None and isinstance(piece, Begun):
+                            self._merging.add(model.path)
+                        yield piece
+                return
+            except TemplateError as error:
+                refused = error
+        assert refused is not None
+        raise invalid(str(refused.problem), "messages") from refused
+
+    def _tries(self, chat: ChatRequest, model: ModelFacts) -> tuple[ChatRequest, ...]:
+        """Return a request as it is and with merged user messages, as far as it makes sense."""
         merged = replace(chat, messages=merged_users(chat.messages))
-        if model.path in self._merging:
-            chat = merged
-        try:
-            async with aclosing(self._answer(chat, model)) as pieces:
-                async for piece in pieces:
-                    yield piece
-            return
-        except TemplateError as error:
-            if merged.messages == chat.messages:
-                raise invalid(str(error.problem), "messages") from error
-        self._merging.add(model.path)
-        async with aclosing(self._attempts(merged, model)) as pieces:
-            async for piece in pieces:
-                yield piece
+        if model.path in self._merging or merged.messages == chat.messages:
+            return (merged,)
+        return chat, merged
 
     async def _answer(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request.

@@ -8,16 +8,15 @@ be allowed by name, and the API key must be right.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.server.access import Access
 from app.server.errors import ErrorKind, ServerError
-from app.server.openai_chat import error_body
 from app.words import server as words
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -28,9 +27,19 @@ _ALLOWED_METHODS = "GET, POST, OPTIONS"
 class Guard:
     """An ASGI application that passes on the requests which may use the server."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(
+        self, app: ASGIApp, access: Access, refusal: Callable[[str, ServerError], Response]
+    ) -> None:
+        """Create the application.
+
+        Args:
+            app: gets the requests that may use the server.
+            access: who may use the server.
+            refusal: returns the response to a refused request, by its path.
+        """
         self._app = app
         self._access = access
+        self._refusal = refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -41,7 +50,7 @@ class Guard:
         try:
             self._check(headers, origin, scope["path"], scope["method"])
         except ServerError as error:
-            await JSONResponse(error_body(error), error.status)(scope, receive, send)
+            await self._refusal(scope["path"], error)(scope, receive, send)
             return
         if scope["method"] == "OPTIONS":
             await Response(None, 204, _preflight(headers, origin))(scope, receive, send)

@@ -86,8 +86,12 @@ class KnownChats:
                 chat.keys.add(key)
         self._chats.move_to_end(chat.conversation_id)
         self._keep_small()
-        own = tuple(self._own(message, key) for message, key in zip(messages, keys, strict=True))
+        own = self._with_own_replies(messages, keys)
         return PlacedChat(chat.conversation_id, own, new, change, keys[-1])
+
+    def with_own_replies(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """Return messages with the token ids of the model's own replies."""
+        return self._with_own_replies(messages, _keys(messages))
 
     def release(self, placed: PlacedChat) -> None:
         """Allow other requests to continue the chat."""
@@ -113,6 +117,11 @@ class KnownChats:
         if chat is not None:
             self._by_key.setdefault(key, chat)
             chat.keys.add(key)
+
+    def _with_own_replies(
+        self, messages: Sequence[Message], keys: Sequence[_Key]
+    ) -> tuple[Message, ...]:
+        return tuple(self._own(message, key) for message, key in zip(messages, keys, strict=True))
 
     def _own(self, message: Message, key: _Key) -> Message:
         """Return the model's own reply with the text of a message, or else the message."""
@@ -171,9 +180,12 @@ def _key(before: _Key, message: Message) -> _Key:
 
 
 def _canonical(arguments: str) -> str:
-    """Return JSON without a trace of its spelling, which clients change."""
+    """Return JSON without a trace of its spelling, which clients change.
+
+    Programs in JavaScript write 1.0 as 1, and have no other whole numbers than floats.
+    """
     try:
-        return json.dumps(json.loads(arguments), sort_keys=True)
+        return json.dumps(json.loads(arguments, parse_int=float), sort_keys=True)
     except (ValueError, RecursionError):
         return arguments
 

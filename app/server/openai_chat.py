@@ -67,7 +67,7 @@ def read(fields: Fields) -> ChatRequest:
     older_most = fields.integer("max_tokens", 1, MAX_TOKENS)
     tools, may_call = read_tools(fields)
     messages = normal_messages(_messages(fields))
-    if not messages:
+    if all(message.role is Role.ASSISTANT for message in messages):
         raise invalid(words.NO_MESSAGES, "messages")
     return ChatRequest(
         messages=messages,

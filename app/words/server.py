@@ -25,6 +25,7 @@ TEXT_OR_LIST = "a text or a list"
 AN_OBJECT = "an object"
 SLOW_BODY = "The body did not come in time."
 UNKNOWN_CLIENT = "a program"
+PROMPT_TOO_LONG = "Prompt is too long"
 NO_MODEL = "No model is loaded."
 BROKEN = "The server failed. Its log has the reason."
 NO_LOGPROBS = "The server has no probabilities of tokens."
@@ -64,6 +65,11 @@ def few_texts(most: int) -> str:
 
 def unknown_value(name: str, value: str) -> str:
     return f"The value {value[:60]!r} of {name} is not supported."
+
+
+def failed_call(result: str) -> str:
+    """Return the result of a failed tool call, for the model."""
+    return f"Error: {result}"
 
 
 def too_many_choices(most: int) -> str:

@@ -244,7 +244,7 @@ def test_fields_of_advice_are_accepted_and_named(served: ServedModel) -> None:
 
     assert answer.status == 200
     names = answer.headers["x-rejoinder-ignored"].split(", ")
-    assert names == [*list(advice)[:-1], "odd??name"]
+    assert names == [*list(advice)[:-1], "odd??name", "text.verbosity"]
 
 
 REFUSED: list[tuple[str, object]] = [
