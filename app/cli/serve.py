@@ -94,11 +94,11 @@ def _serve(
     engine.start()
     try:
         engine.load_model(str(model))
+        result = loaded.result()
+        if isinstance(result, Problem):
+            raise ProblemError(result)
         server = RunningServer(engine, clients, address, report, replies)
         try:
-            result = loaded.result()
-            if isinstance(result, Problem):
-                raise ProblemError(result)
             _announce(server.url, result, address)
             _wait_for_signal()
         finally:

@@ -66,11 +66,11 @@ async def _hello(_request: Request) -> Response:
 
 
 async def _models(generations: Generations, _request: Request) -> Response:
-    return JSONResponse({"object": "list", "data": [_as_model(generations.model)]})
+    return JSONResponse({"object": "list", "data": [_as_model(await generations.model())]})
 
 
 async def _model(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(_as_model(generations.model))
+    return JSONResponse(_as_model(await generations.model()))
 
 
 def _as_model(model: ModelFacts) -> dict[str, object]:
@@ -87,7 +87,7 @@ async def _answer(generations: Generations, protocol: Protocol, request: Request
     """Answer a chat, whole or as a stream."""
     fields = parse_body(await _body(request))
     is_stream = bool(fields.flag("stream"))
-    model = generations.model
+    model = await generations.model()
     form = protocol.form(fields, model)
     chat = _chat(fields, protocol, request)
     pieces = generations.generate(chat)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar, assert_never, cast
 
-from engine.clients import Clients, RequestEvent
+from engine.clients import Clients, ModelEvent, RequestEvent
 from engine.commands import EngineCommands
 from engine.errors import EngineError
 from engine.events import (
@@ -44,11 +44,17 @@ class AsyncEngine:
         # The loaded model, also while it is unloaded until the next request
         self.model: ModelFacts | None = None
         self.model_problem: Problem | None = None  # why there is no model
+        self._is_settled = asyncio.Event()  # set unless a model is being loaded
+        self._is_settled.set()
         self._client = clients.join(engine, self._on_event)
 
     def close(self) -> None:
         """Cancel all open requests."""
         self._client.close()
+
+    async def settled(self) -> None:
+        """Wait while a model is being loaded."""
+        await self._is_settled.wait()
 
     async def events(
         self, request: Request, on_end: Callable[[RequestFinished | RequestFailed], None]
@@ -95,6 +101,18 @@ class AsyncEngine:
             self._loop.call_soon_threadsafe(self._receive, event)
 
     def _receive(self, event: Event) -> None:
+        if isinstance(event, ModelEvent):
+            self._receive_of_model(event)
+            return
+        match event:
+            case Answered(question_id, answer):
+                future = self._answers.pop(question_id)
+                if not future.done():
+                    future.set_result(answer)
+            case _:
+                self._receive_of_request(event)
+
+    def _receive_of_model(self, event: ModelEvent) -> None:
         match event:
             case ModelLoaded(facts):
                 self.model, self.model_problem = facts, None
@@ -102,14 +120,13 @@ class AsyncEngine:
                 self.model, self.model_problem = None, problem
             case ModelUnloaded(is_idle):
                 self.model = self.model if is_idle else None
-            case Answered(question_id, answer):
-                future = self._answers.pop(question_id)
-                if not future.done():
-                    future.set_result(answer)
-            case ModelLoading():
-                pass
+            case ModelLoading(path):
+                if path:  # else only libraries are imported
+                    self._is_settled.clear()
+                return
             case _:
-                self._receive_of_request(event)
+                assert_never(event)
+        self._is_settled.set()
 
     def _receive_of_request(self, event: Event) -> None:
         if not isinstance(event, RequestEvent):

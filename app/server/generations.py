@@ -81,13 +81,13 @@ class Generations:
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
-    @property
-    def model(self) -> ModelFacts:
-        """The loaded model.
+    async def model(self) -> ModelFacts:
+        """Return the loaded model. Wait while one is being loaded.
 
         Raises:
             ServerError: there is none.
         """
+        await self._engine.settled()
         if self._engine.model is None:
             problem = self._engine.model_problem
             raise ServerError(ErrorKind.UNAVAILABLE, str(problem or words.NO_MODEL))
@@ -99,7 +99,7 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
-        model = self._model_for(chat)
+        model = await self._model_for(chat)
         if self._num_open >= _MAX_OPEN:
             raise ServerError(ErrorKind.BUSY, words.BUSY)
         self._num_open += 1
@@ -120,7 +120,7 @@ class Generations:
             ServerError: the request is refused.
         """
         refused: EngineError | None = None
-        for one in self._tries(chat, self._model_for(chat)):
+        for one in self._tries(chat, await self._model_for(chat)):
             try:
                 return (await self._engine.answer(self._counting(one))).num_tokens
             except EngineError as error:
@@ -150,13 +150,13 @@ class Generations:
             )
         )
 
-    def _model_for(self, chat: ChatRequest) -> ModelFacts:
+    async def _model_for(self, chat: ChatRequest) -> ModelFacts:
         """Return the loaded model.
 
         Raises:
             ServerError: there is none, or it can't do what is asked for.
         """
-        model = self.model
+        model = await self.model()
         if chat.tools and not model.can_use_tools:
             raise invalid(words.CANNOT_USE_TOOLS, "tools")
         return model

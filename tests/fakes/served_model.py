@@ -24,7 +24,7 @@ from app.server.running import RunningServer
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Answered, Event, ModelFailed, ModelLoaded, RequestFinished
+from engine.events import Answered, Event, ModelFailed, ModelLoaded, ModelLoading, RequestFinished
 from engine.types import ForcedReply, Request
 from tests.fakes.ask_store import PATIENCE_S
 
@@ -63,14 +63,20 @@ class ServedModel:
 
     def load(self, folder: Path) -> None:
         self.engine.load_model(str(folder))
-        event = self._events.get(timeout=PATIENCE_S)
-        assert isinstance(event, ModelLoaded), event
+        self.await_event(ModelLoaded)
 
     def await_idle(self) -> None:
         """Wait until nothing is left to read ahead."""
         self.engine.await_idle()
-        event = self._events.get(timeout=PATIENCE_S)
-        assert isinstance(event, Answered), event
+        self.await_event(Answered)
+
+    def await_event(self, kind: type[ModelLoading | ModelLoaded | ModelFailed | Answered]) -> None:
+        """Wait for an event of the model that is named by its path, or for an answer."""
+        while True:
+            event = self._events.get(timeout=PATIENCE_S)
+            if isinstance(event, kind) and not (isinstance(event, ModelLoading) and not event.path):
+                return
+            assert not isinstance(event, ModelFailed), event
 
     def close(self) -> None:
         self.server.stop()
@@ -107,7 +113,7 @@ class ServedModel:
         )
 
     def _on_event(self, event: Event) -> None:
-        if isinstance(event, (ModelLoaded, ModelFailed, Answered)):
+        if isinstance(event, (ModelLoading, ModelLoaded, ModelFailed, Answered)):
             self._events.put(event)
 
 

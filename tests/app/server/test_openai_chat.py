@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine.events import ModelFailed, ModelLoaded, ModelLoading
 from engine.types import ForcedReply, Role
-from tests.fakes.served_model import ServedModel
+from tests.fakes.ask_store import PATIENCE_S
+from tests.fakes.engine_fixtures import TinyModel
+from tests.fakes.served_model import ServedModel, served_model
+from tests.fakes.tiny_model import Template
 
 PATH = "/v1/chat/completions"
 
@@ -142,3 +148,23 @@ def test_too_long_prompt_is_refused_with_its_length(served: ServedModel) -> None
     assert answer.status == 400
     assert answer.body["error"]["code"] == "context_length_exceeded"
     assert f"{most:,}" in answer.body["error"]["message"]
+
+
+def test_request_waits_while_a_model_is_loaded(tiny_model: TinyModel) -> None:
+    with served_model(None) as served, ThreadPoolExecutor() as pool:
+        served.engine.load_model(str(tiny_model("qwen3_5", Template.KEEPING)))
+        served.await_event(ModelLoading)
+        asked = pool.submit(served.post, PATH, messages=[user("Hi.")], max_tokens=1)
+
+        assert asked.result(PATIENCE_S).status == 200
+        served.await_event(ModelLoaded)
+
+
+def test_model_that_cannot_be_loaded_is_named_in_the_error(tmp_path: Path) -> None:
+    with served_model(None) as served:
+        served.engine.load_model(str(tmp_path / "gone"))
+        served.await_event(ModelFailed)
+        answer = served.post(PATH, messages=[user("Hi.")])
+
+        assert answer.status == 503
+        assert "can’t be loaded" in answer.body["error"]["message"]
