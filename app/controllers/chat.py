@@ -8,14 +8,15 @@ The other actions change the conversation at once and save it through desk.py.
 A conversation has one answer at a time. While an answer is running:
 
     send                             queues the message until that answer has ended
-    edit, regenerate, resume         return False and change nothing
+    edit, resume                     return False and change nothing
+    regenerate                       returns False; while the answer stops, it waits for its end
     rewrite                          returns False and changes nothing
     delete                           changes nothing
     undo of a deleted message        reports AnswerRunningError and can be tried again
     versions, prompt, setup, draft   change at once, but not for the running answer
 
-Conversations and queued messages are stored in desk.py, running answers in turns.py. The controller
-itself stores only the answer that each queued message waits for (`_awaited`).
+Conversations are stored in desk.py, running answers in turns.py. queued_messages.py has the messages
+that wait for the end of an answer.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from dataclasses import replace
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.chat_steps import ChatSteps, Files, Revert
-from app.controllers.desk import Desk, Unsent, with_unsent
+from app.controllers.desk import Desk, Unsent
 from app.controllers.models import ModelsController
 from app.controllers.origin import Origin
+from app.controllers.queued_messages import QueuedMessages
 from app.controllers.refusal import Refusal
 from app.controllers.requests import problem_with
 from app.controllers.turns import Turns
@@ -47,11 +49,8 @@ from app.conversation.preset import Preset, apply_preset
 from app.conversation.title import retitled
 from app.conversation.tree import (
     Conversation,
-    MessageNode,
-    MessageStatus,
     NodeId,
     Setup,
-    path_to,
     set_draft_attachments,
     set_system_prompt,
     show_branch,
@@ -107,14 +106,16 @@ class ChatController(QObject):
         # Returns False if the user must choose a model before an answer. The window sets it.
         self.may_begin: Callable[[ConversationId], bool] = _always
         self._steps = ChatSteps(desk, turns, undo, self.apply, self.restored.emit, self.failed.emit)
-        # Key: a conversation with a queued message. Value: the reply that the message waits for.
-        # send() adds a key for each message that it queues. A key may stay after its message is
-        # gone; such a key has no effect.
-        self._awaited: dict[ConversationId, NodeId] = {}
+        # Before _drop_empty_version is connected: a queued message must not follow the version before.
+        self._queue = QueuedMessages(desk, turns, self._send, self._drop_empty_version)
+        self._queue.changed.connect(self.queue_changed)
+        self._queue.returned.connect(self._on_returned)
+        # Stopped replies for which the user has requested another version before they have ended.
+        self._again: dict[ConversationId, NodeId] = {}
+        turns.stop_requested.connect(self._on_stop_requested)
         turns.refused.connect(self._on_turn_refused)
-        turns.activity_changed.connect(self._on_activity_changed)
-        # After the queued message, which must not follow a stopped reply.
         turns.activity_changed.connect(self._drop_empty_version)
+        turns.activity_changed.connect(self._regenerate_stopped)
 
     def send(self, conversation_id: ConversationId, text: str) -> bool:
         """Add a message and request its answer; queue the message if another answer is running.
@@ -123,19 +124,14 @@ class ChatController(QObject):
         """
         reply_id = self._turns.reply_in(conversation_id)
         if reply_id is not None:
-            self._awaited[conversation_id] = reply_id
-            self._desk.queue(conversation_id, text)
-            self.queue_changed.emit(conversation_id)
+            self._queue.add(conversation_id, text, reply_id)
             return True
         files = self._desk.get(conversation_id).draft_attachments
         return self._send(conversation_id, Unsent(text, files), Unsent())
 
     def withdraw(self, conversation_id: ConversationId) -> None:
         """Move the queued message back into the composer. Do nothing if there is none."""
-        unsent = self._desk.take_queued(conversation_id)
-        if any(unsent):
-            self._give_back(conversation_id, unsent)
-            self.queue_changed.emit(conversation_id)
+        self._queue.withdraw(conversation_id)
 
     def queued(self, conversation_id: ConversationId) -> Unsent:
         """Return the message that waits for the end of the running answer; empty if none does."""
@@ -193,41 +189,17 @@ class ChatController(QObject):
         )
         return True
 
-    def _on_activity_changed(self, conversation_id: ConversationId) -> None:
-        """Send the queued message if it may follow the awaited answer (_may_follow).
-
-        Return the queued message to the composer if that answer was stopped or failed, or if the
-        user has switched to another version. A refused turn has returned it already.
-        """
-        unsent = self._desk.queued(conversation_id)
-        if not any(unsent) or self._turns.live_in(conversation_id) is not None:
-            return
-        conversation = self._desk.get(conversation_id)
-        awaited = conversation.nodes.get(self._awaited.pop(conversation_id))
-        if awaited is None or not _may_follow(conversation, awaited):
-            self.withdraw(conversation_id)
-            return
-        self._desk.take_queued(conversation_id)
-        # Keep the draft, which the user may have typed during the answer. If the message is
-        # refused, _send emits `refused` with the problem, and _give_back emits it with the text.
-        draft = Unsent(conversation.draft, conversation.draft_attachments)
-        if not self._send(conversation_id, unsent, draft):
-            self._give_back(conversation_id, unsent)
-        self.queue_changed.emit(conversation_id)
-
     def _on_turn_refused(self, refusal: Refusal) -> None:
-        """Report the refusal. The queued message, if there was one, is a part of it."""
+        """Report the refusal. The queued message is a part of it, unless it was sent after a stop."""
         self._steps.forget_version(refusal.conversation_id)
         self.refused.emit(refusal)
-        self.queue_changed.emit(refusal.conversation_id)
+        self._queue.note_refusal(refusal.conversation_id)
 
     def _drop_empty_version(self, conversation_id: ConversationId) -> None:
         self._steps.drop_empty_version(conversation_id, now=self._origin.now())
 
-    def _give_back(self, conversation_id: ConversationId, unsent: Unsent) -> None:
-        """Put a message that was not sent into the composer, before the draft."""
-        self._desk.save(with_unsent(self._desk.get(conversation_id), unsent))
-        self.refused.emit(Refusal(conversation_id, unsent.text, None))
+    def _on_returned(self, conversation_id: ConversationId, text: str) -> None:
+        self.refused.emit(Refusal(conversation_id, text, None))
 
     def edit(self, conversation_id: ConversationId, node_id: NodeId, text: str) -> bool:
         """Add a new version of a user message, with this text, and request its answer."""
@@ -243,7 +215,13 @@ class ChatController(QObject):
         return has_begun
 
     def regenerate(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
-        """Request another version of a reply that has ended, for example of a failed one."""
+        """Request another version of a reply that has ended, for example of a failed one.
+
+        For a reply that was stopped and has not ended, do it as soon as the reply has ended.
+        """
+        if self._turns.is_stopping(conversation_id):
+            self._again[conversation_id] = reply_id
+            return True
         new_id, now = NodeId(self._origin.new_id()), self._origin.now()
         has_begun = self._begin(
             conversation_id,
@@ -254,6 +232,25 @@ class ChatController(QObject):
             name = undo_words.REGENERATE
             self._steps.note_turn(name, conversation_id, before=reply_id, after=new_id)
         return has_begun
+
+    def _on_stop_requested(self, conversation_id: ConversationId) -> None:
+        self._again.pop(conversation_id, None)
+
+    def _regenerate_stopped(self, conversation_id: ConversationId) -> None:
+        """Request the version that regenerate() has put off, unless a message was sent since.
+
+        Do nothing if the turn was refused: its message is in the composer again.
+        """
+        is_over = not self._turns.is_stopping(conversation_id)
+        reply_id = self._again.pop(conversation_id, None) if is_over else None
+        conversation = self._desk.get(conversation_id)
+        reply = None if reply_id is None else conversation.nodes.get(reply_id)
+        if reply is None or self._turns.is_quitting:
+            return
+        # The reply itself, or the version before it: a new version without text was removed.
+        shown = shown_path(conversation)[-1]
+        if shown.parent == reply.parent:
+            self.regenerate(conversation_id, shown.node_id)
 
     def resume(self, conversation_id: ConversationId, reply_id: NodeId) -> bool:
         """Request the rest of a reply that was cut off.
@@ -301,10 +298,8 @@ class ChatController(QObject):
     def stop(self, conversation_id: ConversationId) -> None:
         """Stop the running answer, if any; keep its text so far. See Turns.stop.
 
-        A queued message returns to the composer at once, because the user may type before the
-        answer has ended.
+        A queued message returns to the composer at once.
         """
-        self.withdraw(conversation_id)
         self._turns.stop(conversation_id)
 
     def show_neighbour(self, conversation_id: ConversationId, node_id: NodeId, step: int) -> None:
@@ -387,14 +382,3 @@ class ChatController(QObject):
 
 def _always(_conversation_id: ConversationId) -> bool:
     return True
-
-
-def _may_follow(conversation: Conversation, awaited: MessageNode) -> bool:
-    """Return True if a queued message may be sent now, which has waited for a reply.
-
-    The reply is complete and the last one on show, or its message was taken back.
-    """
-    if any(node.deleted_at is not None for node in path_to(conversation, awaited.node_id)):
-        return True
-    is_last = awaited in shown_path(conversation)[-1:]
-    return is_last and awaited.status is MessageStatus.COMPLETE

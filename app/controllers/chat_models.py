@@ -53,9 +53,13 @@ class ChatModels(QObject):
         status = self._models.status
         return (
             self._turns.live_in(conversation_id) is None
-            and self._kept.get(conversation_id) != status.path
+            and not self.is_chosen(conversation_id)
             and uses_other_model(self._desk.get(conversation_id), status, self._models.cards)
         )
+
+    def is_chosen(self, conversation_id: ConversationId) -> bool:
+        """Return True if the user has chosen the model in use for the conversation."""
+        return self._kept.get(conversation_id) == self._models.status.path
 
     def stay(self) -> None:
         """Continue the conversation on show with the model in use."""

@@ -20,7 +20,7 @@ from engine.types import ConversationId
 class Deletions(QObject):
     """Deletes conversations, and puts their restoration into the list of undoable actions."""
 
-    # arguments: tuple of ConversationSummary, function that undoes the deletion
+    # arguments: tuple of ConversationSummary, function that undoes the deletion. Not emitted for a redo.
     deleted = Signal(object, object)
     failed = Signal(object)  # argument: a Problem
 
@@ -65,9 +65,8 @@ class Deletions(QObject):
         following: ConversationId | None = None,
     ) -> Callable[[], object]:
         def delete_again() -> None:
-            if summaries := self._library.discard_all(conversation_ids, following):
+            if self._library.discard_all(conversation_ids, following):
                 self._library.deleted.note_undo(conversation_ids, undo)
-                self.deleted.emit(summaries, undo)
 
         undo = self._undo.add(
             undo_words.delete(len(conversation_ids)),

@@ -173,17 +173,22 @@ class Desk(QObject):
             self._cut_off.discard(conversation_id)
         self._save(conversation_id)
 
-    def take_back(self, conversation_id: ConversationId, *, has_editor: bool = False) -> Unsent:
+    def take_back(
+        self, conversation_id: ConversationId, *, has_editor: bool = False, has_queued: bool = True
+    ) -> Unsent:
         """Remove the turn that hold() showed, and remove and return the queued message.
 
         Their texts and files are put in front of the draft, in the order in which they were sent.
 
-        has_editor: True if the text of the turn goes back into the editor of a message instead.
+        Args:
+            conversation_id: the conversation of the turn.
+            has_editor: True if the text of the turn goes back into the editor of a message instead.
+            has_queued: False if the queued message stays queued. The result is empty then.
         """
         if has_editor:
             self._held[conversation_id] = replace(self._held[conversation_id], text="")
-        value = self._with_unaccepted(self._open[conversation_id])
-        queued = self.take_queued(conversation_id)
+        queued = self.take_queued(conversation_id) if has_queued else _NOTHING
+        value = self._with_held(with_unsent(self._open[conversation_id], queued))
         del self._held[conversation_id]
         self.save(set_draft(value, value.draft))  # a new conversation gets its title from the draft
         return queued
@@ -269,10 +274,13 @@ class Desk(QObject):
 
     def _with_unaccepted(self, value: Conversation) -> Conversation:
         """Return a conversation with the texts and files that were not accepted in its draft."""
-        conversation_id = value.conversation_id
-        if conversation_id in self._queued:
-            value = with_unsent(value, self.queued(conversation_id))
-        held = self._held.get(conversation_id)
+        if value.conversation_id in self._queued:
+            value = with_unsent(value, self.queued(value.conversation_id))
+        return self._with_held(value)
+
+    def _with_held(self, value: Conversation) -> Conversation:
+        """Return a conversation without the turn that was not accepted, with its text in the draft."""
+        held = self._held.get(value.conversation_id)
         if held is None:
             return value
         return replace(

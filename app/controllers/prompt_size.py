@@ -132,10 +132,10 @@ class PromptSizes(QObject):
         Return None if the size is not known, or if the prompt is not too long.
         """
         size, draft = self.size, self._desk.get(self._library.current).draft
-        if self._full is not None:
-            return self._full.refusal
         is_of_draft = self.is_counted and self._edit() is None and draft == text
-        return size.refusal if size is not None and is_of_draft else None
+        if size is not None and is_of_draft:
+            return size.refusal
+        return None if self._full is None else self._full.refusal
 
     def watch_edit(self, edit: EditSource) -> None:
         """Set the function that returns the edited message. Call note_edit() when it changes."""

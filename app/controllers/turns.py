@@ -48,8 +48,7 @@ from app.conversation.replies import finish_reply, set_generation
 from app.conversation.tree import Conversation, NodeId
 from app.viewmodels.live import LiveReply
 from app.viewmodels.models import waiting_phase
-from app.viewmodels.state_line import Phase, Reading, Waiting
-from app.words import state as words
+from app.viewmodels.state_line import Phase, Reading, Stopping, Waiting
 from engine.clients import RequestEvent
 from engine.events import (
     ModelFacts,
@@ -74,6 +73,7 @@ class Turns(QObject):
     line_changed = Signal(object)  # argument: NodeId of a reply with a changed state line
     # argument: ConversationId of a conversation whose turn has begun, changed state or ended
     activity_changed = Signal(object)
+    stop_requested = Signal(object)  # argument: ConversationId; its turn is about to be stopped
     rate_changed = Signal(object)  # argument: ConversationId; its decoding speed may have changed
     # argument: ConversationId of a conversation whose started turn has ended with a complete or
     # failed reply. Not emitted if the request was cancelled, by the user or by a change of the
@@ -98,10 +98,9 @@ class Turns(QObject):
         self._desk = desk
         self._models = models
         self._origin = origin
-        # Key: id of the newest request of the turn. A turn that waits for another model gets a new
-        # id and moves to the end.
+        # Key: id of the newest request of the turn. A turn that waits for another model gets a new one.
         self._running: dict[RequestId, RunningTurn] = {}
-        self._is_quitting = False
+        self.is_quitting = False  # True after note_quit()
         running = self._running.values()
         self._saver = TextSaver(store, running, self)
         self._wait_lines = WaitLines(running, desk, origin.tick, self._set_phase, self)
@@ -145,6 +144,11 @@ class Turns(QObject):
         running = self._find(conversation_id)
         return None if running is None else running.reply_id
 
+    def is_stopping(self, conversation_id: ConversationId) -> bool:
+        """Return True if the conversation's turn was stopped and has not ended yet."""
+        running = self._find(conversation_id)
+        return running is not None and running.stopped
+
     def start_turn(self, turn: Turn, text: str, files: tuple[Attachment, ...] = ()) -> None:
         """Show the turn, and submit it to the engine now or as soon as the model is ready.
 
@@ -187,13 +191,16 @@ class Turns(QObject):
         running = self._find(conversation_id)
         if running is None:
             return
+        self.stop_requested.emit(conversation_id)
         if running.facts is None:
             self._refuse(running, None)
         else:
             # The engine first ends its forward pass, which may take seconds.
             if running.live.num_tokens == 0:
-                self._set_phase(running, Waiting(0, words.STOPPING))
+                running.show_phase(Stopping(), self._origin.tick())
+                self.line_changed.emit(running.reply_id)
             running.stopped = True
+            self.activity_changed.emit(conversation_id)
             self._engine.cancel(running.request_id)
 
     def note_quit(self) -> None:
@@ -201,7 +208,7 @@ class Turns(QObject):
 
         The process may be killed before the engine has ended, for example by a shutdown.
         """
-        self._is_quitting = True
+        self.is_quitting = True
         for running in self._running.values():
             if running.has_started:
                 conversation = self._desk.get(running.conversation_id)
@@ -210,9 +217,8 @@ class Turns(QObject):
     def close(self) -> None:
         """End every turn and keep the text that has arrived.
 
-        Core.close() calls this after it has closed the engine. The events of the closed engine have
-        ended most turns. Turns remain that never started, or whose engine thread did not end in
-        time.
+        Core.close() calls this after the events of the closed engine have ended most turns. Turns
+        remain that never started, or whose engine thread did not end in time.
         """
         self._saver.stop()
         for running in list(self._running.values()):
@@ -361,20 +367,23 @@ class Turns(QObject):
     def _end(self, running: RunningTurn, conversation: Conversation) -> None:
         """End a started turn, and save the conversation with its ended reply."""
         self._drop(running)
-        self._desk.save(running.quit_in(conversation) if self._is_quitting else conversation)
+        self._desk.save(running.quit_in(conversation) if self.is_quitting else conversation)
         self._desk.unpin(running.conversation_id)
         self.activity_changed.emit(running.conversation_id)
 
     def _refuse(self, running: RunningTurn, problem: Problem | None) -> None:
         """End a turn that has not started: remove it from the conversation, return its text.
 
-        The queued message returns too, after that text.
+        The queued message returns too, after that text, unless it was sent after a stop of the turn.
         """
         self._drop(running)
         conversation_id = running.conversation_id
-        edited = None if self._is_quitting else running.turn.edited
+        edited = None if self.is_quitting else running.turn.edited
         edit = None if edited is None else RefusedEdit(edited, running.text)
-        queued = self._desk.take_back(conversation_id, has_editor=edit is not None)
+        has_queued = self.is_quitting or not running.stopped
+        queued = self._desk.take_back(
+            conversation_id, has_editor=edit is not None, has_queued=has_queued
+        )
         self.activity_changed.emit(conversation_id)
         text = queued.text if edit else join_texts(running.text, queued.text)
         self.refused.emit(Refusal(conversation_id, text, problem, edit))

@@ -222,10 +222,13 @@ def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:
     model_name, usage = generation.model_title, generation.usage
     if usage is None:
         return ReplyFigures(model_name=model_name, names_model=names_model)
+    num_tokens = reply.reply.num_tokens if reply.reply else usage.output_tokens
+    is_continued = 0 < usage.output_tokens < num_tokens
     return ReplyFigures(
         decode_tok_s=usage.decode_tok_s or None,
         first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
-        num_tokens=reply.reply.num_tokens if reply.reply else usage.output_tokens,
+        num_tokens=num_tokens,
+        num_last=usage.output_tokens if is_continued else None,
         tokens_per_pass=usage.output_tokens / usage.passes if usage.drafted_tokens else None,
         model_name=model_name,
         names_model=names_model,

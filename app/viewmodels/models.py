@@ -20,6 +20,7 @@ from app.viewmodels.state_line import (
     Planned,
     Preparing,
     Reading,
+    Stopping,
     Waiting,
 )
 from app.words import (
@@ -119,7 +120,7 @@ def state_word(status: ModelStatus) -> str:
 
 
 def work_word(phases: Sequence[Phase]) -> str:
-    """Return the status text while answers are written, read for or waited for; empty if none is.
+    """Return the status text while answers are written, read for, stopped or waited for; else "".
 
     A chat that waits for the model has no text here: state_word() tells about the model.
     """
@@ -129,6 +130,8 @@ def work_word(phases: Sequence[Phase]) -> str:
     reading = next((one for one in phases if isinstance(one, Reading)), None)
     if reading is not None:
         return words.reading(figures.percent(reading.done / max(1, reading.total)))
+    if any(isinstance(one, Stopping) for one in phases):
+        return state_words.STOPPING
     is_waiting = any(isinstance(one, Waiting) for one in phases)
     return state_words.waiting(0) if is_waiting else ""
 

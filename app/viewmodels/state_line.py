@@ -136,6 +136,11 @@ class Waiting:
     shorter: str = ""  # the same without a name, if `text` has one
 
 
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Phase: the user has stopped an answer without text, and the engine ends its forward pass."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """Phase: the engine feeds the prompt. `done` and `total` are numbers of tokens."""
@@ -162,15 +167,17 @@ class Planned:
         return None if self.wait_ms is None else max(0.0, self.wait_ms - self.queue_ms)
 
 
-Phase = Preparing | Importing | Loading | Waiting | Reading | Planned
+Phase = Preparing | Importing | Loading | Waiting | Stopping | Reading | Planned
+
+_WORDS = {Importing: words.STARTING, Stopping: words.STOPPING}
 
 
 def state_line(phase: Phase) -> StateLine:
     match phase:
         case Preparing(text=text):
             return StateLine(StateKind.WAITING, text)
-        case Importing():
-            return StateLine(StateKind.WAITING, words.STARTING)
+        case Importing() | Stopping():
+            return StateLine(StateKind.WAITING, _WORDS[type(phase)])
         case Loading():
             return _loading(phase)
         case Waiting(ahead=ahead, text=text, shorter=shorter):
@@ -230,12 +237,19 @@ def _planned(phase: Planned) -> StateLine:
 def _texts(phase: Planned, *, is_spared: bool) -> list[str]:
     """Return the text of a planned answer, then shorter ones. Each gives up one more part."""
     spared, fed, fed_alone = _spared(phase.plan), _fed(phase.plan), _fed(phase.plan, why=False)
-    # Reading was not the cause of most of the wait, so the wait is shown with its parts or not at all.
     is_queued = phase.wait_ms is not None and phase.queue_ms > phase.wait_ms / 2
-    unparted = _wait(replace(phase, queue_ms=0.0, load_ms=0.0))
-    rows = [
-        (spared, fed, _wait(phase)),
-        (spared, fed_alone, _wait(phase)) if is_queued else (spared, fed, unparted),
+    rows = [(spared, fed, _wait(phase))]
+    if is_queued:
+        # Reading was not the cause of most of the wait, so no text has the wait without its parts.
+        before = _before_reading(phase)
+        rows += [
+            (spared, fed_alone, _wait(phase)),
+            (spared, fed, before),
+            (spared, fed_alone, before),
+        ]
+    else:
+        rows.append((spared, fed, _wait(replace(phase, queue_ms=0.0, load_ms=0.0))))
+    rows += [
         (spared, fed),
         (spared, fed_alone),
         (spared if is_spared else fed_alone,),
@@ -294,11 +308,23 @@ def _wait(phase: Planned) -> str:
     """Return the clause about the time until the first word; empty without a word."""
     if phase.wait_ms is None:
         return ""
+    loaded, queued = _parts_before_reading(phase)
+    return words.first_word(figures.milliseconds(phase.wait_ms), loaded=loaded, queued=queued)
+
+
+def _before_reading(phase: Planned) -> str:
+    """Return the clause about the long parts of the wait before reading; empty if there is none."""
+    loaded, queued = _parts_before_reading(phase)
+    return words.before_reading(loaded=loaded, queued=queued)
+
+
+def _parts_before_reading(phase: Planned) -> tuple[str, str]:
+    """Return the time without a model and the rest of the time before reading; "" if it is short."""
     loaded, queued = (
         figures.milliseconds(time_ms) if time_ms >= LONG_MS else ""
         for time_ms in (phase.load_ms, phase.queue_ms - phase.load_ms)
     )
-    return words.first_word(figures.milliseconds(phase.wait_ms), loaded=loaded, queued=queued)
+    return loaded, queued
 
 
 def _cause(plan: PromptPlan) -> ReasonKind | None:

@@ -29,6 +29,7 @@ class ChatCommands(QObject):
             changed.connect(self._refresh)
         core.desk.changed.connect(self._on_chat_changed)
         core.turns.activity_changed.connect(self._on_chat_changed)
+        core.chat.queue_changed.connect(self._on_chat_changed)
         self._refresh()
 
     def _connect_commands(self) -> None:
@@ -42,7 +43,7 @@ class ChatCommands(QObject):
             CommandId.STOP: self._pane.stop,
             CommandId.REGENERATE: transcript.regenerate_last,
             CommandId.CONTINUE: transcript.continue_last,
-            CommandId.EDIT_LAST: transcript.edit_last,
+            CommandId.EDIT_LAST: self._pane.edit_last,
             CommandId.COPY_LAST: transcript.copy_last,
             CommandId.DELETE_LAST: transcript.delete_last,
             CommandId.PREVIOUS_VERSION: lambda: transcript.show_last_neighbour(-1),
@@ -63,12 +64,14 @@ class ChatCommands(QObject):
         """Enable the commands that would have an effect now, and disable the others."""
         core, transcript = self._core, self._pane.transcript
         answering = core.turns.live_in(core.library.current) is not None
+        stopping = core.turns.is_stopping(core.library.current)
+        queues = any(core.chat.queued(core.library.current))
         listed = core.library.current in core.library.listed
         for command, enabled in (
             (CommandId.STOP, answering),
-            (CommandId.REGENERATE, transcript.has_messages and not answering),
+            (CommandId.REGENERATE, transcript.has_messages and (stopping or not answering)),
             (CommandId.CONTINUE, transcript.can_continue and not answering),
-            (CommandId.EDIT_LAST, transcript.has_messages and not answering),
+            (CommandId.EDIT_LAST, queues or (transcript.has_messages and not answering)),
             (CommandId.COPY_LAST, transcript.has_messages),
             (CommandId.COPY_CHAT, transcript.has_messages),
             (CommandId.EXPORT, transcript.has_messages),

@@ -119,6 +119,13 @@ class ChatPane(QWidget):
         self.stop()
         self.focus_text()  # the Stop button in the transcript is gone
 
+    def edit_last(self) -> None:
+        """Return the queued message to the composer; without one, edit the last sent message."""
+        if any(self._core.chat.queued(self._shown)):
+            self._withdraw()
+        else:
+            self.transcript.edit_last()
+
     def escape(self) -> None:
         """Handle Esc: close the find bar, else cancel the message edit, else stop the answer."""
         if self.find_bar.isVisible():
@@ -139,12 +146,12 @@ class ChatPane(QWidget):
         core.chat.continued.connect(self._on_continued)
         core.undoing.sending.draft_replaced.connect(self._on_draft_replaced)
         core.models.status_changed.connect(self._on_status_changed)
-        core.models.cards_changed.connect(self._refresh_words)
         core.models.lost.connect(self._on_model_lost)
         core.preferences.changed.connect(self._apply_preferences)
-        core.prompt_sizes.changed.connect(self._refresh_words)
+        sizes, chat_models = core.prompt_sizes, core.chat_models
+        for changed in (core.models.cards_changed, sizes.changed, chat_models.stayed):
+            changed.connect(self._refresh_words)
         core.prompt_sizes.watch_edit(lambda: self.view.editor_host.edit)
-        core.chat_models.stayed.connect(self._refresh_words)
         self.view.editor_host.edited.connect(core.prompt_sizes.note_edit)
         self.view.editor_host.edited.connect(self._refresh_caption)
         core.attachments.changed.connect(self._on_files_changed)
@@ -153,8 +160,10 @@ class ChatPane(QWidget):
         composer.send_requested.connect(self._send)
         composer.stop_requested.connect(self.stop)
         composer.escaped.connect(self.escape)
-        composer.edit_last_requested.connect(self.transcript.edit_last)
+        composer.edit_last_requested.connect(self.edit_last)
         composer.text_changed.connect(self._draft_timer.start)
+        composer.text_changed.connect(self.model_question.forget_unsent)
+        self.model_question.chosen.connect(self._send)
         composer.setup_changed.connect(self._set_setup)
         for left in (
             self.cards.left,
@@ -222,6 +231,8 @@ class ChatPane(QWidget):
         if self._core.chat.send(self._shown, text):
             self.composer.set_text("")
             self._draft_timer.stop()
+        else:
+            self.model_question.note_unsent(text)
 
     def _on_files_changed(self, conversation_id: ConversationId) -> None:
         if conversation_id == self._shown:

@@ -39,20 +39,23 @@ class TooLongNotice(QObject):
         self._composer = composer
         self._flush = flush
         self._problem: Problem | None = None  # the problem that was shown last
+        self._is_new_text = False  # the last argument of show()
         composer.emptied.connect(self._end)
         # Saving the empty draft ends the caption that the text is too long.
         composer.emptied.connect(flush)
-        core.prompt_sizes.changed.connect(self._end_if_it_fits)
+        core.prompt_sizes.changed.connect(self._on_size_changed)
 
     def show(self, problem: Problem, *, is_new_text: bool) -> None:
         """Show the problem. is_new_text: True if the text of the message is in the composer again."""
-        self._problem = problem
+        self._problem, self._is_new_text = problem, is_new_text
         if is_new_text and problem.kind is ProblemKind.CONTEXT_FULL:
             self._notice.offer(problem, words.MOVE_TO_NEW_CHAT, self._move_to_new_chat)
         else:
             self._notice.say(problem)
         if problem.num_tokens:
-            self._core.longer_models.find(problem.num_tokens, partial(self._offer_model, problem))
+            self._core.longer_models.find(
+                problem.num_tokens, partial(self._offer_model, problem.kind)
+            )
 
     def may_send(self, text: str) -> bool:
         """Return True if the text can be sent. Otherwise show why not: the prompt is too long."""
@@ -61,11 +64,12 @@ class TooLongNotice(QObject):
             self.show(refusal, is_new_text=True)
         return refusal is None
 
-    def _offer_model(self, problem: Problem, card: ModelCard) -> None:
-        """Add a model to the notice, if it still shows the problem."""
-        if self._notice.problem is not problem or not self._notice.isVisible():
+    def _offer_model(self, kind: ProblemKind, card: ModelCard) -> None:
+        """Add a model to the notice, if it still shows a problem of this kind."""
+        problem = self._problem
+        if problem is None or not self._is_on_show or problem.kind is not kind:
             return
-        is_chat = problem.kind is ProblemKind.CONTEXT_FULL
+        is_chat = kind is ProblemKind.CONTEXT_FULL
         self._notice.add_choice(
             words.can_read(card.title, units.tokens(card.context_len), is_chat=is_chat),
             Label(models.use_model(card.title), card.title),
@@ -81,13 +85,24 @@ class TooLongNotice(QObject):
         self._composer.set_text(text)
         self._composer.edit.setFocus()
 
-    def _end_if_it_fits(self) -> None:
-        """Hide the notice if the prompt fits the model now, for example with a part of a file."""
-        size = self._core.prompt_sizes.size
-        if size is not None and not size.num_too_long:
-            self._end()
+    def _on_size_changed(self) -> None:
+        """Show the counted size, or hide the notice if the prompt fits now, with a part of a file."""
+        size, problem = self._core.prompt_sizes.size, self._problem
+        if size is None or problem is None or not self._is_on_show:
+            return
+        if size.refusal is None:
+            self._notice.hide()
+        elif size.refusal.kind is problem.kind:
+            self._problem = size.refusal
+            self._notice.change_cause(size.refusal)
+        else:
+            self.show(size.refusal, is_new_text=self._is_new_text)
+
+    @property
+    def _is_on_show(self) -> bool:
+        return self._notice.isVisible() and self._notice.problem is self._problem
 
     def _end(self) -> None:
         """Hide the notice: what it describes is not so any more."""
-        if self._problem is not None and self._notice.problem is self._problem:
+        if self._is_on_show:
             self._notice.hide()

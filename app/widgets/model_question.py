@@ -17,18 +17,20 @@ class ModelQuestionLine(ChoiceLine):
     """The question, with buttons to load the chat's model and to stay with the model in use.
 
     An action that needs an answer, such as Send, moves the focus to the buttons and does nothing
-    else. After the choice the user repeats the action.
+    else. After the choice a message is sent, and the user repeats any other action.
 
     The number of tokens is counted after the line has appeared. It stands in the sentence, which
     grows upwards: the buttons stay where they are.
     """
 
     answered = Signal()  # emitted when the user has pressed one of the buttons
+    chosen = Signal(str)  # argument: text of the message that has waited for the choice
 
     def __init__(self, core: Core, parent: QWidget) -> None:
         super().__init__(parent, "", "")
         self._core = core
         self._is_urgent = False  # True after an action that needs an answer
+        self._unsent: str | None = None  # text of the message that is sent after the choice
         self._cost = ""  # kept while the tokens are counted again, for example after typing
         core.chat.may_begin = self._may_begin
         self.first.clicked.connect(core.chat_models.use)
@@ -52,9 +54,11 @@ class ModelQuestionLine(ChoiceLine):
         core = self._core
         current, models = core.library.current, core.models
         if not core.chat_models.must_ask(current):
-            self._is_urgent = False
-            self._cost = ""
+            unsent = self._unsent
+            self._on_shown()
             self.show_text("")
+            if unsent is not None and core.chat_models.is_chosen(current):
+                self.chosen.emit(unsent)
             return
         to_read = core.prompt_sizes.to_read
         question = model_question(
@@ -66,15 +70,28 @@ class ModelQuestionLine(ChoiceLine):
         )
         if to_read is not None or core.prompt_sizes.is_counted:
             self._cost = question.cost
-        advice = words.CHOOSE_FIRST if self._is_urgent else ""
+        advice = words.CHOOSE_FIRST if self._unsent is None else words.CHOOSE_TO_SEND
+        advice = advice if self._is_urgent else ""
         self.show_choices(
             " ".join(text for text in (question.sentence, self._cost, advice) if text),
             Label(question.use, question.name),
             Label(question.stay, question.name_in_use),
         )
 
+    def note_unsent(self, text: str) -> None:
+        """Note the text of a message for which the user must choose first. It is sent after that."""
+        if self._is_urgent:
+            self._unsent = text
+            self._refresh()
+
+    def forget_unsent(self) -> None:
+        """Send nothing after the choice, because the user has changed the message."""
+        if self._unsent is not None:
+            self._unsent = None
+            self._refresh()
+
     def _on_shown(self) -> None:
-        self._is_urgent = False
+        self._is_urgent, self._unsent = False, None
         self._cost = ""
 
     def _may_begin(self, conversation_id: ConversationId) -> bool:
@@ -82,7 +99,7 @@ class ModelQuestionLine(ChoiceLine):
         is_shown = conversation_id == self._core.library.current
         if not is_shown or not self._core.chat_models.must_ask(conversation_id):
             return True
-        self._is_urgent = True
+        self._is_urgent, self._unsent = True, None
         self._refresh()
         button = self.second if self.first.isHidden() else self.first
         button.setFocus(Qt.FocusReason.TabFocusReason)

@@ -78,6 +78,12 @@ class Notice(QFrame):
         self.say(problem)
         self._add(self.button, Label(word), act)
 
+    def change_cause(self, problem: Problem) -> None:
+        """Replace the problem on show by one of the same kind. Its buttons and choices stay."""
+        self.problem = problem
+        self._cause.setText(problem.cause)
+        self.setAccessibleName(str(problem))
+
     def put_buttons_first(self, *, first: bool) -> None:
         """Put the buttons directly below the title, or below all sentences.
 

@@ -27,14 +27,14 @@ class QueuedMessage(QWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(parent)
         self._text = ""
-        self.close_button = IconButton(theme, Icon.CLOSE, words.TAKE_BACK, self)
-        self.close_button.clicked.connect(self.withdrawn)
+        self.edit_button = IconButton(theme, Icon.EDIT, words.TAKE_BACK, self)
+        self.edit_button.clicked.connect(self.withdrawn)
         self._bubble = _Bubble(theme, self)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(0, Space.S, 0, 0)
         layout.setSpacing(Space.XS)
         layout.addStretch(1)
-        layout.addWidget(self.close_button)
+        layout.addWidget(self.edit_button)
         layout.addWidget(self._bubble)
         self.hide()
 

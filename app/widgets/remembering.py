@@ -6,17 +6,26 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QPainter, QPaintEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.theme.palette import Theme
 from app.theme.tokens import Radius, Size, Space, StateInk, Type
+from app.viewmodels.state_line import StateKind
 from app.widgets.help_sheet import HelpSheet, page_heading
 from app.widgets.line_height import Sentences
+from app.widgets.transcript.rows.gap import line_ink
 from app.words import commands, promise as words
 
 _BAR = Size.CONTROL_LARGE  # height of a bar
 _NEW = 0.26  # width of a new message, as a share of the bar
+_DOT = 10  # diameter of a dot of the legend, in px
+_LEGEND = (
+    (StateKind.INSTANT, words.GREEN),
+    (StateKind.ON_DISK, words.BLUE),
+    (StateKind.AVOIDABLE, words.AMBER),
+    (StateKind.READ, words.GRAY),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +73,10 @@ class MemoryPicture(QWidget):
     def _rows(self) -> tuple[tuple[str, float, tuple[_Part, ...]], ...]:
         """Return title, width and parts of each bar. The chat grows from bar to bar."""
         colors = self._theme.colors
-        new = _Part(_NEW, words.READ, colors.must_read)
+        read = StateInk(colors.secondary, colors.hover)
+        new = _Part(_NEW, words.READ, read)
         return (
-            (words.FIRST_MESSAGE, 0.6, (_Part(1.0, words.READ, colors.must_read),)),
+            (words.FIRST_MESSAGE, 0.6, (_Part(1.0, words.READ, read),)),
             (words.NEXT_MESSAGE, 0.8, (_Part(1 - _NEW, words.RESTORED, colors.instant), new)),
             (words.AFTER_RESTART, 1.0, (_Part(1 - _NEW, words.FROM_DISK, colors.on_disk), new)),
         )
@@ -83,6 +93,31 @@ class MemoryPicture(QWidget):
             painter.setPen(QColor(part.ink.ink))
             text = metrics.elidedText(part.text, Qt.TextElideMode.ElideRight, body.width())
             painter.drawText(body, Qt.AlignmentFlag.AlignCenter, text)
+
+
+class ColorDot(QWidget):
+    """A dot in the colour of a state line, beside the sentence that explains it."""
+
+    def __init__(self, theme: Theme, kind: StateKind, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._kind = kind
+        theme.changed.connect(self.update)
+
+    @override
+    def sizeHint(self) -> QSize:
+        zoom = max(1.0, self._theme.zoom)
+        return QSize(round(_DOT * zoom), round(Type.UI.line * zoom))
+
+    @override
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(line_ink(self._theme.colors, self._kind)))
+        dot = QRectF(0, 0, self.width(), self.width())
+        dot.moveCenter(QRectF(self.rect()).center())
+        painter.drawEllipse(dot)
 
 
 def show_remembering(theme: Theme, parent: QWidget) -> None:
@@ -109,5 +144,16 @@ def _page(theme: Theme, parent: QWidget) -> QWidget:
     more = Sentences(page, "small", words.MORE)
     more.setProperty("tone", "secondary")
     column.addWidget(more)
+    column.addWidget(page_heading(words.COLORS_HEADING, page))
+    for kind, sentence in _LEGEND:
+        column.addLayout(_legend_row(ColorDot(theme, kind, page), Sentences(page, text=sentence)))
     column.addStretch()
     return page
+
+
+def _legend_row(dot: ColorDot, sentence: Sentences) -> QHBoxLayout:
+    row = QHBoxLayout()
+    row.setSpacing(Space.S)
+    row.addWidget(dot, 0, Qt.AlignmentFlag.AlignTop)
+    row.addWidget(sentence, 1)
+    return row

@@ -62,6 +62,7 @@ def chat_used_but(name: str, why: str) -> str:
 
 
 CHOOSE_FIRST: Final = "Choose the model that answers, then try again."
+CHOOSE_TO_SEND: Final = "Choose the model that answers. Your message is sent after that."
 
 
 def use_model(name: str) -> str:

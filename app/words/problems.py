@@ -51,7 +51,7 @@ LOST_MESSAGE: Final = "(This message was lost when the file was damaged.)"
 STORE_FILE: Final = "Your chats could not be read or saved."
 STORE_FILE_ADVICE: Final = "Check the disk and the folder’s permissions, then try again."
 CONVERSATION_MISSING: Final = "This chat no longer exists."
-ALREADY_RUNNING: Final = "Rejoinder is already running with this data folder."
+ALREADY_RUNNING: Final = "Rejoinder is already running."
 ALREADY_RUNNING_ADVICE: Final = "Use the open window, or choose another folder with --data-dir."
 
 # Problems with the move of the data folder.
@@ -220,4 +220,4 @@ def not_stored(conversation_id: str) -> str:
 
 
 def another_uses(folder: Path) -> str:
-    return f"Another Rejoinder uses {folder}."
+    return f"It uses the data folder {folder}."

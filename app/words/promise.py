@@ -39,6 +39,17 @@ MORE: Final = (
     f" Settings > Storage shows how much is kept, and clears it. Nothing leaves {computer.THIS_COMPUTER}."
 )
 
+COLORS_HEADING: Final = "The colors of that line"
+GREEN: Final = (
+    "Green: most of the chat was restored from memory, and the first word came within 2 seconds."
+)
+BLUE: Final = "Blue: the same, but a part was restored from disk."
+AMBER: Final = (
+    "Amber: you waited while text was read again that had been read before. More room for chats"
+    " avoids this."
+)
+GRAY: Final = "Gray: anything else, for example new text that was read, or a longer wait."
+
 # Texts of the picture: its rows, and the parts of the bars.
 FIRST_MESSAGE: Final = "First message"
 NEXT_MESSAGE: Final = "Next message"

@@ -112,6 +112,13 @@ def first_word(time: str, *, loaded: str, queued: str) -> str:
     return ", ".join([f"first word after {time}", *parts])
 
 
+def before_reading(*, loaded: str, queued: str) -> str:
+    """Return the clause about the parts of the wait before reading, as in first_word()."""
+    parts = [f"{loaded} loading the model"] * bool(loaded)
+    parts += [f"{queued} waiting to begin"] * bool(queued)
+    return ", ".join(parts)
+
+
 def durations(*, restore: str, read: str) -> str:
     """Return a sentence about the two parts of the wait. A part that is "" did not happen."""
     parts = [f"restored in {restore}"] * bool(restore) + [f"read in {read}"] * bool(read)

@@ -121,8 +121,13 @@ def first_word(time: str) -> str:
     return f"first word {time}"
 
 
-def faster(factor: str) -> str:
-    return f"Faster answers: {factor}×"  # noqa: RUF001 (a factor)
+def last_of(num_last: str, tokens: str) -> str:
+    """Return the number of tokens that a continued answer's figures are about. tokens: of all parts."""
+    return f"last {units.share(done=num_last, total=tokens)}"
+
+
+def faster(number: str) -> str:
+    return f"Faster answers: on average {number} tokens at a time instead of 1."
 
 
 def answer_finished(num_tokens: int | None) -> str:

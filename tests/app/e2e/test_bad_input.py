@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -112,6 +113,16 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     assert stage.edit.toPlainText() == "Go on, please."
     notice = stage.pane.notice
     assert "reads at most 1,000." in notice.text
+    assert _tokens(notice.text) == _tokens(stage.composer.caption)
+    stage.edit.setPlainText("Go on, please, as long as you can.")
+    stage.pane.flush()
+    num_counts = len(stage.engine.counts)
+    stage.wait_until(lambda: len(stage.engine.counts) > num_counts)
+    stage.settle()
+    assert notice.isVisible()
+    assert _tokens(notice.text) == _tokens(stage.composer.caption)
+    stage.edit.setPlainText("Go on, please.")
+    stage.pane.flush()
     assert notice.button.text() == "Move Message to a New Chat"
     stage.wait_until(notice.other_button.isVisible)
     stage.engine.facts = replace(stage.engine.facts, context_len=32_768)
@@ -120,6 +131,13 @@ def test_chat_that_is_too_long_has_a_caption_and_takes_no_message(
     assert stage.rig.models.status.path == str(card().path)
     QTest.keyClick(stage.edit, Key.Key_Return)
     assert len(stage.engine.submitted) == 2, "the longer model takes the message"
+
+
+def _tokens(sentences: str) -> str:
+    """Return the number of tokens of a prompt that is too long, as a notice or a caption has it."""
+    found = re.search(r"(?:needs|4-bit:|1B:) ([0-9,]+)", sentences)
+    assert found is not None, sentences
+    return found[1]
 
 
 @pytest.mark.slow

@@ -77,6 +77,27 @@ def test_close_while_answering_returns_the_queued_message_with_a_note(
     assert not again.stored(lambda store: store.load(again.current)).draft_was_sent
 
 
+def test_close_while_an_answer_stops_returns_the_message_sent_since(
+    make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = make_stage()
+    stage.send("Hello")
+    stage.engine.write("Half an ans")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            stage.engine, "send", stage.engine.commands.append
+        )  # it has not stopped yet
+        stage.run(CommandId.STOP)
+        stage.send("And then?")
+    settings = stage.rig.core.preferences
+    stage.close()
+    assert len(stage.engine.submitted) == 1
+    again = make_stage(settings=settings.value)
+    again.wait_until(lambda: again.edit.toPlainText() == "And then?")
+    assert again.texts == ["Hello", "Half an ans"]
+    assert not _note(again).isHidden()
+
+
 def test_note_ends_when_the_returned_message_is_queued_again(make_stage: MakeStage) -> None:
     again = _quit_with_a_queued_message(make_stage)
     again.click(RowAction.CONTINUE)

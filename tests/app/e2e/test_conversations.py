@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,7 @@ from app.widgets.message_edit import MessageEdit
 from app.widgets.send_button import SendState
 from app.widgets.transcript.rows.row import RowAction
 from engine.errors import ContextFullError, OutOfMemoryError
+from engine.events import Cancel
 from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
 from tests.fakes.stage import CTRL, Key, Stage
@@ -148,6 +151,7 @@ def test_stop_is_shown_until_the_engine_has_ended_its_pass(stage: Stage) -> None
     line = stage.items[-1].state_line
     assert line is not None
     assert line.text == "Stopping…"
+    assert "Stopping…" in stage.window.sidebar.footer.accessibleName()
     stage.settle()
     assert stage.items[-1].status is ItemStatus.STOPPED
 
@@ -319,13 +323,13 @@ def test_queued_messages_are_sent_when_the_answer_ends(stage: Stage) -> None:
     assert stage.edit.toPlainText() == "half a thought"
 
 
-def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
+def test_queued_message_returns_to_composer_on_edit_button_and_on_stop(
     stage: Stage,
 ) -> None:
     stage.send("One")
     stage.engine.write("1")
     stage.send("Two")
-    QTest.mouseClick(stage.pane.queued.close_button, Qt.MouseButton.LeftButton)
+    QTest.mouseClick(stage.pane.queued.edit_button, Qt.MouseButton.LeftButton)
     assert stage.edit.toPlainText() == "Two"
     assert not stage.pane.queued.isVisible()
     QTest.keyClick(stage.edit, Key.Key_Return)
@@ -333,6 +337,27 @@ def test_queued_message_returns_to_composer_on_close_button_and_on_stop(
     stage.type("more")
     stage.run(CommandId.STOP)
     assert stage.edit.toPlainText() == "Two\n\nmore"
+    assert stage.texts == ["One", "1"]
+
+
+@pytest.mark.parametrize("by_key", [True, False])
+def test_edit_of_the_last_message_takes_a_queued_message_back(
+    stage: Stage,
+    by_key: bool,
+) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    assert not stage.window.commands[CommandId.EDIT_LAST].isEnabled()
+    stage.send("Two")
+    if by_key:
+        QTest.keyClick(stage.edit, Key.Key_Up)
+    else:
+        stage.run(CommandId.EDIT_LAST)
+    assert stage.edit.toPlainText() == "Two"
+    assert stage.edit.hasFocus()
+    assert not stage.pane.queued.isVisible()
+    assert not stage.window.commands[CommandId.EDIT_LAST].isEnabled()
+    stage.answer("")
     assert stage.texts == ["One", "1"]
 
 
@@ -353,6 +378,105 @@ def test_queued_message_is_in_the_composer_while_the_answer_stops(
     stage.engine.send(stage.engine.commands.pop())
     stage.settle()
     assert stage.edit.toPlainText() == "Two or three"
+
+
+@contextmanager
+def _stopping(stage: Stage) -> Generator[None]:
+    """Stop the answer. The engine ends it after the body of the with statement."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stage.engine, "send", stage.engine.commands.append)
+        stage.run(CommandId.STOP)
+        cancel = [one for one in stage.engine.commands if isinstance(one, Cancel)][-1]
+        yield
+    stage.engine.send(cancel)
+    stage.settle()
+
+
+def test_message_sent_while_the_answer_stops_is_sent_after_the_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.send("Two")
+        assert stage.pane.queued.text == "Two"
+    assert stage.texts == ["One", "1", "Two", ""]
+    assert stage.edit.toPlainText() == ""
+    assert not stage.pane.queued.isVisible()
+    stage.answer("2")
+    assert stage.texts == ["One", "1", "Two", "2"]
+
+
+def test_message_sent_while_an_unstarted_answer_stops_is_sent_alone(stage: Stage) -> None:
+    stage.chat("Zero", "0")
+    stage.engine.hold_start = True
+    stage.send("One")
+    stage.send("One and a half")
+    with _stopping(stage):
+        stage.edit.selectAll()
+        stage.send("Two")
+    stage.engine.begin()
+    stage.answer("2")
+    assert stage.texts == ["Zero", "0", "Two", "2"]
+    assert stage.edit.toPlainText() == "One"
+    stage.run(CommandId.UNDO)
+    assert stage.texts == ["Zero", "0"]
+    stage.run(CommandId.UNDO)
+    assert stage.texts == [], "the step of the refused message is gone"
+
+
+def test_message_sent_while_a_new_version_stops_follows_the_version_before(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    with _stopping(stage):
+        stage.send("Two")
+    stage.answer("2")
+    assert stage.texts == ["One", "1", "Two", "2"]
+    assert [one.content for one in stage.engine.submitted[-1].messages] == ["One", "1", "Two"]
+
+
+@pytest.mark.parametrize("written", ["", "Half an ans"])
+def test_regenerate_while_the_answer_stops_follows_the_stop(stage: Stage, written: str) -> None:
+    stage.chat("One", "1")
+    stage.run(CommandId.REGENERATE)
+    if written:
+        stage.engine.write(written)
+        stage.settle()
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+    stage.answer("1c")
+    assert stage.texts == ["One", "1c"]
+    assert stage.items[-1].version.count == (3 if written else 2)
+    assert len(stage.engine.submitted) == 3
+
+
+def test_regenerate_while_an_unstarted_answer_stops_leaves_the_answer_before(stage: Stage) -> None:
+    stage.chat("One", "1")
+    stage.engine.hold_start = True
+    stage.send("Two")
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+    assert stage.texts == ["One", "1"]
+    assert stage.edit.toPlainText() == "Two"
+    assert len(stage.engine.submitted) == 2
+
+
+def test_regenerate_ends_at_a_second_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.run(CommandId.REGENERATE)
+        QTest.keyClick(stage.edit, Key.Key_Escape)
+    assert stage.texts == ["One", "1"]
+    assert len(stage.engine.submitted) == 1
+
+
+def test_message_sent_while_the_answer_stops_returns_at_a_second_stop(stage: Stage) -> None:
+    stage.send("One")
+    stage.engine.write("1")
+    with _stopping(stage):
+        stage.send("Two")
+        QTest.keyClick(stage.edit, Key.Key_Escape)
+        assert stage.edit.toPlainText() == "Two"
+    assert stage.texts == ["One", "1"]
 
 
 def test_sent_queued_message_does_not_come_back_as_a_draft(stage: Stage) -> None:

@@ -23,7 +23,9 @@ def test_second_instance_on_one_data_folder_is_refused(tmp_path: Path) -> None:
         InstanceLock(tmp_path).acquire()
 
     problem = refused.value.problem
-    assert problem.title == "Rejoinder is already running with this data folder."
+    assert str(problem).startswith(
+        f"Rejoinder is already running. It uses the data folder {tmp_path}. Use the open window,"
+    )
     assert str(tmp_path) in problem.cause
 
 

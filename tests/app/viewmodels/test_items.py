@@ -77,8 +77,9 @@ def finished(
     usage: Usage = USAGE,
     answer_start: int = 0,
     reason: FinishReason = FinishReason.STOP,
+    num_tokens: int | None = None,
 ) -> Conversation:
-    token_ids = range(usage.output_tokens)
+    token_ids = range(usage.output_tokens if num_tokens is None else num_tokens)
     reply = ReplyTokens.of(token_ids, answer_start=answer_start, tokenizer_hash="k")
     event = RequestFinished(RequestId("q"), reason, "answer", "reason", reply, usage, prompt_ids=())
     return finish_reply(turn.conversation, turn.reply_id, event)
@@ -119,6 +120,16 @@ def test_answer_with_drafts_has_the_figures_of_speculation() -> None:
 
     assert reply.figures is not None
     assert reply.figures.tokens_per_pass == 2.0
+
+
+@pytest.mark.parametrize(("num_drawn", "num_last"), [(12, 12), (0, None), (212, None)])
+def test_figures_of_a_continued_answer_name_the_tokens_of_its_last_part(
+    num_drawn: int, num_last: int | None
+) -> None:
+    usage = replace(USAGE, output_tokens=num_drawn)
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage, num_tokens=212), {})
+    assert reply.figures is not None
+    assert (reply.figures.num_tokens, reply.figures.num_last) == (212, num_last)
 
 
 def test_answer_without_tokens_has_no_rate() -> None:

@@ -26,6 +26,7 @@ from app.viewmodels.state_line import (
     Planned,
     Preparing,
     Reading,
+    Stopping,
     Waiting,
 )
 from app.words.models import DEMO_NOTE
@@ -140,6 +141,8 @@ def test_phases_have_a_value_for_each_stage_of_loading() -> None:
         ((Waiting(0), Importing()), "Waiting"),
         ((Waiting(1), Reading(done=25, total=100, eta_s=None)), "Reading 25%"),
         ((WRITING, Waiting(1)), "Answering"),
+        ((Waiting(0), Stopping()), "Stopping…"),
+        ((Stopping(), WRITING), "Answering"),
         ((WRITING, Reading(done=25, total=100, eta_s=None), WRITING), "Answering 2 chats"),
     ],
 )

@@ -326,10 +326,26 @@ def test_line_gives_up_the_cause_before_the_parts_of_a_wait_that_tokens_did_not_
     line = state_line(planned(lost, restored=84, replayed=287, wait_ms=19_500, queue_ms=18_000))
     assert line.shorter == (
         "Restored 84 tokens · read 287 tokens again · first word after 20 s, 18 s of it waiting to begin",
+        ("Restored 84 tokens · read 287 tokens again: their state was not kept"
+        " · 18 s waiting to begin"),
+        "Restored 84 tokens · read 287 tokens again · 18 s waiting to begin",
         "Restored 84 tokens · read 287 tokens again: their state was not kept",
         "Restored 84 tokens · read 287 tokens again",
         "Read 287 tokens again",
+    )  # fmt: skip
+
+
+def test_line_without_room_keeps_the_time_of_loading_and_leaves_out_short_parts() -> None:
+    waited = planned(new(12), restored=84, read=12, wait_ms=9_000, queue_ms=8_000)
+    loaded = replace(waited, load_ms=5_000)
+    assert (
+        "Restored 84 tokens · read 12 new tokens · 5.0 s loading the model, 3.0 s waiting to begin"
+        in (state_line(loaded).shorter)
     )
+    short = planned(new(12), restored=84, read=12, wait_ms=900, queue_ms=700)
+    assert state_line(short).shorter == (
+        "Restored 84 tokens · read 12 new tokens", "Restored 84 tokens", "Restored 84",
+    )  # fmt: skip
 
 
 def test_first_line_after_a_restart_or_a_change_of_model_is_shown_also_if_it_is_short() -> None:

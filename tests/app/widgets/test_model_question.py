@@ -115,24 +115,69 @@ def test_message_and_regenerating_wait_for_the_choice(stage: Stage) -> None:
     line = stage.pane.model_question
     stage.run(CommandId.REGENERATE)
     assert line.first.hasFocus()
+    asked = f"This chat used Tiny 9B 4-bit. {COST} Choose the model that answers"
+    assert line.sentence.text() == f"{asked}, then try again."
     stage.send("Again")
     assert stage.engine.submitted == []
     assert stage.edit.toPlainText() == "Again"
     assert line.first.hasFocus()
-    choose = "Choose the model that answers, then try again."
-    asked = f"This chat used Tiny 9B 4-bit. {COST} {choose}"
-    assert line.sentence.text() == asked
+    assert line.sentence.text() == f"{asked}. Your message is sent after that."
     QTest.keyClick(line.first, Qt.Key.Key_Tab)
     assert line.second.hasFocus()
     QTest.keyClick(line.second, Qt.Key.Key_Return)
-    assert stage.edit.hasFocus()
-    QTest.keyClick(stage.edit, Qt.Key.Key_Return)
     stage.settle()
+    assert stage.edit.hasFocus()
+    assert stage.edit.toPlainText() == ""
+    assert [message.content for message in stage.engine.submitted[0].messages][-1] == "Again"
     assert not stage.pane.model_question.isVisible()
     stage.answer("Yes")
     assert not stage.pane.model_question.isVisible()
     figures = [item.figures for item in stage.items if item.figures is not None]
     assert all(one.names_model for one in figures)
+
+
+@pytest.mark.parametrize("by_picker", [True, False])
+def test_message_is_sent_to_the_chosen_model_when_it_is_loaded(
+    stage: Stage, by_picker: bool
+) -> None:
+    open_chat(stage)
+    stage.send("Again")
+    stage.engine.hold_load = True
+    if by_picker:
+        stage.rig.models.choose(TINY.path)
+    else:
+        click(stage.pane.model_question.first)
+    stage.settle()
+    assert stage.texts[-2:] == ["Again", ""], "the message is on show while the model is loaded"
+    assert stage.engine.submitted == []
+    stage.engine.finish_load()
+    stage.settle()
+    assert loads(stage) == [str(TINY.path)]
+    assert len(stage.engine.submitted) == 1
+    stage.answer("Yes")
+    assert stage.texts[-2:] == ["Again", "Yes"]
+
+
+def test_message_that_was_changed_before_the_choice_is_not_sent(stage: Stage) -> None:
+    open_chat(stage)
+    stage.send("Again")
+    stage.type(" and")
+    assert stage.pane.model_question.sentence.text().endswith("then try again.")
+    click(stage.pane.model_question.second)
+    stage.settle()
+    assert stage.engine.submitted == []
+    assert stage.edit.toPlainText() == "Again and"
+
+
+def test_message_of_another_chat_is_not_sent_after_the_choice(stage: Stage) -> None:
+    open_chat(stage)
+    stage.send("Again")
+    stage.rig.library.new_chat()
+    stage.click_row("Hello there, model")
+    click(stage.pane.model_question.second)
+    stage.settle()
+    assert stage.engine.submitted == []
+    assert stage.edit.toPlainText() == "Again"
 
 
 def test_model_chosen_while_the_chat_is_on_show_needs_no_question(make_stage: MakeStage) -> None:

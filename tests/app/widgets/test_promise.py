@@ -10,14 +10,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QDialog
 
 from app.settings import Settings
+from app.viewmodels.state_line import LONG_WAIT_MS
 from app.widgets.button import Button
 from app.widgets.commands import CommandId
-from app.widgets.remembering import MemoryPicture
+from app.widgets.remembering import ColorDot, MemoryPicture
 from app.widgets.scroller import VerticalScroller
 from app.words import promise as words
 from engine.types import ConversationId
 from engine.usage import PromptPlan
 from tests.app.conftest import MakeStage
+from tests.fakes.pixels import pixels_of
 from tests.fakes.stage import Key, Stage
 
 # The fake engine needs 100 ms for the tokens that a request reads: 4,000 tokens per second.
@@ -134,6 +136,10 @@ def test_page_opens_from_the_help_menu_and_from_the_note(stage: Stage) -> None:
     picture = page.findChild(MemoryPicture)
     assert picture is not None
     assert picture.accessibleName() == words.PICTURE
+    dots = page.findChildren(ColorDot)
+    colors = {pixels_of(dot.grab().toImage())[dot.height() // 2, dot.width() // 2] for dot in dots}
+    assert len(colors) == len(dots) == 4
+    assert f"within {LONG_WAIT_MS // 1000} seconds" in words.GREEN
     (scroller,) = page.findChildren(VerticalScroller)
     done = page.focusWidget()
     assert isinstance(done, Button)

@@ -15,6 +15,7 @@ from app.widgets.transcript.rows.actions import (
     ActionsRow,
     answer_actions,
     faster_text,
+    figures_text,
     user_actions,
 )
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
@@ -40,16 +41,21 @@ def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bo
 @pytest.mark.parametrize(
     ("tokens_per_pass", "text"),
     [
-        (1.28, "Faster answers: 1.3\N{MULTIPLICATION SIGN}"),
+        (1.28, "Faster answers: on average 1.3 tokens at a time instead of 1."),
         (1.02, ""),
         (0.9, ""),
         (None, ""),
     ],
 )
-def test_gain_by_drafts_is_a_factor_only_if_there_is_one(
+def test_gain_by_drafts_is_compared_with_one_token_at_a_time(
     tokens_per_pass: float | None, text: str
 ) -> None:
     assert faster_text(ReplyFigures(tokens_per_pass=tokens_per_pass)) == text
+
+
+def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -> None:
+    figures = ReplyFigures(decode_tok_s=3.3, first_token_s=0.92, num_tokens=1_067, num_last=12)
+    assert figures_text(figures) == "3.3 tok/s · first word 0.92 s · last 12 of 1,067 tokens"
 
 
 def test_buttons_stay_in_place_when_a_second_version_appears(theme: Theme) -> None:

@@ -315,7 +315,8 @@ def test_deleted_and_moved_chats_are_redone(stage: Stage) -> None:
     undo(stage)
     stage.run(CommandId.DELETE)
     undo(stage)
-    redo(stage)
+    assert redo(stage) == "Redone: Delete Chat"
+    assert stage.window.sidebar.toast.isHidden(), "the redo has one note"
     assert stage.rows == ["TODAY", "One"]
     undo(stage)
     assert stage.texts == ["Two", "2"]

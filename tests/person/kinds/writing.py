@@ -106,7 +106,7 @@ def withdraw(person: Person) -> bool:
     if not queued.isVisible() and not (queue_message(person) and queued.isVisible()):
         return False
     text = person.core.chat.queued(person.current).text
-    QTest.mouseClick(queued.close_button, LEFT)
+    QTest.mouseClick(queued.edit_button, LEFT)
     if person.core.chat.queued(person.current).text:
         return False
     assert text in person.edit.toPlainText() or text in person.texts

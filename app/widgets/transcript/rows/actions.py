@@ -273,11 +273,13 @@ def figures_text(reply: ReplyFigures) -> str:
         time = units.seconds(f"{reply.first_token_s:.{digits}f}")
         parts.append(words.first_word(time))
     if reply.num_tokens is not None:
-        parts.append(units.tokens(reply.num_tokens))
+        tokens = units.tokens(reply.num_tokens)
+        is_whole = reply.num_last is None
+        parts.append(tokens if is_whole else words.last_of(f"{reply.num_last:,}", tokens))
     return _DOT.join(parts)
 
 
 def faster_text(reply: ReplyFigures) -> str:
     """Return the gain by speculative decoding, or an empty string if there is none to show."""
-    factor = f"{reply.tokens_per_pass or 1.0:.1f}"
-    return words.faster(factor) if float(factor) > 1 else ""
+    number = f"{reply.tokens_per_pass or 1.0:.1f}"
+    return words.faster(number) if float(number) > 1 else ""

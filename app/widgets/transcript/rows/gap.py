@@ -11,7 +11,7 @@ from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetricsF
 from typing_extensions import override
 
-from app.theme.tokens import Size, Space, Type
+from app.theme.tokens import Colors, Size, Space, Type
 from app.viewmodels.state_line import StateKind, StateLine, StateLink
 from app.widgets.transcript.rows.actions import ActionsRow
 from app.widgets.transcript.rows.look import Look
@@ -66,7 +66,7 @@ class StateRow(TranscriptRow):
     def paint(self, paint: Paint) -> None:
         painter = paint.painter
         painter.setFont(self._face.font)
-        painter.setPen(QColor(self._ink()))
+        painter.setPen(QColor(line_ink(self._look.colors, self._line.kind)))
         text = self._text if self.link is None else f"{self._text}{_DOT}"
         painter.drawText(QPointF(0, self._face.baseline), text)
         if self.link is not None:
@@ -106,22 +106,8 @@ class StateRow(TranscriptRow):
         painter.setBrush(QColor(self._look.colors.strong_line))
         painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
         track.setWidth(max(_BAR, track.width() * min(1.0, fraction)))
-        painter.setBrush(QColor(self._ink()))
+        painter.setBrush(QColor(line_ink(self._look.colors, self._line.kind)))
         painter.drawRoundedRect(track, _BAR / 2, _BAR / 2)
-
-    def _ink(self) -> str:
-        colors = self._look.colors
-        match self._line.kind:
-            case StateKind.WAITING:
-                return colors.secondary
-            case StateKind.READ:
-                return colors.tertiary
-            case StateKind.INSTANT:
-                return colors.instant.ink
-            case StateKind.ON_DISK:
-                return colors.on_disk.ink
-            case StateKind.AVOIDABLE:
-                return colors.must_read.ink
 
 
 class GapRow(TranscriptRow):
@@ -173,6 +159,21 @@ class GapRow(TranscriptRow):
             *(hit.translated(0, self._state_top) for hit in said),
             *(hit.translated(0, self._actions_top) for hit in buttons),
         ]
+
+
+def line_ink(colors: Colors, kind: StateKind) -> str:
+    """Return the colour of a state line."""
+    match kind:
+        case StateKind.WAITING:
+            return colors.secondary
+        case StateKind.READ:
+            return colors.tertiary
+        case StateKind.INSTANT:
+            return colors.instant.ink
+        case StateKind.ON_DISK:
+            return colors.on_disk.ink
+        case StateKind.AVOIDABLE:
+            return colors.must_read.ink
 
 
 def _paint_at(y: float, row: TranscriptRow, paint: Paint) -> None:
