@@ -77,6 +77,25 @@ def test_gone_model_is_not_replaced_at_the_start(without_chosen: Stage) -> None:
     assert not stage.pane.empty.model_note.isVisible()
 
 
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_model_folder_added_later_changes_the_next_start_only_if_no_model_has_answered(
+    make_stage: MakeStage, *, is_answered: bool
+) -> None:
+    catalog = FakeCatalog(cards=(), starter=DEMO)
+    stage = make_stage(catalog=catalog)
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
+    if is_answered:
+        stage.chat("Hello", "Hi")
+    catalog.cards = (*catalog.cards, CHOSEN)
+    stage.rig.core.folder_search.add(CHOSEN.path.parent)
+    stage.settle()
+    assert loads(stage) == [str(DEMO.path)]
+    settings = stage.rig.core.preferences.value
+    stage.close()
+    again = make_stage(settings=settings, catalog=catalog)
+    assert loads(again) == [str(DEMO.path) if is_answered else GONE]
+
+
 def test_message_to_a_gone_model_stays_in_the_composer_and_opens_the_picker(
     without_chosen: Stage,
 ) -> None:
