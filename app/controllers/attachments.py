@@ -77,6 +77,7 @@ class AttachmentsController(QObject):
     changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
     # arguments: ConversationId, a sentence for the user
     said = Signal(object, str)
+    started = Signal(object)  # argument: ConversationId in which the user attaches files
     # arguments: ConversationId, tuple of sentences about files that were not attached, or not as a
     # whole
     refused = Signal(object, object)
@@ -123,6 +124,7 @@ class AttachmentsController(QObject):
 
     def attach(self, conversation_id: ConversationId, paths: Sequence[Path]) -> None:
         """Read files and add them to a draft, in this order."""
+        self.started.emit(conversation_id)
         self._openings.open_files(conversation_id, paths)
 
     def remove(self, conversation_id: ConversationId, place: int) -> None:

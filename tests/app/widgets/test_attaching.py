@@ -282,6 +282,19 @@ def test_notice_of_a_refused_file_does_not_come_back_after_the_next_one(
     assert not toast.isVisible()
 
 
+def test_notice_of_a_refused_file_ends_when_files_are_attached(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
+    attach(stage, tmp_path / "notes.txt.missing")
+    toast = stage.window.toast
+    assert toast.isVisible()
+    toast.say_done("Undone")
+    attach(stage, notes)
+    toast.dismiss()
+    assert names(stage) == ["notes.txt"]
+    assert not toast.isVisible()
+
+
 def test_note_about_a_refused_file_stays_with_its_chat(stage: Stage, tmp_path: Path) -> None:
     stage.chat("Hello", "Hi")
     toast = stage.window.toast
