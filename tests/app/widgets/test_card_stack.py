@@ -69,11 +69,11 @@ def test_card_that_hides_gives_its_focus_to_the_composer_and_not_to_the_next_car
     stage.send("Hello")
     stage.send("And then?")
     line, queued = stage.pane.long_files, stage.pane.queued
-    line.show_offer("Too long.", paged_file="", model_name="")
+    line.show_offer("Too long.", paged_file=None, model_name="")
     stage.settle()
     assert queued.isVisible()
     line.first.setFocus()
-    line.show_offer("", paged_file="", model_name="")
+    line.show_offer("", paged_file=None, model_name="")
     assert stage.edit.hasFocus(), QApplication.focusWidget()
 
 
