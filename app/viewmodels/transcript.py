@@ -45,7 +45,6 @@ class ReplyFigures:
     # Number of tokens of a continued answer's last part, which the other figures are about. None if the
     # answer was written in one part, or if the last part has no token.
     num_last: int | None = None
-    tokens_per_pass: float | None = None  # None if the answer was written without speculation
     model_name: str = ""
     names_model: bool = False  # True if several models answered: the name is on show at any time
 
