@@ -70,7 +70,8 @@ class Settings:
 
     appearance: Appearance = Appearance.SYSTEM
     more_contrast: bool = False  # True: high contrast even if the system's own setting is off
-    model_path: str | None = None  # path of the model that was chosen last
+    # Path of the model that was chosen last, or of the first one that answered.
+    model_path: str | None = None
     model_name: str = ""  # name of that model
     # Key: path of a model. Models without an entry have the default values.
     model_defaults: Mapping[str, ModelDefaults] = field(default_factory=dict[str, ModelDefaults])

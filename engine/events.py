@@ -123,7 +123,8 @@ class ModelFacts:
     template_hash: str
     kv_bytes_per_token: int  # bytes that one token's attention K/V take in all layers
     snapshot_bytes: int  # bytes of one snapshot of all layers, 0 if the model needs none
-    default_sampling: SamplingParams  # sampling parameters that the model folder recommends
+    # Sampling parameters that the model folder recommends, and the app's own in place of the others.
+    default_sampling: SamplingParams
     # True if a multi-token prediction head can draft the model's next tokens.
     has_head: bool = False
     # Sentence for the user: why the head that was found is not used. "" if there is none, or it is.

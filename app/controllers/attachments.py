@@ -26,6 +26,7 @@ from app.conversation.attachments import (
     Attachment,
     chosen_pages,
     first_part,
+    lacking_pages,
 )
 from app.conversation.text import file_label, one_line
 from app.conversation.tree import Conversation, MessageStatus, shown_path
@@ -77,6 +78,7 @@ class AttachmentsController(QObject):
     changed = Signal(object)  # argument: ConversationId whose files, sizes or progress have changed
     # arguments: ConversationId, a sentence for the user
     said = Signal(object, str)
+    started = Signal(object)  # argument: ConversationId in which the user attaches files
     # arguments: ConversationId, tuple of sentences about files that were not attached, or not as a
     # whole
     refused = Signal(object, object)
@@ -123,6 +125,7 @@ class AttachmentsController(QObject):
 
     def attach(self, conversation_id: ConversationId, paths: Sequence[Path]) -> None:
         """Read files and add them to a draft, in this order."""
+        self.started.emit(conversation_id)
         self._openings.open_files(conversation_id, paths)
 
     def remove(self, conversation_id: ConversationId, place: int) -> None:
@@ -152,16 +155,20 @@ class AttachmentsController(QObject):
             self._cuts_left = _MAX_CUTS
             self._cut(undoes=True)
 
-    def use_pages(self, conversation_id: ConversationId, pages: Sequence[range]) -> bool:
-        """Keep these pages of the longest file only. Return False if it has none of them."""
+    def use_pages(self, conversation_id: ConversationId, pages: Sequence[range]) -> str:
+        """Keep these pages of the longest file only. Return a sentence if it lacks some of them.
+
+        If it has none of them, the file stays as it is.
+        """
         files = self._desk.get(conversation_id).draft_attachments
         place = _longest(files)
         part = chosen_pages(files[place], pages)
         if part is None:
-            return False
+            return words.BAD_PAGES
+        lacking = lacking_pages(files[place], pages)
         kept = (*files[:place], part, *files[place + 1 :])
         self._set(conversation_id, kept, _restoring(files[place]))
-        return True
+        return words.lacks_pages(lacking) if lacking else ""
 
     def is_opening(self, conversation_id: ConversationId) -> bool:
         return bool(self._openings.of_draft(conversation_id))
@@ -213,10 +220,10 @@ class AttachmentsController(QObject):
         return excess_note(self._files, excess, status.name or status.facts.title)
 
     @property
-    def paged_file(self) -> str:
-        """The name of the longest file, if its pages can be chosen, else an empty string."""
+    def paged_file(self) -> Attachment | None:
+        """The longest file, if its pages can be chosen."""
         longest = self._files[_longest(self._files)] if self._files else None
-        return longest.name if longest is not None and longest.num_pages else ""
+        return longest if longest is not None and longest.num_pages else None
 
     @property
     def fitting_model(self) -> ModelCard | None:

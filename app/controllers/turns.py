@@ -295,6 +295,7 @@ class Turns(QObject):
         """Store the turn, and show the progress of a long prefill."""
         planned = running.plan(plan, restore_ms, self._origin.tick())
         self._desk.accept(running.conversation_id)
+        self._models.note_answering()
         fed = plan.replayed + plan.read
         reading = Reading(done=0, total=fed, eta_s=None)
         self._set_phase(running, reading if fed > SHORT_PROMPT else planned)

@@ -145,6 +145,12 @@ def chosen_pages(attachment: Attachment, pages: Sequence[range]) -> Attachment |
     return attachment.with_text("\n\n".join(texts), words.pages_part(_ranges(sorted(kept))))
 
 
+def lacking_pages(attachment: Attachment, pages: Sequence[range]) -> str:
+    """Return the pages that the text does not have, in short form; empty if it has all."""
+    chosen = {number for some in pages for number in some}
+    return _ranges(sorted(chosen.difference(page_numbers(attachment.text))))
+
+
 def first_part(attachment: Attachment, num_chars: int) -> Attachment:
     """Return the attachment with at most this many characters, cut where a paragraph ends.
 

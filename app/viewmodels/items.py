@@ -229,7 +229,6 @@ def _figures(reply: MessageNode, *, names_model: bool) -> ReplyFigures | None:
         first_token_s=usage.ttft_ms / 1000 if usage.output_tokens else None,
         num_tokens=num_tokens,
         num_last=usage.output_tokens if is_continued else None,
-        tokens_per_pass=usage.output_tokens / usage.passes if usage.drafted_tokens else None,
         model_name=model_name,
         names_model=names_model,
     )

@@ -35,12 +35,17 @@ class ModelQuestion:
     name: str  # the chat's model
     name_in_use: str  # the model in use
     use: str  # text of the button that loads the chat's model; empty if it cannot be loaded
-    stay: str  # text of the button that keeps the model in use
+    stay: str  # text of the button that keeps the model in use; empty if that model is gone
 
 
 def uses_other_model(conversation: Conversation, status: ModelStatus, cards: Cards) -> bool:
-    """Return True if another model than the one in use wrote the last answer on show."""
+    """Return True if another model than the one in use wrote the last answer on show.
+
+    If the model in use is gone, the other model must be one that can be loaded.
+    """
     generation = last_generation(conversation)
+    if generation is not None and status.phase is ModelPhase.GONE:
+        return any(card.usable and card.is_at(generation.model_path) for card in cards)
     if generation is None or status.phase not in _ASKED_IN:
         return False
     return not is_same_model(generation.model_path, status.path, cards)
@@ -87,7 +92,7 @@ def model_question(
         name=name,
         name_in_use=in_use,
         use="" if why_not else words.use_model(name),
-        stay=words.stay_with(in_use),
+        stay="" if status.phase is ModelPhase.GONE else words.stay_with(in_use),
     )
 
 

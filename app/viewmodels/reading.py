@@ -10,8 +10,9 @@ from engine.reading_pace import ReadingPace, ReadingTime
 from engine.usage import Usage
 
 LONG_S = 10.0  # reading that lasts longer than this is announced before a message is sent
-# Announced if no rate is known yet: 10 s at 400 tokens per second.
-LONG_TOKENS = 4_000
+# Announced if no rate is known yet: 10 s at 100 tokens per second. SmolLM2-135M on two busy CPU
+# cores reads less than 60.
+LONG_TOKENS = 1_000
 # A range is shown if its end is so many times its beginning.
 _WIDE = 1.5
 # Shorter prompts are fed in one pass, whose time is not proportional to their length.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from app.viewmodels.attachments import Chip
-from app.viewmodels.state_line import Phase, StateLine, state_line
+from app.viewmodels.state_line import Phase, Planned, StateLine, state_line
 from engine.problem import Problem
 from engine.types import Role
 
@@ -45,7 +45,6 @@ class ReplyFigures:
     # Number of tokens of a continued answer's last part, which the other figures are about. None if the
     # answer was written in one part, or if the last part has no token.
     num_last: int | None = None
-    tokens_per_pass: float | None = None  # None if the answer was written without speculation
     model_name: str = ""
     names_model: bool = False  # True if several models answered: the name is on show at any time
 
@@ -80,8 +79,23 @@ class TranscriptItem:
     @property
     def line_above(self) -> StateLine | None:
         """The state line that is shown above the answer: none if it is minor, and not late."""
+        if self._waits_with_text:
+            return None
         line = self.state_line
         return None if line is None or (line.is_minor and not self.is_late) else line
+
+    @property
+    def line_below(self) -> StateLine | None:
+        """The state line that is shown at the end of an answer that waits to be continued.
+
+        The user has just pressed Continue there, and the line above may be far away.
+        """
+        return self.state_line if self._waits_with_text else None
+
+    @property
+    def _waits_with_text(self) -> bool:
+        is_streaming = self.status is ItemStatus.STREAMING and bool(self.text)
+        return is_streaming and not isinstance(self.phase, Planned)
 
 
 @dataclass(frozen=True, slots=True)

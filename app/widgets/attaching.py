@@ -117,8 +117,8 @@ class Attaching(QObject):
         self.said.emit(self._shown, text)
 
     def _use_pages(self, pages: tuple[range, ...]) -> None:
-        if not self._files.use_pages(self._shown, pages):
-            self._report(words.BAD_PAGES)
+        if problem := self._files.use_pages(self._shown, pages):
+            self._report(problem)
 
     def _use_model(self) -> None:
         card = self._files.fitting_model

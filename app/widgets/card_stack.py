@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QObject, QSize, Signal
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 from typing_extensions import override
 
@@ -49,9 +50,22 @@ class CardStack(VerticalScroller):
         if arg__2.type() is QEvent.Type.LayoutRequest and arg__1 is self.content:
             self.updateGeometry()
             self.changed.emit()
+        elif arg__2.type() is QEvent.Type.Resize and arg__1 is self.content:
+            self._keep_focus_in_view()
         elif arg__2.type() is QEvent.Type.Hide and not arg__2.spontaneous():
             self._note_hidden(arg__1)
         return done
+
+    @override
+    def resizeEvent(self, arg__1: QResizeEvent) -> None:
+        super().resizeEvent(arg__1)
+        self._keep_focus_in_view()
+
+    def _keep_focus_in_view(self) -> None:
+        """Scroll to the button with the focus, which a longer sentence may have moved out of view."""
+        focused = self.window().focusWidget()
+        if self.content.isAncestorOf(focused):
+            self.ensureWidgetVisible(focused)
 
     def _note_hidden(self, card: QObject) -> None:
         """Report a card that hides with the focus, which Qt would give to the next button."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QLabel, QWidget
 
-from app.conversation.attachments import parse_pages
+from app.conversation.attachments import Attachment, parse_pages
 from app.theme.tokens import Size
 from app.widgets.button_row import Label
 from app.widgets.choice_line import ChoiceLine
@@ -24,15 +24,15 @@ class LongFiles(ChoiceLine):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent, words.FIRST_PART, words.CHOOSE_PAGES, "")
         part, pages, model = self.buttons
-        self._paged_file = ""  # name of the file whose pages can be chosen
+        self._paged_file: Attachment | None = None  # the file whose pages can be chosen
         part.clicked.connect(self.first_part_requested)
         pages.clicked.connect(self._ask_for_pages)
         model.clicked.connect(self.model_requested)
 
-    def show_offer(self, text: str, *, paged_file: str, model_name: str) -> None:
+    def show_offer(self, text: str, *, paged_file: Attachment | None, model_name: str) -> None:
         """Show the sentence and the buttons that help, or hide the line if the text is empty.
 
-        paged_file: the name of the file whose pages can be chosen; empty: there is none.
+        paged_file: the file whose pages can be chosen; None: there is none.
         """
         self._paged_file = paged_file
         use = models.use_model(model_name) if model_name else ""
@@ -44,12 +44,15 @@ class LongFiles(ChoiceLine):
         )
 
     def _ask_for_pages(self) -> None:
+        file = self._paged_file
+        if file is None or file.num_pages is None:
+            return
         dialog = QInputDialog(self)
         dialog.setWindowTitle(words.CHOOSE_PAGES.rstrip("…"))
         dialog.setMinimumWidth(Size.SHEET_WIDTH)  # the title is whole
         middle, room = Qt.TextElideMode.ElideMiddle, Size.SHEET_WIDTH // 2
-        name = dialog.fontMetrics().elidedText(self._paged_file, middle, room)
-        dialog.setLabelText(words.pages_label(plain(name)))
+        name = dialog.fontMetrics().elidedText(file.name, middle, room)
+        dialog.setLabelText(words.pages_label(plain(name), file.num_pages))
         for label in dialog.findChildren(QLabel):
             label.setTextFormat(Qt.TextFormat.PlainText)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)

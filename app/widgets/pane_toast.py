@@ -50,6 +50,7 @@ class PaneToast(Toast):
         core.library.current_changed.connect(self._enter)
         pane.attaching.said.connect(self._on_file_problem)
         pane.attaching.noted.connect(self._on_file_note)
+        core.attachments.started.connect(partial(self.withdraw_topic, _FILES))
         core.attachments.refused.connect(self._on_files_refused)
         core.undo.undone.connect(self.withdraw)
         core.undoing.undone.connect(self._on_undone)

@@ -18,7 +18,7 @@ from app.words import commands, window as words
 Act = Callable[[], object]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class _ToastMessage:
     """A message that is on show, or covered by a later one."""
 
@@ -29,13 +29,18 @@ class _ToastMessage:
     topic: str = ""  # a later message with this topic replaces this one; empty: none does
     is_passing: bool = False  # True: it is about the newest action, and does not come back
     place: object = None  # on show only while the user is at this place; None: everywhere
+    left_ms: int = 0  # time for which it is still shown
+
+    def __post_init__(self) -> None:
+        usual = Millis.UNDO if self.word else Millis.NOTE
+        self.left_ms = Millis.PROBLEM if self.is_problem else usual
 
 
 class Toast(QFrame):
     """A box that shows its newest message, hidden without messages.
 
     A message that is covered by a newer one before it could be read comes back afterwards, and so
-    does every problem. A message about the newest action does not: after the next action its text
+    does every problem, for the rest of its time. A message about the newest action does not: after the next action its text
     may be untrue, and the Edit menu undoes earlier actions. A message about a place, such as a chat, is
     on show only there.
     """
@@ -117,6 +122,10 @@ class Toast(QFrame):
         if any(one.act == act for one in self._messages):
             self._keep([one for one in self._messages if one.act != act])
 
+    def withdraw_topic(self, topic: str, place: object) -> None:
+        """Remove the problem with a topic and place, because it is no longer true."""
+        self._keep([one for one in self._messages if (one.topic, one.place) != (topic, place)])
+
     def dismiss(self) -> None:
         """Remove the message on show. Show the one that it has covered, if any."""
         shown = self._shown
@@ -153,6 +162,8 @@ class Toast(QFrame):
     def _refresh(self, before: _ToastMessage | None) -> None:
         """Show the message that is on show now, unless it is the one before."""
         message = self._shown
+        if before is not None and before is not message and self._timer.isActive():
+            before.left_ms = max(Millis.READ, self._timer.remainingTime())
         if message is None:
             self._timer.stop()
             self._hand_focus_back()
@@ -168,10 +179,7 @@ class Toast(QFrame):
         self.button.setText(message.word)
         self.button.setAccessibleName(f"{message.word}: {message.text}")
         self.button.setVisible(bool(message.word))
-        if message.is_problem:
-            self._timer.start(Millis.PROBLEM)
-        else:
-            self._timer.start(Millis.UNDO if message.word else Millis.NOTE)
+        self._timer.start(message.left_ms)
         self.show()
         self.presented.emit()
         announce(self, message.text)

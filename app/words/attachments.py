@@ -76,13 +76,20 @@ def attached(name: str, part: str) -> str:
     return f"[{name}, {part}]" if part else f"[{name}]"
 
 
-def pages_label(name: str) -> str:
-    """Return the label of the field for the pages of a file with this name."""
-    return f"Pages of “{name}”, for example 1-20, 35:"
+def pages_label(name: str, number: int) -> str:
+    """Return the label of the field for the pages of a file with this name and number of pages."""
+    example = f"1-{number // 2}, {number}" if number > 3 else "1"
+    return f"Pages of “{name}” ({num_pages(number)}), for example {example}:"
 
 
 def pages_part(ranges: str) -> str:
     return f"Page {ranges}" if ranges.isdigit() else f"Pages {ranges}"
+
+
+def lacks_pages(ranges: str) -> str:
+    """Return a sentence about pages that the user chose and the attached text does not have."""
+    noun = "page" if ranges.isdigit() else "pages"
+    return f"The attached text does not contain {noun} {ranges}."
 
 
 def first_share(percent: int) -> str:

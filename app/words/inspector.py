@@ -74,7 +74,7 @@ def prompt_changed(num_tokens: int, time: str) -> str:
 
 
 def default_temperature(number: str) -> str:
-    return f"The model’s default: {number}"
+    return f"Default: {number}"
 
 
 def back_to_default(number: str) -> str:

@@ -126,10 +126,6 @@ def last_of(num_last: str, tokens: str) -> str:
     return f"last {units.share(done=num_last, total=tokens)}"
 
 
-def faster(number: str) -> str:
-    return f"Faster answers: on average {number} tokens at a time instead of 1."
-
-
 def answer_finished(num_tokens: int | None) -> str:
     if num_tokens is None:
         return "Answer finished"

@@ -232,12 +232,10 @@ class _Case:
         usable = agreed if path.is_unloaded else max(points, default=0)
         return max(self.found.faulted, usable)
 
-    @cached_property
-    def change(self) -> Why:
-        """Reason for the first difference from the path that this conversation fed before."""
-        assert self.known is not None
-        path, place = self.known.path, self.known.num_tokens
-        index, messages = self._changed_message, self.request.messages
+    def _why_left(self, known: Known) -> Why:
+        """Return the reason for the first difference from a path that was fed before."""
+        path, place = known.path, known.num_tokens
+        index, messages = self._changed_message(known), self.request.messages
         if index == len(messages):
             return self._why_tail()
         if self._is_cut_off(index):
@@ -281,46 +279,60 @@ class _Case:
         """Return the reason why a message is fed although no stored state was lost.
 
             message                                        reason
-            read by other models only, no known path       MODEL_CHANGED
+            read by other models only, no left path        MODEL_CHANGED
             the newest answer, without its tokens          INTERRUPTED
-            follows a change of the known path             self.change, unless it is new and not the
+            follows a change of a left path                _why_left(), unless it is new and not the
                                                            first message that changed
             no known path, all messages are new            NEW_CONVERSATION
-            no known path, a new system prompt, or
+            no left path, a new system prompt, or
             a message after it that was read before        SYSTEM_CHANGED
             new                                            NEW_MESSAGE
-            read before, by other models only              MODEL_CHANGED
             read before, for a newest answer               INTERRUPTED, if that has no tokens
             read before                                    NOT_KEPT
 
-        There is no known path after a start of the app, or if the engine forgot it.
+        There is no known path after a start of the app, or if the engine forgot it. A left path is
+        one that the prompt leaves before its end.
         """
         request = self.request
         is_new, is_foreign = index in request.new_messages, index in request.foreign_messages
-        if is_foreign and self.known is None:
+        left = self._left_path(index, is_new=is_new)
+        if is_foreign and left is None:
             return Why(kind=ReasonKind.MODEL_CHANGED)
         if self._is_cut_off(index):
             return Why(kind=ReasonKind.INTERRUPTED)
-        if (change := self._why_changed(index, is_new=is_new)) is not None:
-            return change
+        if left is not None:
+            return self._why_left(left)
+        if (news := self._why_unknown(index, is_new=is_new)) is not None:
+            return news
         if is_new:
             return Why(kind=ReasonKind.NEW_MESSAGE, message=self._number(index))
-        if is_foreign:
-            return Why(kind=ReasonKind.MODEL_CHANGED)
         is_last = index == len(request.messages) - 1
         is_cut = self._is_cut_off(index + 1) or (is_last and request.is_unsaved)
         return Why(kind=ReasonKind.INTERRUPTED if is_cut else ReasonKind.NOT_KEPT)
 
-    def _why_changed(self, index: int, *, is_new: bool) -> Why | None:
-        """Return the reason if a change at this message or before it explains why it is fed."""
-        if self.known is not None:
-            is_beside = self._extends_path or (is_new and index != self._changed_message)
-            return None if is_beside else self.change
+    def _left_path(self, index: int, *, is_new: bool) -> Known | None:
+        """Return the path whose difference from the prompt explains why a message is fed, or None."""
+        if self.known is None:
+            return None
+        if not self._extends(self.known):
+            is_beside = is_new and index != self._changed_message(self.known)
+            return None if is_beside else self.known
+        left, path = self.known.left, self.known.path
+        num_fed = len(path.marks) - (path.last_fed < 1)
+        if left is None or index < num_fed or self._extends(left):
+            return None
+        if is_new:
+            return left if index == self._changed_message(left) else None
+        return left if marks_of(self.request.messages)[index] in left.path.marks else None
+
+    def _why_unknown(self, index: int, *, is_new: bool) -> Why | None:
+        """Return the reason that the request alone shows if no fed path explains a message."""
         messages, new = self.request.messages, self.request.new_messages
         if len(new) == len(messages):
-            return Why(kind=ReasonKind.NEW_CONVERSATION)
+            return Why(kind=ReasonKind.NEW_CONVERSATION) if self.known is None else None
         if messages[0].role is Role.SYSTEM and 0 in new and (index == 0 or not is_new):
-            place = self.found.matched
+            # A known path begins with the new system prompt, so its end is not the change.
+            place = self.found.matched if self.known is None else self.prompt.message_starts[0]
             return Why(kind=ReasonKind.SYSTEM_CHANGED, message=self._number(0), place=place)
         return None
 
@@ -371,22 +383,17 @@ class _Case:
         now = (self.request.thinking, self.request.keep_thinking)
         return now != (path.thinking, path.keep_thinking)
 
-    @cached_property
-    def _extends_path(self) -> bool:
-        """True if the prompt only adds tokens or messages to the known path."""
-        assert self.known is not None
-        path = self.known.path
-        if self.known.is_whole:
+    def _extends(self, known: Known) -> bool:
+        """Return True if the prompt only adds tokens or messages to a fed path."""
+        if known.is_whole:
             return True
         # After its messages, a path may have the tokens of a draft or of a generation tail. If the
         # first difference lies there, no message that was fed has changed.
-        return len(path.marks) <= self._changed_message < len(self.request.messages)
+        return len(known.path.marks) <= self._changed_message(known) < len(self.request.messages)
 
-    @cached_property
-    def _changed_message(self) -> int:
-        """Index of the message that contains the first difference from the known path."""
-        assert self.known is not None
-        return self._message_at(self.known.num_tokens)
+    def _changed_message(self, known: Known) -> int:
+        """Return the index of the message that contains the first difference from a fed path."""
+        return self._message_at(known.num_tokens)
 
     def _message_at(self, place: int) -> int:
         """Return the index of the message that a token belongs to.

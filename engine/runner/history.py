@@ -83,6 +83,9 @@ class Known:
     num_tokens: int
     is_whole: bool  # True if the path agrees up to its end
     is_foreign: bool = False  # True if the path was fed to another model
+    # The path of this model that agrees longest with the prompt, of the paths that the prompt leaves
+    # before their end. None if there is none. Set only if is_whole.
+    left: Known | None = None
 
 
 class History:
@@ -94,7 +97,9 @@ class History:
     def recall(self, request: Request, prompt: Prompt, *, model: str) -> Known | None:
         """Return the path of the request's conversation that agrees longest with a prompt.
 
-        If two paths agree equally long, the newer path is returned. None if there is no path.
+        If two paths agree equally long, the newer path is returned. None if there is no path. If
+        the whole path agrees, the path that the prompt leaves is added: reading ahead may have
+        stopped soon after a change, so the whole path does not show the change.
 
         model: path of the model that the prompt is for.
         """
@@ -106,7 +111,11 @@ class History:
             else _known_by_tokens(path, token_ids)
             for path in reversed(self._paths.get(request.conversation_id, []))
         ]
-        return max(known, key=lambda one: one.num_tokens, default=None)
+        longest = max(known, key=lambda one: one.num_tokens, default=None)
+        if longest is None or not longest.is_whole:
+            return longest
+        left = (one for one in known if not one.is_whole and one.path.model == model)
+        return replace(longest, left=max(left, key=lambda one: one.num_tokens, default=None))
 
     def siblings(
         self, conversation_id: ConversationId, prompt_ids: Sequence[int], *, context: int

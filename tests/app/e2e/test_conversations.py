@@ -183,6 +183,36 @@ def test_continue_appends_to_the_stopped_answer(stage: Stage) -> None:
     assert not stage.window.commands[CommandId.CONTINUE].isEnabled()
 
 
+def test_continue_of_a_long_answer_shows_its_progress_below_the_text(stage: Stage) -> None:
+    stage.send("Count")
+    stage.engine.write("One. \n\n" * 200)
+    stage.settle()
+    stage.run(CommandId.STOP)
+    stage.run(CommandId.CONTINUE)
+    stage.engine.prefill(1766, 2122, 12.0)
+    stage.settle()
+    item, view = stage.items[-1], stage.pane.view
+    assert item.line_above is None
+    assert item.line_below is not None
+    assert item.line_below.text.startswith("Reading 1,766 of 2,122 tokens")
+    view.verticalScrollBar().setValue(view.verticalScrollBar().maximum())
+    (stop,) = targets(view, RowAction.STOP)
+    assert view.viewport().rect().contains(stop)
+    assert stop.y() > view.viewport().height() / 2
+    stage.engine.write("Two.")
+    stage.settle()
+    assert stage.items[-1].line_below is None
+    assert not list(targets(view, RowAction.STOP))
+    stage.run(CommandId.STOP)
+    stage.run(CommandId.CONTINUE)
+    stage.engine.prefill(1, 2122, 12.0)
+    stage.settle()
+    (stop,) = targets(view, RowAction.STOP)
+    QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=stop)
+    stage.settle()
+    assert stage.items[-1].cut == "Stopped"
+
+
 def test_continue_uses_the_thinking_setting_of_the_stopped_answer(stage: Stage) -> None:
     def set_thinking(thinking: bool) -> None:
         setup = replace(stage.rig.current.setup, thinking=thinking)

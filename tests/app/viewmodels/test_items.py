@@ -114,14 +114,6 @@ def test_measured_duration_of_the_reasoning_replaces_the_estimate() -> None:
     assert item.reasoning_s == 0.4
 
 
-def test_answer_with_drafts_has_the_figures_of_speculation() -> None:
-    usage = replace(USAGE, passes=106, drafted_tokens=130, accepted_tokens=104)
-    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
-
-    assert reply.figures is not None
-    assert reply.figures.tokens_per_pass == 2.0
-
-
 @pytest.mark.parametrize(("num_drawn", "num_last"), [(12, 12), (0, None), (212, None)])
 def test_figures_of_a_continued_answer_name_the_tokens_of_its_last_part(
     num_drawn: int, num_last: int | None

@@ -71,7 +71,7 @@ def test_reading_note_appears_if_another_model_answered_last() -> None:
 
 def test_reading_note_announces_what_is_read_for_long() -> None:
     ready = ModelStatus(phase=ModelPhase.READY, path="/models/a", name="A", facts=FACTS)
-    assert reading_note(EMPTY, ready, ToRead(3_999)) == ""
+    assert reading_note(EMPTY, ready, ToRead(999)) == ""
     assert reading_note(EMPTY, ready, ToRead(62_113)) == ("A will first read about 62,000 tokens.")
     assert reading_note(EMPTY, ready, ToRead(62_113, ReadingTime(62, 62, 62))) == (
         "A will first read about 62,000 tokens, 62 s."

@@ -161,7 +161,7 @@ def test_chosen_pages_and_later_attaching_are_undone_one_at_a_time(
     text = "\n\n".join(marked_page(number, "Text.") for number in (1, 2))
     book = make_attachment("book.pdf", "pdf", text, num_pages=2)
     stage.core.chat.set_attachments(stage.current, (book,))
-    assert stage.core.attachments.use_pages(stage.current, [range(1, 2)])
+    assert stage.core.attachments.use_pages(stage.current, [range(1, 2)]) == ""
     attach(stage, notes)
 
     stage.run(CommandId.UNDO)
@@ -181,10 +181,38 @@ def test_choosing_pages_with_two_files_names_the_file(stage: Stage, notes: Path)
     (dialog,) = stage.window.findChildren(QInputDialog)
     label = dialog.findChild(QLabel)
     assert label is not None
-    assert dialog.labelText() == "Pages of “<b>report of 2026</b>.pdf”, for example 1-20, 35:"
+    name = "<b>report of 2026</b>.pdf"
+    assert dialog.labelText() == f"Pages of “{name}” (2 pages), for example 1:"
     assert label.textFormat() is Qt.TextFormat.PlainText
     assert dialog.width() >= dialog.fontMetrics().horizontalAdvance(dialog.windowTitle()) + 200
     dialog.reject()
+
+
+@pytest.mark.parametrize(
+    ("typed", "part", "said"),
+    [
+        ("3-5, 30", "Pages 3\u20135", "The attached text does not contain page 30."),
+        ("4, 30-40", "Page 4", "The attached text does not contain pages 30\u201340."),
+        ("4-6", "Pages 4\u20136", ""),
+        ("30", "", "The file has none of these pages."),
+    ],
+)
+def test_chosen_pages_that_do_not_exist_are_named(
+    stage: Stage, typed: str, part: str, said: str
+) -> None:
+    text = "\n\n".join(marked_page(number, "Text. " * 3000) for number in range(1, 28))
+    book = make_attachment("book.pdf", "pdf", text, num_pages=27)
+    stage.core.chat.set_attachments(stage.current, (book,))
+    stage.settle()
+    stage.pane.long_files.second.click()
+    (dialog,) = stage.window.findChildren(QInputDialog)
+    assert dialog.labelText() == "Pages of “book.pdf” (27 pages), for example 1-13, 27:"
+    dialog.setTextValue(typed)
+    dialog.accept()
+    stage.settle()
+    assert stage.rig.current.draft_attachments[0].part == part
+    toast = stage.window.toast
+    assert (toast.text if toast.isVisible() else "") == said
 
 
 def test_keys_move_and_remove_a_chip(stage: Stage, notes: Path, tmp_path: Path) -> None:
@@ -248,7 +276,7 @@ def test_toast_leaves_the_buttons_above_the_composer_free(stage: Stage) -> None:
     toast, line = stage.window.toast, stage.pane.long_files
     toast.say("The files are too long.")
     for text, below in (("Too long.", line), ("", stage.composer)):
-        line.show_offer(text, paged_file="", model_name="")
+        line.show_offer(text, paged_file=None, model_name="")
         stage.settle()
         bottom = toast.mapTo(stage.window, toast.rect().bottomLeft()).y()
         top = below.mapTo(stage.window, below.rect().topLeft()).y()
@@ -279,6 +307,19 @@ def test_notice_of_a_refused_file_does_not_come_back_after_the_next_one(
         stage.wait_until(lambda name=name: name in toast.text)
     assert toast.text == "“nonexist.txt” can’t be found."
     QTest.mouseClick(toast.button, Qt.MouseButton.LeftButton)
+    assert not toast.isVisible()
+
+
+def test_notice_of_a_refused_file_ends_when_files_are_attached(
+    stage: Stage, notes: Path, tmp_path: Path
+) -> None:
+    attach(stage, tmp_path / "notes.txt.missing")
+    toast = stage.window.toast
+    assert toast.isVisible()
+    toast.say_done("Undone")
+    attach(stage, notes)
+    toast.dismiss()
+    assert names(stage) == ["notes.txt"]
     assert not toast.isVisible()
 
 
@@ -377,7 +418,7 @@ def test_buttons_stay_while_the_sentence_about_long_files_grows(stage: Stage) ->
     stage.window.resize(1100, 800)
     line, places = stage.pane.long_files, list[QPoint]()
     for text in ("It is too long.", "The files are too long. " * 6):
-        line.show_offer(text, paged_file="", model_name="")
+        line.show_offer(text, paged_file=None, model_name="")
         stage.settle()
         places.append(line.first.mapTo(stage.pane, QPoint()))
     assert line.sentence.height() > line.first.height(), "the sentence has a second line"

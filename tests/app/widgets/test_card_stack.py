@@ -15,6 +15,7 @@ from engine.errors import ContextFullError
 from engine.hosts.faults import silent
 from engine.hosts.hostfile import parse_hosts
 from tests.app.conftest import MakeStage
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
 
 
@@ -69,11 +70,11 @@ def test_card_that_hides_gives_its_focus_to_the_composer_and_not_to_the_next_car
     stage.send("Hello")
     stage.send("And then?")
     line, queued = stage.pane.long_files, stage.pane.queued
-    line.show_offer("Too long.", paged_file="", model_name="")
+    line.show_offer("Too long.", paged_file=None, model_name="")
     stage.settle()
     assert queued.isVisible()
     line.first.setFocus()
-    line.show_offer("", paged_file="", model_name="")
+    line.show_offer("", paged_file=None, model_name="")
     assert stage.edit.hasFocus(), QApplication.focusWidget()
 
 
@@ -90,6 +91,27 @@ def test_card_with_a_button_is_whole_in_the_smallest_window(stage: Stage) -> Non
     cards = stage.pane.cards
     assert cards.bar.maximum() == 0, "its button is seen without scrolling"
     assert stage.pane.view.height() > stage.pane.height() // 8
+
+
+def test_button_that_waits_for_a_choice_is_in_view_in_a_low_window(make_stage: MakeStage) -> None:
+    other = card("Other-4B", num_parameters=4_000_000_000)
+    stage = make_stage(settings=Settings(text_zoom=200), catalog=FakeCatalog(cards=(card(), other)))
+    stage.chat("Hello there, model", "Hi. " * 100)
+    stage.run(CommandId.NEW_CHAT)
+    stage.rig.models.choose(other.path)
+    stage.settle()
+    stage.window.resize(640, 480)
+    stage.click_row("Hello there, model")
+    stage.settle()
+    stage.type("And now?")
+    QTest.keyClick(stage.edit, Qt.Key.Key_Return)
+    stage.settle()
+    cards, button = stage.pane.cards, stage.pane.model_question.first
+    stage.wait_until(lambda: cards.bar.maximum() > 0)
+    assert button.hasFocus()
+    top = button.mapTo(cards.viewport(), button.rect().topLeft()).y()
+    bottom = button.mapTo(cards.viewport(), button.rect().bottomLeft()).y()
+    assert bottom < cards.viewport().height() or top == 0
 
 
 def test_button_of_a_card_that_scrolls_is_in_view_below_its_title(stage: Stage) -> None:

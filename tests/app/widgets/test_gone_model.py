@@ -77,6 +77,25 @@ def test_gone_model_is_not_replaced_at_the_start(without_chosen: Stage) -> None:
     assert not stage.pane.empty.model_note.isVisible()
 
 
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_model_folder_added_later_changes_the_next_start_only_if_no_model_has_answered(
+    make_stage: MakeStage, *, is_answered: bool
+) -> None:
+    catalog = FakeCatalog(cards=(), starter=DEMO)
+    stage = make_stage(catalog=catalog)
+    stage.wait_until(lambda: stage.rig.models.status.phase is ModelPhase.READY)
+    if is_answered:
+        stage.chat("Hello", "Hi")
+    catalog.cards = (*catalog.cards, CHOSEN)
+    stage.rig.core.folder_search.add(CHOSEN.path.parent)
+    stage.settle()
+    assert loads(stage) == [str(DEMO.path)]
+    settings = stage.rig.core.preferences.value
+    stage.close()
+    again = make_stage(settings=settings, catalog=catalog)
+    assert loads(again) == [str(DEMO.path) if is_answered else GONE]
+
+
 def test_message_to_a_gone_model_stays_in_the_composer_and_opens_the_picker(
     without_chosen: Stage,
 ) -> None:
@@ -93,6 +112,47 @@ def test_message_to_a_gone_model_stays_in_the_composer_and_opens_the_picker(
     stage.settle()
     assert loads(stage) == ["/models/Tiny-9B-4bit"]
     assert not stage.pane.gone_model.isVisible()
+
+
+def test_chat_of_a_model_that_is_there_offers_it_while_the_model_in_use_is_gone(
+    make_stage: MakeStage,
+) -> None:
+    catalog = FakeCatalog()
+    stage = make_stage(catalog=catalog)
+    stage.chat("Hello", "Hi")
+    stage.close()
+    catalog.gone = {GONE}
+    settings = Settings(model_path=GONE, model_name="Chosen-27B")
+    stage = make_stage(settings=settings, catalog=catalog)
+    stage.settle()
+    assert stage.pane.gone_model.isVisible()
+    stage.click_row("Hello")
+    question = stage.pane.model_question
+    assert question.sentence.text() == "This chat used Tiny 9B 4-bit."
+    assert not stage.pane.gone_model.isVisible()
+    assert not question.second.isVisible()
+    stage.type("And you?")
+    QTest.keyClick(stage.edit, Key.Key_Return)
+    assert question.first.hasFocus()
+    QTest.keyClick(question.first, Key.Key_Space)
+    stage.settle()
+    assert loads(stage) == ["/models/Tiny-9B-4bit"]
+    stage.answer("I am fine")
+    assert stage.texts[-2:] == ["And you?", "I am fine"]
+
+
+def test_chat_of_a_gone_model_offers_no_other_one(make_stage: MakeStage) -> None:
+    catalog = FakeCatalog(cards=(CHOSEN, *FakeCatalog().cards))
+    stage = make_stage(catalog=catalog)
+    stage.chat("Hello", "Hi")
+    stage.close()
+    remembered = stage.rig.core.preferences.value
+    catalog.gone, catalog.cards = {GONE}, FakeCatalog().cards
+    stage = make_stage(settings=remembered, catalog=catalog)
+    stage.settle()
+    stage.click_row("Hello")
+    assert stage.pane.gone_model.sentence.text() == SENTENCE
+    assert not stage.pane.model_question.isVisible()
 
 
 def test_get_models_button_opens_the_models_window(without_chosen: Stage) -> None:

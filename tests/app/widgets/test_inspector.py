@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtTest import QTest
 
@@ -11,6 +13,7 @@ from app.widgets.commands import CommandId
 from app.widgets.inspector import Inspector
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_window import SettingsWindow
+from engine.types import SamplingParams
 from tests.app.conftest import MakeStage
 from tests.fakes.fake_engine import FACTS
 from tests.fakes.stage import Key, Stage
@@ -75,6 +78,17 @@ def test_temperature_is_set_by_slider_or_number_and_reset(make_stage: MakeStage)
     inspector.reset.click()
     assert inspector.number.text() == "0.60"
     assert stage.rig.current.setup == Setup()
+
+
+def test_default_of_a_model_without_a_temperature_is_not_called_the_models(
+    make_stage: MakeStage,
+) -> None:
+    stage = make_stage(settings=Settings(inspector_visible=True), hold_load=True)
+    # The loader puts the app's own temperature in the place of one that the model does not have.
+    stage.engine.facts = replace(FACTS, default_sampling=SamplingParams())
+    stage.engine.finish_load()
+    stage.settle()
+    assert stage.window.inspector.reset.text() == "Default: 0.70"
 
 
 def test_temperature_out_of_range_is_rejected(make_stage: MakeStage) -> None:

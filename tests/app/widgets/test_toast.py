@@ -68,6 +68,31 @@ def test_problem_comes_back_after_a_later_message(toast: Toast) -> None:
     assert shown(toast) == ""
 
 
+def test_problem_that_comes_back_stays_for_the_rest_of_its_time(toast: Toast) -> None:
+    toast.warn("It failed.")
+    timer_of(toast).start(Millis.READ)  # most of its time is over
+    for text in ("First", "Second", "Third"):
+        toast.say_done(text)
+        end(toast)
+        assert shown(toast) == "It failed."
+        assert timer_of(toast).interval() <= 2 * Millis.READ  # a coarse timer
+    end(toast)
+    assert shown(toast) == ""
+
+
+def test_problem_of_a_topic_ends_when_it_is_no_longer_true(toast: Toast) -> None:
+    toast.enter("A")
+    toast.warn("It failed.", "files", place="A")
+    toast.warn("It failed too.", "files", place="B")
+    toast.say("First")
+    toast.withdraw_topic("files", "A")
+    assert shown(toast) == "First"
+    end(toast)
+    assert shown(toast) == ""
+    toast.enter("B")
+    assert shown(toast) == "It failed too."
+
+
 def test_message_that_was_covered_at_once_comes_back(toast: Toast) -> None:
     toast.say("First")
     toast.say("Second")

@@ -10,17 +10,18 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QImage, QPainter
 
 from app.theme.palette import Theme
+from app.viewmodels.items import TranscriptItems
 from app.viewmodels.transcript import ReplyFigures, TranscriptItem, Version
 from app.widgets.transcript.rows.actions import (
     ActionsRow,
     answer_actions,
-    faster_text,
     figures_text,
     user_actions,
 )
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.row import Paint, RowAction
+from tests.app.viewmodels.test_items import EMPTY, USAGE, finished, send
 from tests.fakes.pixels import pixels_of
 from tests.fakes.transcript_samples import answer, question
 
@@ -38,19 +39,17 @@ def test_figures_end_inside_a_narrow_column(theme: Theme, width: int, is_cut: bo
     shelf.close()
 
 
-@pytest.mark.parametrize(
-    ("tokens_per_pass", "text"),
-    [
-        (1.28, "Faster answers: on average 1.3 tokens at a time instead of 1."),
-        (1.02, ""),
-        (0.9, ""),
-        (None, ""),
-    ],
-)
-def test_gain_by_drafts_is_compared_with_one_token_at_a_time(
-    tokens_per_pass: float | None, text: str
-) -> None:
-    assert faster_text(ReplyFigures(tokens_per_pass=tokens_per_pass)) == text
+def test_answer_with_drafts_claims_no_gain_in_speed(theme: Theme) -> None:
+    # The usage has no duration of passes without drafts to compare with.
+    usage = replace(USAGE, passes=50, drafted_tokens=130, accepted_tokens=104)
+    _user, reply = TranscriptItems().of(finished(send(EMPTY, 1), usage), {})
+    assert reply.state_line is not None
+    shelf = FormulaShelf()
+    row = answer_actions(Look(theme, shelf), reply)
+    row.measure(600)
+    tips = [hit.tip for hit in row.hits() if hit.target.action is RowAction.EXPLAIN]
+    assert tips == [reply.state_line.explained]
+    shelf.close()
 
 
 def test_figures_of_a_continued_answer_say_that_they_are_about_its_last_part() -> None:

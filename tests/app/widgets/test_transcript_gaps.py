@@ -13,8 +13,9 @@ from app.theme.tokens import Type
 from app.viewmodels.state_line import Phase, state_line
 from app.viewmodels.transcript import ItemStatus, TranscriptItem, Version
 from app.widgets.transcript.accessibility.canvas import TranscriptCanvas
+from app.widgets.transcript.rows.actions import user_actions
 from app.widgets.transcript.rows.formula_shelf import FormulaShelf
-from app.widgets.transcript.rows.gap import StateRow
+from app.widgets.transcript.rows.gap import GapRow, StateRow
 from app.widgets.transcript.rows.look import Look
 from app.widgets.transcript.rows.notes import CutLink, CutRow
 from app.widgets.transcript.rows.row import RowAction
@@ -133,6 +134,22 @@ def test_state_line_of_a_few_letters_is_left_out(
     row.measure(width)
     (said,) = row.hits()
     assert (said.rect.width() > 0) == is_shown
+
+
+@pytest.mark.parametrize(("width", "has_buttons"), [(600, True), (250, False)])
+def test_progress_takes_the_place_of_the_buttons_in_a_narrow_column(
+    theme: Theme, width: int, *, has_buttons: bool
+) -> None:
+    """With larger text and the inspector open, the line was "… · Stop"."""
+    look = Look(theme, FormulaShelf(), 1.5)
+    row = GapRow(look)
+    row.show(user_actions(look, question(0, "H")), state_line(READING))
+    row.measure(width)
+    actions = {hit.target.action for hit in row.hits()}
+    assert (RowAction.EDIT in actions) == has_buttons
+    (stop,) = (hit for hit in row.hits() if hit.target.action is RowAction.STOP)
+    percent = QFontMetricsF(look.face(Type.SMALL).font).horizontalAdvance("Reading 33%")
+    assert percent < stop.rect.left() < stop.rect.right() <= width
 
 
 def test_note_on_a_cut_answer_is_whole_in_its_tooltip_in_a_narrow_column(

@@ -178,3 +178,21 @@ def test_wide_table_scrolls_sideways_to_the_focused_link(window: Window) -> None
         assert link.state().focused
         left = window.stage.view.mapFromGlobal(link.rect().topLeft()).x()
         assert 0 <= left < left + link.rect().width() <= column + 48
+
+
+def test_view_follows_tab_to_a_button_that_is_half_out_of_sight(window: Window) -> None:
+    stage = window.stage
+    stage.show([question(0, "H"), answer(0, "H\n\n" * 60), question(1, "H")])
+    bar = stage.view.verticalScrollBar()
+    bar.setValue(0)
+    window.press(Key.Key_Tab, Key.Key_Tab)
+    assert window.where() == "Edit"
+    canvas = QAccessible.queryAccessibleInterface(stage.view.viewport())
+    (edit,) = (part for part in children(canvas.child(0)) if part.state().focused)
+    edge = stage.view.viewport().mapToGlobal(QPoint(0, 0)).y()
+    cut = edit.rect().top() - edge + edit.rect().height() // 2 - 2
+    window.before.setFocus()
+    bar.setValue(cut)
+    window.press(Key.Key_Tab, Key.Key_Tab)
+    assert window.where() == "Edit"
+    assert edit.rect().top() >= edge

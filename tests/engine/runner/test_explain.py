@@ -185,6 +185,67 @@ def test_cut_off_answer_of_another_model_names_the_change_of_model() -> None:
     assert brief(found) == [(ReasonKind.MODEL_CHANGED, 10, 18), (ReasonKind.NEW_MESSAGE, 28, 13)]
 
 
+def read_ahead(history: History, asked: PromptedRequest, num_fed: int) -> None:
+    """Record that the first tokens of a prompt were read ahead."""
+    ahead = ReadAhead(conversation_id=CHAT, messages=asked.request.messages)
+    fed = asked.prompt.token_ids[:num_fed]
+    history.remember(ahead, asked.prompt, fed, [num_fed], model=MODEL)
+
+
+CHANGED = ask(OTHER_SYSTEM, ONE, STRIPPED, SECOND, new=[0, 3])
+OF_OTHER_MODEL = replace(
+    CHANGED, request=replace(CHANGED.request, foreign_messages=frozenset({1, 2}))
+)
+
+
+@pytest.mark.parametrize("num_fed", [0, 5, 10, 15])
+def test_changed_system_prompt_is_the_reason_for_an_answer_that_was_read_ahead(
+    num_fed: int,
+) -> None:
+    history = History()
+    before = ask(SYSTEM, ONE, STRIPPED)
+    read_ahead(history, before, before.num_tokens)
+    if num_fed:
+        read_ahead(history, CHANGED, num_fed)
+    *old, new = reasons(history, OF_OTHER_MODEL, at(num_fed))
+    assert {reason.kind for reason in old} == {ReasonKind.SYSTEM_CHANGED}
+    assert {reason.text.split(":")[0] for reason in old} == {"The system prompt changed at token 3"}
+    assert new.kind is ReasonKind.NEW_MESSAGE
+
+
+@pytest.mark.parametrize("num_fed", [5, 10, 15])
+def test_changed_system_prompt_is_the_reason_after_a_part_was_read_ahead(
+    history: History, num_fed: int
+) -> None:
+    read_ahead(history, CHANGED, num_fed)
+    *old, new = reasons(history, CHANGED, at(num_fed))
+    assert {reason.kind for reason in old} == {ReasonKind.SYSTEM_CHANGED}
+    assert new.kind is ReasonKind.NEW_MESSAGE
+
+
+@pytest.mark.parametrize("num_fed", [5, 10, 15])
+def test_changed_system_prompt_is_the_reason_if_a_part_was_read_ahead_after_a_start(
+    num_fed: int,
+) -> None:
+    history = History()
+    read_ahead(history, CHANGED, num_fed)
+    *old, new = reasons(history, CHANGED, at(num_fed))
+    assert {reason.kind for reason in old} == {ReasonKind.SYSTEM_CHANGED}
+    assert {reason.text.split(":")[0] for reason in old} == {"The system prompt changed at token 0"}
+    assert new.kind is ReasonKind.NEW_MESSAGE
+
+
+def test_messages_of_another_model_keep_that_reason_after_a_new_system_prompt_was_read() -> None:
+    history = History()
+    history.remember(
+        FIRST.request, FIRST.prompt, FIRST.prompt.token_ids, [10], model="/models/other"
+    )
+    history.forget_model()
+    read_ahead(history, CHANGED, 10)
+    found = reasons(history, OF_OTHER_MODEL, at(10))
+    assert brief(found) == [(ReasonKind.MODEL_CHANGED, 10, 18), (ReasonKind.NEW_MESSAGE, 28, 13)]
+
+
 def test_changed_system_prompt_is_the_reason_after_a_start_of_the_app() -> None:
     found = reasons(History(), ask(SYSTEM, ONE, STRIPPED, SECOND, new=[0, 3]), at(4))
     assert {reason.kind for reason in found[:-1]} == {ReasonKind.SYSTEM_CHANGED}

@@ -10,6 +10,7 @@ number.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -124,8 +125,9 @@ class TargetFocus(QObject):
     def _go(self, stop: _Stop | None) -> None:
         self._stop = stop
         self.refresh()
-        if self.hit is not None:
+        if stop is not None and self.hit is not None:
             self._bring_in(self.hit)
+            self._scroll_to(stop.message, self.hit)
         self.moved.emit(stop is not None)
 
     def _bring_in(self, hit: MessageHit) -> None:
@@ -133,6 +135,14 @@ class TargetFocus(QObject):
         row, rect = hit.at.row, hit.rect.translated(-hit.row_left, 0)
         beyond = max(0.0, rect.right() - row.width) + min(0.0, rect.left())
         if beyond and row.scroll_sideways(round(beyond)):
+            self.refresh()
+
+    def _scroll_to(self, message: int, hit: MessageHit) -> None:
+        """Scroll the view until the whole target is visible."""
+        rect = self._on_canvas(message, hit)
+        below = max(0.0, rect.bottom() - self._view_height())
+        if pixels := below + min(0.0, rect.top()):
+            self._placement.scroll_by(math.ceil(pixels) if pixels > 0 else math.floor(pixels))
             self.refresh()
 
     def _seen(self) -> Iterator[_Stop]:

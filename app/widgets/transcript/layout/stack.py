@@ -377,11 +377,13 @@ class MessageStack:
 
 
 def _set_newest(layout: MessageLayout, newest: MessageLayout | None) -> None:
-    """Set `is_newest` of a layout. For a user's message, also set the answer's state line.
+    """Set `is_newest` of a layout, and the state line of the newest answer.
 
-    The state line of an answer is painted in the gap above the answer. This gap belongs to the
-    layout of the user's message.
+    The state line is painted in the gap above the answer, which belongs to the layout of the user's
+    message, or at the end of an answer that waits to be continued.
     """
     layout.is_newest = layout is newest
+    if isinstance(layout.content, AnswerContent):
+        layout.content.set_line(layout.item.line_below if layout.is_newest else None)
     if isinstance(layout.content, UserContent):
         layout.content.set_line(None if newest is None else newest.item.line_above)

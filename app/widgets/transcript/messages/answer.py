@@ -2,7 +2,8 @@
 
 While the user edits the answer, its only row is empty and reserves the space for the editor.
 Otherwise the rows are, from top to bottom: the "Thinking" pill, the reasoning if it is open, the Markdown text of the
-answer, a note if the answer was cut off or failed, and the footer with the buttons.
+answer, a note if the answer was cut off or failed, and the footer with the buttons. While the answer waits
+to be continued, its state line stands in place of the buttons.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from PySide6.QtCore import QSize
 from app.theme.icons import Icon
 from app.theme.tokens import Space, Type
 from app.viewmodels.markdown import normalized
-from app.viewmodels.state_line import StateKind
+from app.viewmodels.state_line import StateKind, StateLine
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.transcript.messages.body import MarkdownRows, RowKit, RowsFrom, Tone
 from app.widgets.transcript.messages.content import MessageRows, MessageShape
@@ -23,6 +24,7 @@ from app.widgets.transcript.messages.places import BODY, TextSections
 from app.widgets.transcript.rows.actions import answer_actions, no_actions
 from app.widgets.transcript.rows.editor import EditorRow
 from app.widgets.transcript.rows.error import ErrorRow
+from app.widgets.transcript.rows.gap import GapRow
 from app.widgets.transcript.rows.notes import CutRow, PillContent, PillRow, cut_link
 from app.widgets.transcript.rows.row import RowAction, Target, TextRow, TranscriptRow
 from app.words import transcript as words, units
@@ -157,6 +159,8 @@ class AnswerContent:
         self._details_open = False  # True while the details of the error are shown
         self._num_before = 0  # number of rows above the text of the answer
         self._editor = EditorRow(QSize(0, 0))
+        self._line: StateLine | None = None  # state line at the end of the answer
+        self._line_row: GapRow | None = None  # kept while the line changes, for clicks on its link
 
     @property
     def text(self) -> str:
@@ -194,9 +198,17 @@ class AnswerContent:
         """True while the caret is shown: text of the answer arrives or may arrive soon."""
         if not self.is_streaming or self.is_thinking:
             return False
+        if self._line is not None:
+            return False
         line = self.item.line_above
         waits = line is not None and (line.kind is StateKind.WAITING or line.fraction is not None)
         return not (waits and self._body.is_empty)
+
+    def set_line(self, line: StateLine | None) -> None:
+        """Set the state line at the end of the answer, in place of the buttons."""
+        if line != self._line:
+            self._line = line
+            self.is_changed = True
 
     def append_delta(self, channel: Channel, text: str) -> None:
         """Append streamed text to the reasoning or to the answer."""
@@ -243,7 +255,7 @@ class AnswerContent:
         self.is_changed = False
         look = self._kit.look
         if look is not self._look:
-            self._look, self._empty = look, None
+            self._look, self._empty, self._line_row = look, None, None
             self._body.rebuild()
             self._thinking.rebuild()
         if self.item.editing:
@@ -324,9 +336,18 @@ class AnswerContent:
             rows.append(ErrorRow(look, item.problem, is_open=self._details_open))
         for row in rows:
             row.gap = look.px(Space.M)
-        footer = no_actions(look) if self.is_streaming else answer_actions(look, item)
+        footer = self._footer()
         footer.gap = look.px(Space.HAIR)  # small, because the buttons have empty space at their top
         return [*rows, footer]
+
+    def _footer(self) -> TranscriptRow:
+        look = self._look
+        if self._line is not None:
+            row = self._line_row = self._line_row or GapRow(look)
+            row.show(None, self._line)
+            return row
+        self._line_row = None
+        return no_actions(look) if self.is_streaming else answer_actions(look, self.item)
 
 
 def _set_gap(rows: Sequence[TranscriptRow], gap: int) -> None:

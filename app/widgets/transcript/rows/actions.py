@@ -190,8 +190,7 @@ def answer_actions(look: Look, item: TranscriptItem) -> ActionsRow:
         if item.figures.names_model:
             name = item.figures.model_name
             parts = (Note(short_name(name), name, stays=True), *parts)
-        explained = "" if item.state_line is None else item.state_line.explained
-        tip = "\n".join(line for line in (faster_text(item.figures), explained) if line)
+        tip = "" if item.state_line is None else item.state_line.explained
         parts = (*parts, Note(figures_text(item.figures), tip))
     return ActionsRow(look, parts, Side.LEFT)
 
@@ -277,9 +276,3 @@ def figures_text(reply: ReplyFigures) -> str:
         is_whole = reply.num_last is None
         parts.append(tokens if is_whole else words.last_of(f"{reply.num_last:,}", tokens))
     return _DOT.join(parts)
-
-
-def faster_text(reply: ReplyFigures) -> str:
-    """Return the gain by speculative decoding, or an empty string if there is none to show."""
-    number = f"{reply.tokens_per_pass or 1.0:.1f}"
-    return words.faster(number) if float(number) > 1 else ""

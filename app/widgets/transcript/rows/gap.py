@@ -62,6 +62,11 @@ class StateRow(TranscriptRow):
         self._width = width
         return self._face.line
 
+    @property
+    def is_cut(self) -> bool:
+        """True if not even the shortest text of the line fits."""
+        return self._text not in (self._line.text, *self._line.shorter)
+
     @override
     def paint(self, paint: Paint) -> None:
         painter = paint.painter
@@ -122,6 +127,9 @@ class GapRow(TranscriptRow):
         self._look = look
         self._state: StateRow | None = None
         self._actions: ActionsRow | None = None
+        # True if the state line has a link and no room beside the buttons, as in a narrow column
+        # with larger text. The buttons are left out then.
+        self._is_narrow = False
         self._state_top = self._actions_top = 0.0
         self._room = 0  # width available for the state line, left of the buttons
 
@@ -132,17 +140,21 @@ class GapRow(TranscriptRow):
 
     @override
     def measure(self, width: int) -> int:
-        height, self._room = self._look.px(Size.MESSAGE_GAP), width
+        height, self._room, self._is_narrow = self._look.px(Size.MESSAGE_GAP), width, False
         if self._actions is not None:
             self._actions_top = (height - self._actions.measure(width)) / 2
             self._room = int(self._actions.left) - self._look.px(Space.M)
         if self._state is not None:
             self._state_top = (height - self._state.measure(self._room)) / 2
+            self._is_narrow = self._state.link is not None and self._state.is_cut
+            if self._is_narrow:
+                self._room = width
+                self._state.measure(width)
         return height
 
     @override
     def paint(self, paint: Paint) -> None:
-        if self._actions is not None:
+        if self._actions is not None and not self._is_narrow:
             _paint_at(self._actions_top, self._actions, paint)
         if self._state is not None:
             # While the buttons are hidden, the state line may use their space, unless it has a
@@ -154,7 +166,7 @@ class GapRow(TranscriptRow):
     @override
     def hits(self) -> list[Hit]:
         said = [] if self._state is None else self._state.hits()
-        buttons = [] if self._actions is None else self._actions.hits()
+        buttons = [] if self._actions is None or self._is_narrow else self._actions.hits()
         return [
             *(hit.translated(0, self._state_top) for hit in said),
             *(hit.translated(0, self._actions_top) for hit in buttons),
