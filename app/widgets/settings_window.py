@@ -148,7 +148,7 @@ class SettingsWindow(QWidget):
         tab.setText(name)
         tab.setCheckable(True)
         tab.setProperty("kind", "tab")
-        tab.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextUnderIcon)
+        tab.setToolTip(name)
         tab.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # until it is checked
         scroller = self._pages.widget(len(self.tabs))
         assert isinstance(scroller, VerticalScroller)
@@ -164,8 +164,21 @@ class SettingsWindow(QWidget):
         self._tint()
         zoom = max(1.0, self._theme.zoom)
         wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
-        self.setFixedSize(within_screen(self, wanted))
+        size = within_screen(self, wanted)
+        self._show_names(size.width())
+        self.setFixedSize(size)
         keep_on_screen(self)
+
+    def _show_names(self, width: int) -> None:
+        """Show the names of the tabs if they fit into a width, otherwise only the icons."""
+        style = Qt.ToolButtonStyle
+        for shown in (style.ToolButtonTextUnderIcon, style.ToolButtonIconOnly):
+            for tab in self.tabs.values():
+                tab.ensurePolished()
+                tab.setToolButtonStyle(shown)
+            self._row.invalidate()
+            if self._row.minimumSize().width() <= width:
+                return
 
     def _tint(self) -> None:
         size, color = self._theme.scaled(GRID, TAB_ZOOM), self._theme.colors.secondary
