@@ -27,6 +27,11 @@ from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
 from engine.problem import Problem
 
 
+# Seconds after which the engine thread lets the thread of the server run while both compute. With
+# Python's default of 5 ms, each step of a request may wait that long.
+_SWITCH_S = 0.0002
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}")
     parser.add_argument(
@@ -88,6 +93,7 @@ def _serve(
             case _:
                 pass
 
+    sys.setswitchinterval(_SWITCH_S)
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)
     report = partial(_print, is_verbose=is_verbose)
