@@ -241,11 +241,15 @@ class ChatController(QObject):
 
         Do nothing if the turn was refused: its message is in the composer again.
         """
-        is_over = not self._turns.is_stopping(conversation_id)
-        reply_id = self._again.pop(conversation_id, None) if is_over else None
+        if self._turns.is_stopping(conversation_id):
+            return
+        reply_id = self._again.pop(conversation_id, None)
+        # A chat that was left may be closed once its answer has ended.
+        if reply_id is None or self._turns.is_quitting or conversation_id not in self._desk:
+            return
         conversation = self._desk.get(conversation_id)
-        reply = None if reply_id is None else conversation.nodes.get(reply_id)
-        if reply is None or self._turns.is_quitting:
+        reply = conversation.nodes.get(reply_id)
+        if reply is None:
             return
         # The reply itself, or the version before it: a new version without text was removed.
         shown = shown_path(conversation)[-1]

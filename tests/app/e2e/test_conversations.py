@@ -12,6 +12,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLabel, QLineEdit
 
+from app.controllers.desk import KEPT
 from app.theme.tokens import Size
 from app.viewmodels.transcript import ItemStatus, Version
 from app.widgets.commands import CommandId
@@ -487,6 +488,18 @@ def test_regenerate_while_an_unstarted_answer_stops_leaves_the_answer_before(sta
     assert stage.texts == ["One", "1"]
     assert stage.edit.toPlainText() == "Two"
     assert len(stage.engine.submitted) == 2
+
+
+def test_answers_end_in_chats_that_are_closed_then(stage: Stage) -> None:
+    """A chat that was left is closed when its answer has ended, if many others are open."""
+    for number in range(2 * KEPT):
+        stage.send(f"Question {number}")
+        stage.settle()
+        stage.run(CommandId.NEW_CHAT)
+    for number in range(2 * KEPT):
+        stage.answer(f"Answer {number}")
+
+    assert len(stage.core.desk.ids) <= KEPT + 1
 
 
 def test_regenerate_ends_at_a_second_stop(stage: Stage) -> None:
