@@ -47,8 +47,13 @@ class AsyncEngine:
         self._client = clients.join(engine, self._on_event)
 
     def close(self) -> None:
-        """Cancel all open requests."""
+        """Cancel all open requests. No further event comes."""
         self._client.close()
+
+    def cancel_all(self) -> None:
+        """End all open answers. Their last events still come."""
+        for request_id in self._open:
+            self._client.cancel(request_id)
 
     async def events(
         self, request: Request, on_end: Callable[[RequestFinished | RequestFailed], None]

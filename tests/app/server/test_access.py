@@ -7,11 +7,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 
-from app.server import application, connection, generations
+from app.server import application, connection, generations, running
 from app.server.access import Access, ServerAddress
 from app.server.running import ListenError, RunningServer
 from engine.clients import Clients
@@ -208,11 +209,23 @@ def test_stop_ends_answers_and_the_thread(tiny_model: TinyModel) -> None:
             pass
         stopping = threading.Thread(target=served.server.stop)
         stopping.start()
-        while raw.recv(1 << 16):
-            pass
+        rest = b"".join(iter(partial(raw.recv, 1 << 16), b""))
         stopping.join(PATIENCE_S)
 
         assert not stopping.is_alive()
+        assert b"overloaded_error" in rest  # the client learns that the answer is not whole
+
+
+def test_thread_that_fails_at_its_start_raises(
+    unloaded: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(running, "Generations", fail)
+    address = ServerAddress(access=Access(key=KEY))
+    with pytest.raises(RuntimeError, match="broken"):
+        RunningServer(unloaded.engine, Clients(lambda _: None), address, lambda _: None)
 
 
 def test_used_port_is_one_sentence(served: ServedModel) -> None:
