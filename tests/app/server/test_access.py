@@ -177,6 +177,22 @@ def test_client_that_goes_stops_its_answer(served: ServedModel) -> None:
     assert answered.usage.plan.read == 0
 
 
+def test_client_that_goes_before_its_answer_is_no_fault(
+    served: ServedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.replies.append(ForcedReply(text="word " * 2000))
+    for length in (0, 100):  # the second body is not whole
+        body = json.dumps({**HELLO, "max_tokens": 4000}).encode()
+        with closing(_raw(served)) as raw:
+            raw.sendall(_head(len(body) + length) + body)
+            raw.shutdown(socket.SHUT_WR)
+            while raw.recv(1 << 16):
+                pass
+    served.post(CHAT, **HELLO)
+
+    assert not caplog.records
+
+
 def test_more_requests_than_fit_get_429(
     served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
