@@ -8,7 +8,7 @@ be allowed by name, and the API key must be right.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -72,10 +72,20 @@ class Guard:
         # A browser sends no key with the request in which it asks what it may send.
         if method == "OPTIONS" or path in _OPEN_PATHS:
             return
-        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         key = self._access.key
-        if key and not secrets.compare_digest(given.encode(), key.encode()):
+        if key and not any(_is_equal(given, key) for given in _given_keys(headers)):
             raise ServerError(ErrorKind.KEY, words.WRONG_KEY)
+
+
+def _given_keys(headers: Headers) -> Iterator[str]:
+    """Yield the keys of a request. Anthropic's clients send two if the user has set both variables."""
+    yield headers.get("x-api-key", "")
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    yield token if scheme.lower() == "bearer" else ""
+
+
+def _is_equal(given: str, key: str) -> bool:
+    return secrets.compare_digest(given.encode(), key.encode())
 
 
 def _names_one_of(host: str, names: Iterable[str]) -> bool:

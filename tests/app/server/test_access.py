@@ -55,7 +55,17 @@ def test_wrong_key_is_refused(unloaded: ServedModel, path: str, headers: dict[st
     assert (answer.status, answer.body["error"]["type"]) == (401, "authentication_error")
 
 
-@pytest.mark.parametrize("headers", [{"x-api-key": KEY}, {"authorization": f"Bearer {KEY}"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "", "x-api-key": KEY},
+        {"authorization": f"Bearer {KEY}"},
+        {"authorization": f"bearer {KEY}"},
+        # Claude Code sends both if the user also has a key of Anthropic.
+        {"authorization": f"Bearer {KEY}", "x-api-key": "sk-ant-other"},
+        {"authorization": "Bearer other", "x-api-key": KEY},
+    ],
+)
 def test_right_key_is_accepted_in_both_headers(
     unloaded: ServedModel, headers: dict[str, str]
 ) -> None:
