@@ -30,8 +30,9 @@ from engine.types import Request, RequestId
 
 A = TypeVar("A")
 
-# Seconds without an event after which `events` yields None, so that a client gets a sign of life.
-_SILENCE_S = 3.0
+# Seconds without an event after which `events` yields None, so that a client gets a sign of life. Also
+# seconds without text for the client, while the model writes a tool call.
+SILENCE_S = 3.0
 
 
 class AsyncEngine:
@@ -70,7 +71,7 @@ class AsyncEngine:
         try:
             while not one.has_ended or not one.events.empty():
                 try:
-                    yield await asyncio.wait_for(one.events.get(), _SILENCE_S)
+                    yield await asyncio.wait_for(one.events.get(), SILENCE_S)
                 except TimeoutError:
                     yield None
         finally:
