@@ -104,6 +104,15 @@ def test_only_hosts_of_this_machine_are_answered(
     assert unloaded.send("GET", "/v1/models", headers={"host": host}).status == status
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("192.168.1.5:7710", 503), ("[fe80::1]:7710", 503), ("evil.example", 403), ("", 403)],
+)
+def test_server_on_all_addresses_is_found_by_each(host: str, status: int) -> None:
+    with served_model(None, Access(key=KEY, has_any_address=True)) as served:
+        assert served.send("GET", "/v1/models", headers={"host": host}).status == status
+
+
 def test_pages_need_an_allowed_origin(unloaded: ServedModel) -> None:
     for origin in ("https://evil.example", "null", "http://localhost:3000"):
         answer = unloaded.send("GET", "/v1/models", headers={"origin": origin})
