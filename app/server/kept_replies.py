@@ -88,6 +88,8 @@ class KeptReplies:
             self._db.execute("DELETE FROM reply")
         with contextlib.suppress(sqlite3.Error):
             self._db.execute("VACUUM")
+            # The log beside the file still has the texts.
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _row(self, condition: str, key: bytes) -> tuple[str, str, bytes, int, str] | None:
         query = f"SELECT {_COLUMNS} FROM reply WHERE {condition} ORDER BY used_at DESC LIMIT 1"  # noqa: S608 (no value)

@@ -82,6 +82,11 @@ class RunningServer:
         self._server.result().should_exit = True
         self._thread.join()
 
+    @property
+    def has_replies_file(self) -> bool:
+        """True if the server uses the file of replies."""
+        return self._replies_file is not None
+
     def clear_replies(self) -> None:
         """Delete all kept replies. Their messages are encoded again when a client sends them."""
         with contextlib.suppress(RuntimeError):  # the server has ended

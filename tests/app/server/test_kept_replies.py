@@ -82,6 +82,7 @@ def test_cleared_and_deleted_replies_are_gone(tmp_path: Path) -> None:
     replies.clear()
 
     assert replies.find(PLACE, WORDS) is None
+    assert not any(REPLY.content.encode() in file.read_bytes() for file in tmp_path.iterdir())
     replies.close()
     delete_replies(path)
     assert not list(tmp_path.iterdir())
