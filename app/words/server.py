@@ -50,6 +50,10 @@ def too_large(limit: int) -> str:
     return f"The body is larger than {limit // 1_000_000} MB."
 
 
+def too_many_brackets(most: int) -> str:
+    return f"The body has more than {most:,} brackets."
+
+
 def wrong_field(name: str, wanted: str) -> str:
     return f"The value of {name} must be {wanted}."
 

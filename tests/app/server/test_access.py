@@ -148,6 +148,7 @@ def test_allowed_page_may_ask_what_it_may_send(unloaded: ServedModel) -> None:
         (b"[" * 100_000, 400),
         (b'{"a":' * 500 + b"1" + b"}" * 500, 400),
         (b'{"messages": 1e999}', 400),
+        (b'{"a": [' + b"[]," * 600_000 + b"[]]}", 413),
     ],
 )
 def test_broken_bodies_are_refused(served: ServedModel, body: bytes, status: int) -> None:
