@@ -152,6 +152,6 @@ def print_report(report: Report, *, is_verbose: bool) -> None:
     lines = [report.line]
     if is_verbose and report.changed_line:
         lines.append(report.changed_line)
-    # The reader of a pipe may have ended. The answers go on without it.
+    # Ignore a closed pipe: requests are answered all the same.
     with suppress(OSError):
         print(for_terminal("\n".join(lines)), flush=True)
