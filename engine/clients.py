@@ -83,10 +83,12 @@ class Clients:
         self._joined: list[Client] = []
         self._requests: dict[RequestId, Client] = {}
         self._questions: dict[QuestionId, Client] = {}
-        self._model: ModelEvent | None = None  # the newest
+        # The newest event that says which model answers, or why none does. A model that is unloaded
+        # until the next request still answers.
+        self._model: ModelLoaded | ModelFailed | ModelUnloaded | None = None
 
     def join(self, engine: EngineCommands, on_event: Callable[[Event], None]) -> Client:
-        """Add a client. It gets the newest event of the model at once."""
+        """Add a client. It gets the newest event about the model that answers at once."""
         client = Client(engine, self, on_event)
         with self._lock:
             self._joined.append(client)
@@ -124,11 +126,19 @@ class Clients:
                 case Answered(question_id):
                     self._pass_to(self._questions.pop(question_id, None), event)
                 case _:
-                    if isinstance(event, ModelEvent):
-                        self._model = event
+                    self._note_model(event)
                     self._on_event(event)
                     for client in self._joined:
                         client.on_event(event)
+
+    def _note_model(self, event: Event) -> None:
+        match event:
+            case ModelUnloaded(is_idle=True):
+                pass
+            case ModelLoaded() | ModelFailed() | ModelUnloaded():
+                self._model = event
+            case _:
+                pass
 
     def _pass_to(self, client: Client | None, event: Event) -> None:
         if client is None:

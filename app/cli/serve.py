@@ -5,8 +5,9 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -14,7 +15,7 @@ from types import FrameType
 from app.cli.client import ProblemError, add_kv_bits
 from app.cli.terminal import for_terminal
 from app.paths import Paths
-from app.server.access import LOOPBACK, PORT, Access, ServerAddress
+from app.server.access import ALL_ADDRESSES, LOOPBACK, PORT, Access, ServerAddress
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE, kept_key
 from app.server.report import Report
@@ -26,14 +27,14 @@ from engine.engine import Engine
 from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
 from engine.problem import Problem
 
-
+_HIGHEST_PORT = 65_535
 # Seconds after which the engine thread lets the thread of the server run while both compute. With
 # Python's default of 5 ms, each step of a request may wait that long.
 _SWITCH_S = 0.0002
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=PORT, help=f"default: {PORT}")
+    parser.add_argument("--port", type=_port, default=PORT, help=f"default: {PORT}")
     parser.add_argument(
         "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
     )
@@ -51,6 +52,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_kv_bits(parser)
 
 
+def _port(text: str) -> int:
+    """Return the number of a port.
+
+    Raises:
+        ArgumentTypeError, ValueError: it is none.
+    """
+    port = int(text)
+    if not 0 <= port <= _HIGHEST_PORT:
+        raise ArgumentTypeError(words.wrong_port(_HIGHEST_PORT))
+    return port
+
+
 def run(args: Namespace, model: Path, paths: Paths) -> int:
     """Serve until a signal ends the process. Return the exit status.
 
@@ -62,7 +75,12 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
     with InstanceLock(paths.data_dir):
         key = "" if args.no_key else args.key or kept_key(paths.data_dir / KEY_FILE)
         hosts = () if args.host == LOOPBACK else (args.host,)
-        access = Access(key=key, hosts=hosts, origins=frozenset(args.allow_origin))
+        access = Access(
+            key=key,
+            hosts=hosts,
+            has_any_address=args.host in ALL_ADDRESSES,
+            origins=frozenset(args.allow_origin),
+        )
         config = EngineConfig(
             kv_bits=args.kv_bits,
             disk_folder=paths.state_dir,
@@ -96,7 +114,7 @@ def _serve(
     sys.setswitchinterval(_SWITCH_S)
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)
-    report = partial(_print, is_verbose=is_verbose)
+    report = partial(print_report, is_verbose=is_verbose)
     engine.start()
     try:
         engine.load_model(str(model))
@@ -105,7 +123,7 @@ def _serve(
             raise ProblemError(result)
         server = RunningServer(engine, clients, address, report, replies)
         try:
-            _announce(server.url, result, address)
+            announce(server.url, result, address)
             _wait_for_signal()
         finally:
             server.stop()
@@ -113,9 +131,9 @@ def _serve(
         engine.close()
 
 
-def _announce(url: str, model: ModelFacts, address: ServerAddress) -> None:
+def announce(url: str, model: ModelFacts, address: ServerAddress) -> None:
     if not address.is_local:
-        print(words.open_to_network(address.host))
+        print(words.open_to_network(address.host, needs_key=bool(address.access.key)))
     print(words.ready(f"{url}/v1", model.title))
     if address.access.key:
         print(words.key_is(address.access.key))
@@ -133,9 +151,11 @@ def _wait_for_signal() -> None:
     ended.wait()
 
 
-def _print(report: Report, *, is_verbose: bool) -> None:
+def print_report(report: Report, *, is_verbose: bool) -> None:
     """Print what a request cost. Texts of messages are shown only with --verbose."""
     lines = [report.line]
     if is_verbose and report.changed_line:
         lines.append(report.changed_line)
-    print(for_terminal("\n".join(lines)), flush=True)
+    # Ignore a closed pipe: requests are answered all the same.
+    with suppress(OSError):
+        print(for_terminal("\n".join(lines)), flush=True)

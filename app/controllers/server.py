@@ -62,7 +62,7 @@ class ServerController(QObject):
         self._bridge = bridge
         self._preferences = preferences
         self.key_file = key_file
-        self._replies_file = replies_file
+        self.replies_file = replies_file
         self._lane = TaskLane("server")
         self._has_started = False
         preferences.changed.connect(self._follow)
@@ -118,7 +118,7 @@ class ServerController(QObject):
                 self._bridge.clients,
                 ServerAddress(port=port, access=access),
                 self._on_report,
-                self._replies_file if keeps else None,
+                self.replies_file if keeps else None,
             )
             return ServerState(self._running.url, key)
 
@@ -134,8 +134,8 @@ class ServerController(QObject):
         """Delete the kept replies. Runs on the lane."""
         if self._running is not None:
             self._running.clear_replies()
-        else:
-            delete_replies(self._replies_file)
+        if self._running is None or not self._running.has_replies_file:
+            delete_replies(self.replies_file)
 
     def _take(self, state: ServerState) -> None:
         self.state = state

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 LOOPBACK = "127.0.0.1"
+# Hosts that stand for all addresses of this machine
+ALL_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 (they are compared with the host that a user chose)
 PORT = 7710  # where the server listens, unless another port is chosen
 
 
@@ -15,6 +17,9 @@ class Access:
     key: str  # "": no key is needed
     # Names and addresses of this server, besides those of the loopback interface
     hosts: tuple[str, ...] = ()
+    # True if the server listens on all addresses of this machine, so that it has any of them as its
+    # name. A page whose domain leads here still sends the name of its domain.
+    has_any_address: bool = False
     origins: frozenset[str] = frozenset()  # of pages that may use the server
 
 

@@ -34,6 +34,7 @@ log = logging.getLogger(__name__)
 _MAX_BODY_BYTES = 64_000_000
 _BODY_S = 60.0  # seconds in which a body must have come
 _STREAM = "text/event-stream"
+_GONE_STATUS = 499  # status of a response that no client gets, as in nginx
 _RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
 _PROTOCOLS = {
@@ -57,7 +58,12 @@ def make_application(generations: Generations, access: Access) -> Guard:
         routes.append(Route(path, answer, methods=["POST"]))
     count = partial(_count, generations, MESSAGES)
     routes.append(Route("/v1/messages/count_tokens", count, methods=["POST"]))
-    handlers = {HTTPException: _on_http_error, ServerError: _on_error, Exception: _on_bug}
+    handlers = {
+        HTTPException: _on_http_error,
+        ServerError: _on_error,
+        ClientDisconnect: _on_gone,
+        Exception: _on_bug,
+    }
     return Guard(Starlette(routes=routes, exception_handlers=handlers), access, _refusal)
 
 
@@ -224,6 +230,10 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
 async def _on_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ServerError)
     return _refusal(request.url.path, error)
+
+
+async def _on_gone(_request: Request, _error: Exception) -> Response:
+    return Response(status_code=_GONE_STATUS)
 
 
 async def _on_bug(request: Request, _error: Exception) -> Response:

@@ -30,8 +30,9 @@ from engine.types import Request, RequestId
 
 A = TypeVar("A")
 
-# Seconds without an event after which `events` yields None, so that a client gets a sign of life.
-_SILENCE_S = 3.0
+# Seconds without an event after which `events` yields None, so that a client gets a sign of life. Also
+# seconds without text for the client, while the model writes a tool call.
+SILENCE_S = 3.0
 
 
 class AsyncEngine:
@@ -49,12 +50,18 @@ class AsyncEngine:
         self._client = clients.join(engine, self._on_event)
 
     def close(self) -> None:
-        """Cancel all open requests."""
+        """Cancel all open requests. No further event comes."""
         self._client.close()
 
     async def settled(self) -> None:
         """Wait while a model is being loaded."""
         await self._is_settled.wait()
+
+    def cancel_all(self) -> None:
+        """End all open answers. Their last events still come."""
+        self._is_settled.set()
+        for request_id in self._open:
+            self._client.cancel(request_id)
 
     async def events(
         self, request: Request, on_end: Callable[[RequestFinished | RequestFailed], None]
@@ -71,7 +78,7 @@ class AsyncEngine:
         try:
             while not one.has_ended or not one.events.empty():
                 try:
-                    yield await asyncio.wait_for(one.events.get(), _SILENCE_S)
+                    yield await asyncio.wait_for(one.events.get(), SILENCE_S)
                 except TimeoutError:
                     yield None
         finally:

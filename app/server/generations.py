@@ -7,6 +7,7 @@ protocol <----Piece------ Generations.generate <---events-- engine
 from __future__ import annotations
 
 import secrets
+import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing, suppress
@@ -14,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 
 from app.server.answer_text import CallSplitter, CallText, StopTexts
-from app.server.async_engine import AsyncEngine
+from app.server.async_engine import SILENCE_S, AsyncEngine
 from app.server.chat_request import (
     Begun,
     Called,
@@ -198,7 +199,10 @@ class Generations:
         try:
             async with aclosing(events):
                 async for event in events:
-                    for piece in await self._pieces(event, answer):
+                    pieces = await self._pieces(event, answer)
+                    if answer.needs_sign_of_life(is_silent=not pieces):
+                        pieces = [SignOfLife()]
+                    for piece in pieces:
                         yield piece
                     if answer.must_stop:
                         self._engine.cancel(request.request_id)
@@ -287,11 +291,23 @@ class _Answer:
         self.calls: list[ToolCall] = []
         self.must_stop = False  # True once, after a stop text
         self.is_abandoned = False  # True if the client takes no more of it
+        self._heard_at = time.monotonic()  # when the client last got something
 
     @property
     def stop(self) -> str | None:
         """The text that ended the answer."""
         return self._stops.found
+
+    def needs_sign_of_life(self, *, is_silent: bool) -> bool:
+        """Return True if the client got nothing for too long: a tool call is delivered at its end.
+
+        is_silent: True if there is nothing for the client now.
+        """
+        now = time.monotonic()
+        is_late = now - self._heard_at > SILENCE_S
+        if is_late or not is_silent:
+            self._heard_at = now
+        return is_silent and is_late
 
     def add(self, text: str) -> list[str | CallText]:
         """Add text of the model. Return what the client gets now."""

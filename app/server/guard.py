@@ -8,7 +8,8 @@ be allowed by name, and the API key must be right.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -65,26 +66,46 @@ class Guard:
         await self._app(scope, receive, send_with_origin)
 
     def _check(self, headers: Headers, origin: str, path: str, method: str) -> None:
-        if not _names_one_of(headers.get("host", ""), (*_LOOPBACK, *self._access.hosts)):
+        host = _name_of(headers.get("host", ""))
+        is_known = host in (*_LOOPBACK, *self._access.hosts)
+        if not is_known and not (self._access.has_any_address and _is_address(host)):
             raise ServerError(ErrorKind.FORBIDDEN, words.WRONG_HOST)
         if origin and origin not in self._access.origins:
             raise ServerError(ErrorKind.FORBIDDEN, words.wrong_origin(origin[:200]))
         # A browser sends no key with the request in which it asks what it may send.
         if method == "OPTIONS" or path in _OPEN_PATHS:
             return
-        given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
         key = self._access.key
-        if key and not secrets.compare_digest(given.encode(), key.encode()):
+        if key and not any(_is_equal(given, key) for given in _given_keys(headers)):
             raise ServerError(ErrorKind.KEY, words.WRONG_KEY)
 
 
-def _names_one_of(host: str, names: Iterable[str]) -> bool:
-    """Return True if the value of a Host header, with or without a port, is one of these names."""
+def _given_keys(headers: Headers) -> Iterator[str]:
+    """Yield the keys of a request. Anthropic's clients send two if the user has set both variables."""
+    yield headers.get("x-api-key", "")
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    yield token if scheme.lower() == "bearer" else ""
+
+
+def _is_equal(given: str, key: str) -> bool:
+    return secrets.compare_digest(given.encode(), key.encode())
+
+
+def _name_of(host: str) -> str:
+    """Return the name or the address in a Host header, without the port. "": there is none."""
     try:
         name = urlsplit(f"//{host}").hostname
     except ValueError:
+        return ""
+    return name if name and "@" not in host else ""
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
         return False
-    return name is not None and name in names and "@" not in host
+    return True
 
 
 def _preflight(headers: Headers, origin: str) -> dict[str, str]:

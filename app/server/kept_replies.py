@@ -45,14 +45,13 @@ class KeptReplies:
     """Replies of the model, by two keys: their place in a chat, and their words alone."""
 
     def __init__(self, path: Path | None) -> None:
-        """Open the file, or keep replies in memory if the path is None."""
-        self._path = path
+        """Open the file. Keep replies in memory if the path is None, or if the file can't be used."""
         try:
             self._db = _open(path)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             log.warning("the kept replies of the server can't be used: %s", error)
             delete_replies(path)
-            self._db = _open(path)
+            self._db = _open_new(path)
 
     def close(self) -> None:
         self._db.close()
@@ -89,6 +88,8 @@ class KeptReplies:
             self._db.execute("DELETE FROM reply")
         with contextlib.suppress(sqlite3.Error):
             self._db.execute("VACUUM")
+            # The log beside the file still has the texts.
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _row(self, condition: str, key: bytes) -> tuple[str, str, bytes, int, str] | None:
         query = f"SELECT {_COLUMNS} FROM reply WHERE {condition} ORDER BY used_at DESC LIMIT 1"  # noqa: S608 (no value)
@@ -120,6 +121,15 @@ def delete_replies(path: Path | None) -> None:
         if path is not None:
             with contextlib.suppress(OSError):
                 path.with_name(path.name + ending).unlink(missing_ok=True)
+
+
+def _open_new(path: Path | None) -> sqlite3.Connection:
+    """Open a file that was deleted, or a database in memory if that fails."""
+    try:
+        return _open(path)
+    except (sqlite3.Error, OSError) as error:
+        log.warning("the server keeps replies in memory only: %s", error)
+        return _open(None)
 
 
 def _open(path: Path | None) -> sqlite3.Connection:

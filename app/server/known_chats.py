@@ -112,7 +112,7 @@ class KnownChats:
         """
         seen = Message(role=Role.ASSISTANT, content=shown, calls=calls)
         key = _key(placed.key, seen)
-        self._replies.add(key, _key(b"", seen), reply)
+        self._replies.add(key, _key(_first_question(placed.messages), seen), reply)
         chat = self._chats.get(placed.conversation_id)
         if chat is not None:
             self._by_key.setdefault(key, chat)
@@ -121,14 +121,18 @@ class KnownChats:
     def _with_own_replies(
         self, messages: Sequence[Message], keys: Sequence[_Key]
     ) -> tuple[Message, ...]:
-        return tuple(self._own(message, key) for message, key in zip(messages, keys, strict=True))
+        question = _first_question(messages)
+        return tuple(
+            self._own(message, key, question) for message, key in zip(messages, keys, strict=True)
+        )
 
-    def _own(self, message: Message, key: _Key) -> Message:
+    def _own(self, message: Message, key: _Key, question: _Key) -> Message:
         """Return the model's own reply with the text of a message, or else the message."""
         if message.role is not Role.ASSISTANT:
             return message
-        # Its messages above may have been edited. An empty reply is found by its place only.
-        words = _key(b"", message) if message.content or message.calls else None
+        # Its messages above may have been edited, but not the first question: the reply has reasoning,
+        # which must not get into the chat of another program. An empty reply is found by its place only.
+        words = _key(question, message) if message.content or message.calls else None
         return self._replies.find(key, words) or message
 
     def _found(self, messages: Sequence[Message], keys: Sequence[_Key]) -> _KnownChat | None:
@@ -179,6 +183,11 @@ def _key(before: _Key, message: Message) -> _Key:
     return hashlib.blake2b(before + text.encode(), digest_size=16).digest()
 
 
+def _first_question(messages: Sequence[Message]) -> _Key:
+    """Return the key of the first message of a user."""
+    return next((_key(b"", one) for one in messages if one.role is Role.USER), b"")
+
+
 def _canonical(arguments: str) -> str:
     """Return JSON without a trace of its spelling, which clients change.
 
@@ -208,9 +217,11 @@ def _around_difference(old: str, new: str) -> tuple[str, str]:
 def _are_near(old: Sequence[Message], new: Sequence[Message]) -> bool:
     if not old or not new or old[0].role is not Role.SYSTEM or new[0].role is not Role.SYSTEM:
         return False
-    return [_key(b"", one) for one in old[1:2]] == [_key(b"", one) for one in new[1:2]] and (
-        _equal_share(old[0].content, new[0].content) >= _NEAR
+    # Texts are compared, because keys of long texts take far longer, for each of the chats.
+    before, now = (
+        [(one.role, one.content.strip()) for one in messages[1:2]] for messages in (old, new)
     )
+    return before == now and _equal_share(old[0].content, new[0].content) >= _NEAR
 
 
 def _equal_share(old: str, new: str) -> float:

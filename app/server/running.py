@@ -29,7 +29,7 @@ from engine.errors import UserFixableError
 log = logging.getLogger(__name__)
 
 _MAX_CONNECTIONS = 256
-# Seconds for open responses at the end. Their requests have been cancelled before.
+# Seconds for open responses at the end. Their requests have been cancelled before, so they end soon.
 _END_S = 2
 
 
@@ -62,6 +62,7 @@ class RunningServer:
 
         Raises:
             ListenError: the address is in use, or is none of this machine.
+            Exception: the thread failed at its start.
         """
         self._engine = engine
         self._clients = clients
@@ -81,13 +82,24 @@ class RunningServer:
         self._server.result().should_exit = True
         self._thread.join()
 
+    @property
+    def has_replies_file(self) -> bool:
+        """True if the server uses the file of replies."""
+        return self._replies_file is not None
+
     def clear_replies(self) -> None:
         """Delete all kept replies. Their messages are encoded again when a client sends them."""
         with contextlib.suppress(RuntimeError):  # the server has ended
             self._loop.call_soon_threadsafe(self._replies.clear)
 
     def _run(self) -> None:
-        asyncio.run(self._serve())
+        try:
+            with contextlib.closing(self._socket):
+                asyncio.run(self._serve())
+        except BaseException as error:
+            if self._server.done():
+                raise
+            self._server.set_exception(error)  # the thread that starts the server waits for it
 
     async def _serve(self) -> None:
         engine = AsyncEngine(self._engine, self._clients)
@@ -109,7 +121,7 @@ class RunningServer:
             engine,
         )
         self._server.set_result(server)
-        with contextlib.closing(self._replies), contextlib.closing(self._socket):
+        with contextlib.closing(self._replies), contextlib.closing(engine):
             await server.serve(sockets=[self._socket])
 
 
@@ -122,7 +134,7 @@ class _Server(uvicorn.Server):
 
     @override
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._engine.close()
+        self._engine.cancel_all()
         await super().shutdown(sockets)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import dataclass
 
 _NO_KEY = "none"  # many programs refuse to start without a key
@@ -31,9 +32,9 @@ def client_settings(url: str, key: str, model: str) -> tuple[ClientSettings, ...
             "Claude Code",
             "Terminal",
             f"export ANTHROPIC_BASE_URL={url}\nexport ANTHROPIC_AUTH_TOKEN={key}\n"
-            f"claude --model '{model}'",
+            f"claude --model {shlex.quote(model)}",
         ),
-        ClientSettings("Codex", "~/.codex/config.toml", _codex(api, model)),
+        ClientSettings("Codex", "~/.codex/config.toml", _codex(api, key, model)),
         ClientSettings("opencode", "opencode.json", _opencode(api, key, model)),
         ClientSettings("Zed", "settings.json", _zed(api, model)),
         ClientSettings(
@@ -43,9 +44,10 @@ def client_settings(url: str, key: str, model: str) -> tuple[ClientSettings, ...
     )
 
 
-def _codex(api: str, model: str) -> str:
+def _codex(api: str, key: str, model: str) -> str:
     name = json.dumps(model)
     return (
+        f"# In the shell before: export REJOINDER_API_KEY={key}\n"
         f'model = {name}\nmodel_provider = "rejoinder"\n\n[model_providers.rejoinder]\n'
         f'name = "Rejoinder"\nbase_url = "{api}"\nwire_api = "responses"\n'
         'env_key = "REJOINDER_API_KEY"'

@@ -5,9 +5,13 @@ from __future__ import annotations
 from app.words import units
 
 WRONG_KEY = (
-    "The API key is wrong or missing. `rejoinder serve` prints the right one when it starts."
+    "The API key is wrong or missing. Rejoinder shows it in Settings > Server, and `rejoinder serve`"
+    " prints it when it starts."
 )
-WRONG_HOST = "The Host header names another server. Use the address that `rejoinder serve` prints."
+WRONG_HOST = (
+    "The Host header names another server. Use the address in Settings > Server, or the one that"
+    " `rejoinder serve` prints."
+)
 NO_JSON = "The body is no JSON object."
 TOO_DEEP = "The body is nested too deeply."
 NO_MESSAGES = "There is no message to answer."
@@ -32,15 +36,22 @@ NO_LOGPROBS = "The server has no probabilities of tokens."
 NO_ECHO = "The server can’t repeat the prompt. Leave out echo."
 NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
 NOT_STARTED = "The server can’t start."
-CHOOSE_PORT = "Choose another port with --port, or end the program that uses it."
+CHOOSE_PORT = "Choose another port, or end the program that uses it."
 
 
 def wrong_origin(origin: str) -> str:
-    return f"Pages of {origin} may not use this server. Allow them with --allow-origin {origin}"
+    return (
+        f"Pages of {origin} may not use this server. Allow them in Settings > Server, or with"
+        f" --allow-origin {origin}"
+    )
 
 
 def too_large(limit: int) -> str:
     return f"The body is larger than {limit // 1_000_000} MB."
+
+
+def too_many_brackets(most: int) -> str:
+    return f"The body has more than {most:,} brackets."
 
 
 def wrong_field(name: str, wanted: str) -> str:
@@ -88,11 +99,14 @@ def cannot_listen(host: str, port: int, reason: str) -> str:
     return f"It can’t listen on {host}, port {port}: {reason}."
 
 
-def open_to_network(host: str) -> str:
-    return (
-        f"With --host {host}, every computer in your network that has the key can use the model and"
-        " sees what the server answers to it. What is sent is not encrypted."
-    )
+def wrong_port(highest: int) -> str:
+    return f"a port is a number from 0 to {highest}"
+
+
+def open_to_network(host: str, *, needs_key: bool) -> str:
+    computers = "every computer in your network"
+    who = f"{computers} that has the key" if needs_key else f"{computers}, without a key,"
+    return f"With --host {host}, {who} can use the model. What is sent is not encrypted."
 
 
 def answered(client: str, restored: int, read: int, seconds: float, num_output: int) -> str:

@@ -178,15 +178,18 @@ def map_calls(message: Message, change: Callable[[str], str]) -> Message:
     """Return a message with the texts of its calls changed, and the name of its tool.
 
     Raises:
-        ToolsError: the arguments of a call are not a JSON object.
+        ToolsError: the arguments of a call are not a JSON object, or are nested too deeply.
     """
     calls: list[ToolCall] = []
     for call in message.calls:
         arguments = _parsed(call.arguments)
         if not isinstance(arguments, dict):
             raise ToolsError("The arguments of a call are not a JSON object.")
-        changed = _map_texts(cast("object", arguments), change)
-        calls.append(ToolCall(name=change(call.name), arguments=_as_json(changed)))
+        try:
+            changed = _as_json(_map_texts(cast("object", arguments), change))
+        except RecursionError:
+            raise ToolsError("The arguments of a call are nested too deeply.") from None
+        calls.append(ToolCall(name=change(call.name), arguments=changed))
     tool_name = message.tool_name and change(message.tool_name)
     return replace(message, calls=tuple(calls), tool_name=tool_name)
 

@@ -7,11 +7,12 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from urllib.parse import urlsplit
 
 import pytest
 
-from app.server import application, connection, generations
+from app.server import application, connection, generations, running
 from app.server.access import Access, ServerAddress
 from app.server.running import ListenError, RunningServer
 from engine.clients import Clients
@@ -54,7 +55,17 @@ def test_wrong_key_is_refused(unloaded: ServedModel, path: str, headers: dict[st
     assert (answer.status, answer.body["error"]["type"]) == (401, "authentication_error")
 
 
-@pytest.mark.parametrize("headers", [{"x-api-key": KEY}, {"authorization": f"Bearer {KEY}"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"authorization": "", "x-api-key": KEY},
+        {"authorization": f"Bearer {KEY}"},
+        {"authorization": f"bearer {KEY}"},
+        # Claude Code sends both if the user also has a key of Anthropic.
+        {"authorization": f"Bearer {KEY}", "x-api-key": "sk-ant-other"},
+        {"authorization": "Bearer other", "x-api-key": KEY},
+    ],
+)
 def test_right_key_is_accepted_in_both_headers(
     unloaded: ServedModel, headers: dict[str, str]
 ) -> None:
@@ -93,6 +104,15 @@ def test_only_hosts_of_this_machine_are_answered(
     assert unloaded.send("GET", "/v1/models", headers={"host": host}).status == status
 
 
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [("192.168.1.5:7710", 503), ("[fe80::1]:7710", 503), ("evil.example", 403), ("", 403)],
+)
+def test_server_on_all_addresses_is_found_by_each(host: str, status: int) -> None:
+    with served_model(None, Access(key=KEY, has_any_address=True)) as served:
+        assert served.send("GET", "/v1/models", headers={"host": host}).status == status
+
+
 def test_pages_need_an_allowed_origin(unloaded: ServedModel) -> None:
     for origin in ("https://evil.example", "null", "http://localhost:3000"):
         answer = unloaded.send("GET", "/v1/models", headers={"origin": origin})
@@ -128,6 +148,7 @@ def test_allowed_page_may_ask_what_it_may_send(unloaded: ServedModel) -> None:
         (b"[" * 100_000, 400),
         (b'{"a":' * 500 + b"1" + b"}" * 500, 400),
         (b'{"messages": 1e999}', 400),
+        (b'{"a": [' + b"[]," * 600_000 + b"[]]}", 413),
     ],
 )
 def test_broken_bodies_are_refused(served: ServedModel, body: bytes, status: int) -> None:
@@ -176,6 +197,22 @@ def test_client_that_goes_stops_its_answer(served: ServedModel) -> None:
     assert answered.usage.plan.read == 0
 
 
+def test_client_that_goes_before_its_answer_is_no_fault(
+    served: ServedModel, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.replies.append(ForcedReply(text="word " * 2000))
+    for length in (0, 100):  # the second body is not whole
+        body = json.dumps({**HELLO, "max_tokens": 4000}).encode()
+        with closing(_raw(served)) as raw:
+            raw.sendall(_head(len(body) + length) + body)
+            raw.shutdown(socket.SHUT_WR)
+            while raw.recv(1 << 16):
+                pass
+    served.post(CHAT, **HELLO)
+
+    assert not caplog.records
+
+
 def test_more_requests_than_fit_get_429(
     served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,11 +245,23 @@ def test_stop_ends_answers_and_the_thread(tiny_model: TinyModel) -> None:
             pass
         stopping = threading.Thread(target=served.server.stop)
         stopping.start()
-        while raw.recv(1 << 16):
-            pass
+        rest = b"".join(iter(partial(raw.recv, 1 << 16), b""))
         stopping.join(PATIENCE_S)
 
         assert not stopping.is_alive()
+        assert b"overloaded_error" in rest  # the client learns that the answer is not whole
+
+
+def test_thread_that_fails_at_its_start_raises(
+    unloaded: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_arguments: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(running, "Generations", fail)
+    address = ServerAddress(access=Access(key=KEY))
+    with pytest.raises(RuntimeError, match="broken"):
+        RunningServer(unloaded.engine, Clients(lambda _: None), address, lambda _: None)
 
 
 def test_used_port_is_one_sentence(served: ServedModel) -> None:

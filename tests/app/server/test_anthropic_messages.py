@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from app.server import generations
 from app.server.anthropic_body import read
 from app.server.anthropic_messages import MessageForm, error_body
 from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
@@ -568,6 +569,23 @@ def test_calls_and_results_feed_no_known_token(calling: ServedModel, is_stream: 
 
     replies = [one for one in calling.requests[-1].messages if one.role is Role.ASSISTANT]
     assert all(one.reply is not None for one in replies)
+
+
+def test_stream_gives_signs_of_life_while_the_model_writes_a_call(
+    calling: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients end a stream that is silent for minutes, and a call is delivered at its end."""
+    monkeypatch.setattr(generations, "SILENCE_S", -1.0)
+    call = "<function=look>\n<parameter=word>\nfox fox fox fox\n</parameter>\n</function>"
+    calling.replies.append(ForcedReply(text=f"<tool_call>\n{call}\n</tool_call>"))
+    answer = calling.post(
+        PATH, messages=[user("A fox?")], tools=[LOOK], max_tokens=200, stream=True
+    )
+
+    names = [name for name, _ in answer.events]
+    assert names.index("ping") < names.index("content_block_start")
+    assert names.count("ping") > 10
+    assert message_of(answer)["stop_reason"] == "tool_use"
 
 
 # Refusals

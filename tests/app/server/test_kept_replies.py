@@ -82,6 +82,16 @@ def test_cleared_and_deleted_replies_are_gone(tmp_path: Path) -> None:
     replies.clear()
 
     assert replies.find(PLACE, WORDS) is None
+    assert not any(REPLY.content.encode() in file.read_bytes() for file in tmp_path.iterdir())
     replies.close()
     delete_replies(path)
     assert not list(tmp_path.iterdir())
+
+
+def test_file_that_cannot_be_opened_keeps_replies_in_memory(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none" / "replies.db"):
+        replies = KeptReplies(path)
+        replies.add(PLACE, WORDS, REPLY)
+
+        assert replies.find(PLACE, None) == REPLY
+        replies.close()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from app.server.anthropic_messages import MESSAGES as ANTHROPIC
 from app.server.errors import ServerError
 from app.server.fields import parse_body
 from app.server.openai_chat import CHAT_COMPLETIONS
@@ -21,6 +22,7 @@ from tests.fakes.served_model import ServedModel
 TEXTS = st.sampled_from(["", "Hi.", "\ud800", "a\r\nb", "<|im_end|>", "{}", "[", "c1"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 KINDS = [
+    *("tool_use", "tool_result", "thinking", "document"),
     *("message", "reasoning", "function_call", "function_call_output", "custom_tool_call"),
     *("custom_tool_call_output", "item_reference", "web_search_call", "wizard"),
     *("function", "namespace", "web_search", "text", "input_text", "output_text", "input_image"),
@@ -28,12 +30,14 @@ KINDS = [
 NAMES = [
     *("type", "role", "content", "text", "id", "name", "namespace", "call_id", "arguments"),
     *("output", "summary", "tools", "function", "parameters", "description", "tool_calls"),
+    *("input", "tool_use_id", "is_error", "thinking", "input_schema"),
     *("format", "effort", "tool_call_id", "reasoning_content", "include_usage"),
 ]
 FIELDS = [
     *("model", "stream", "input", "instructions", "messages", "prompt", "tools", "tool_choice"),
     *("temperature", "top_p", "top_k", "seed", "stop", "n", "best_of", "echo", "suffix"),
     *("logprobs", "top_logprobs", "reasoning", "text", "store", "include", "metadata"),
+    *("system", "thinking", "stop_sequences", "output_config", "output_format"),
     *("previous_response_id", "stream_options", "response_format", "background", "truncation"),
 ]
 KIND, ROLE = st.sampled_from(KINDS), st.sampled_from(["user", "assistant", "system"])
@@ -65,7 +69,7 @@ RESULTS = st.fixed_dictionaries(
 ITEMS = st.lists(MESSAGES | MESSAGES | CALLS | RESULTS | LIES, min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize("protocol", [CHAT_COMPLETIONS, COMPLETIONS, RESPONSES])
+@pytest.mark.parametrize("protocol", [CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES])
 @given(body=BODIES, items=ITEMS)
 def test_body_is_translated_or_refused(
     protocol: Protocol, body: dict[str, Any], items: list[dict[str, Any]]
@@ -83,6 +87,7 @@ def test_body_is_translated_or_refused(
     [
         ("/v1/chat/completions", "messages"),
         ("/v1/completions", "prompt"),
+        ("/v1/messages", "messages"),
         ("/v1/responses", "input"),
     ],
 )

@@ -99,6 +99,19 @@ def test_side_request_takes_a_chat_of_its_own(tiny_model: TinyModel) -> None:
         assert served.finished[-1].usage.plan.replayed == 0
 
 
+def test_reasoning_does_not_get_into_the_chat_of_another_program(tiny_model: TinyModel) -> None:
+    """Both programs have a reply with the same words."""
+    with served_model(tiny_model("qwen3_5", Template.THINKING)) as served:
+        Agent(served, SYSTEM).ask("What is it like?", replace(BOAT, reasoning="Secret."))
+        other = [
+            {"role": "user", "content": "Tell me."},
+            {"role": "assistant", "content": "A boat."},
+        ]
+        Agent(served, *other).ask("And then?", SLEEP)
+
+        assert not any(message.reasoning for message in served.requests[-1].messages)
+
+
 def test_changed_line_of_the_system_prompt_is_reported(tiny_model: TinyModel) -> None:
     lines = [f"Rule {number}: be brief and kind." for number in range(40)]
     with served_model(tiny_model("qwen3_5", Template.KEEPING)) as served:

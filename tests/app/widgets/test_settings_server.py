@@ -115,6 +115,22 @@ def test_used_port_is_said_on_the_page(stage: Stage, qtbot: QtBot) -> None:
     assert str(used) in page.address.label.text()
 
 
+@pytest.mark.parametrize("keeps", [False, True])
+def test_clear_deletes_replies_that_an_earlier_server_kept(
+    stage: Stage, qtbot: QtBot, keeps: bool
+) -> None:
+    page, core = opened(stage), stage.core
+    switched_on(stage, page, qtbot)
+    core.preferences.change(keep_on_disk=keeps)
+    file = core.server.replies_file
+    if not keeps:
+        file.write_bytes(b"reply")
+    core.storage.clear()
+
+    core.server.close()  # waits for the calls before
+    assert file.exists() == keeps
+
+
 def test_switch_off_ends_the_server(stage: Stage, qtbot: QtBot) -> None:
     page = opened(stage)
     url = switched_on(stage, page, qtbot)

@@ -221,9 +221,17 @@ def test_tools_of_a_wrong_form_are_refused(tools: str) -> None:
         build("qwen3_6", [user()], tools)
 
 
-@pytest.mark.parametrize("arguments", ["", "[]", "{", '"x"'])
+@pytest.mark.parametrize("arguments", ["", "[]", "{", '"x"', '{"a":' * 100_000])
 def test_arguments_of_a_wrong_form_are_refused(arguments: str) -> None:
     with pytest.raises(ToolsError, match="JSON"):
+        build("qwen3_6", [user(), call(arguments=arguments), result()])
+
+
+@pytest.mark.parametrize("depth", [600, 900])
+def test_arguments_that_are_nested_too_deeply_are_refused(depth: int) -> None:
+    """Python reads them, but changes their texts with more calls within each other than it allows."""
+    arguments = '{"a":' * depth + "1" + "}" * depth
+    with pytest.raises(ToolsError, match="nested too deeply"):
         build("qwen3_6", [user(), call(arguments=arguments), result()])
 
 
