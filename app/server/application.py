@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response, Strea
 from starlette.routing import Route
 
 from app.server.anthropic_messages import MESSAGES
-from app.server.chat_request import ChatRequest, Ended, Piece
+from app.server.chat_request import ChatRequest, Ended, Piece, sum_of
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields, parse_body
 from app.server.generations import Generations
@@ -145,12 +145,12 @@ async def _whole(
     request: Request, chat: ChatRequest, form: AnswerForm, pieces: AsyncGenerator[Piece]
 ) -> Response:
     """Return a whole answer. If the client goes before, the answer is stopped."""
-    answer = WholeAnswer()
+    answers = [WholeAnswer() for _ in range(chat.num_answers)]
 
     async def collect() -> None:
         async with aclosing(pieces):
             async for piece in pieces:
-                answer.add(piece)
+                answers[piece.index].add(piece)
 
     collecting = asyncio.ensure_future(collect())
     going = asyncio.ensure_future(request.receive())  # the next message says that the client went
@@ -163,8 +163,8 @@ async def _whole(
     if not collecting.done():
         raise ClientDisconnect
     await collecting
-    assert answer.ended is not None
-    return JSONResponse(form.whole(answer, answer.ended), headers=_headers(chat, answer.ended))
+    ended = sum_of([answer.ended for answer in answers if answer.ended is not None])
+    return JSONResponse(form.several(answers, ended), headers=_headers(chat, ended))
 
 
 def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:

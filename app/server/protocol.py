@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.server.chat_request import Called, ChatRequest, Ended, Piece, Said, Thought
@@ -55,6 +55,11 @@ class AnswerForm(ABC):
     @abstractmethod
     def whole(self, answer: WholeAnswer, ended: Ended) -> dict[str, object]:
         """Return the body of a response without a stream."""
+
+    def several(self, answers: Sequence[WholeAnswer], ended: Ended) -> dict[str, object]:
+        """Return the body of a response with several answers. `ended` is their sum."""
+        (only,) = answers
+        return self.whole(only, ended)
 
 
 @dataclass(frozen=True, slots=True)
