@@ -22,6 +22,7 @@ from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields, parse_body
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
+from app.server.metrics import MEDIA_TYPE
 from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
@@ -51,6 +52,7 @@ def make_application(generations: Generations, access: Access) -> Guard:
         Route("/health", _hello),
         Route("/v1/models", partial(_models, generations)),
         Route("/v1/models/{name:path}", partial(_model, generations)),
+        Route("/metrics", partial(_metrics, generations)),
     ]
     for path, protocol in _PROTOCOLS.items():
         answer = partial(_answer, generations, protocol)
@@ -83,13 +85,18 @@ def _as_model(model: ModelFacts) -> dict[str, object]:
     }
 
 
+async def _metrics(generations: Generations, _request: Request) -> Response:
+    return PlainTextResponse(generations.metrics.text, media_type=MEDIA_TYPE)
+
+
 async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
     """Answer a chat, whole or as a stream."""
-    fields = parse_body(await _body(request))
-    is_stream = bool(fields.flag("stream"))
-    model = await generations.model()
-    form = protocol.form(fields, model)
-    chat = _chat(fields, protocol, request)
+    with generations.metrics.unopened_request():
+        fields = parse_body(await _body(request))
+        is_stream = bool(fields.flag("stream"))
+        model = await generations.model()
+        form = protocol.form(fields, model)
+        chat = _chat(fields, protocol, request)
     pieces = generations.generate(chat)
     if not is_stream:
         return await _whole(request, chat, form, pieces)

@@ -30,6 +30,7 @@ from app.server.errors import ErrorKind, ServerError, error_of, invalid
 from app.server.kept_replies import KeptReplies
 from app.server.known_chats import SERVER_PREFIX, KnownChats, PlacedChat
 from app.server.merging import merged
+from app.server.metrics import Metrics
 from app.server.report import Report
 from app.words import server as words
 from engine.clients import RequestEvent
@@ -78,7 +79,7 @@ class Generations:
         self._engine = engine
         self._on_report = on_report
         self._chats = KnownChats(replies)
-        self._num_open = 0
+        self.metrics = Metrics()
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
@@ -100,20 +101,19 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
-        model = await self._model_for(chat)
-        if self._num_open + chat.num_answers > _MAX_OPEN:
-            raise ServerError(ErrorKind.BUSY, words.BUSY)
-        self._num_open += chat.num_answers
+        with self.metrics.unopened_request():
+            model = await self._model_for(chat)
+            if self.metrics.num_open + chat.num_answers > _MAX_OPEN:
+                raise ServerError(ErrorKind.BUSY, words.BUSY)
         answers = self._attempts if chat.num_answers == 1 else self._several
         try:
-            async with aclosing(answers(chat, model)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            with self.metrics.open_request(chat.num_answers):
+                async with aclosing(answers(chat, model)) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except ServerError as error:
             self._on_report(Report(client=chat.client, ended=error))
             raise
-        finally:
-            self._num_open -= chat.num_answers
 
     async def count(self, chat: ChatRequest) -> int:
         """Return the number of tokens of a request's prompt, up to where the answer begins.
@@ -231,6 +231,8 @@ class Generations:
     def _end(self, answer: _Answer, last: RequestFinished | RequestFailed) -> None:
         """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
         self._chats.release(answer.placed)
+        if isinstance(last, RequestFinished):
+            self.metrics.add_usage(last.usage)
         if answer.is_abandoned and isinstance(last, RequestFinished):
             self._note_reply(answer, last)
 

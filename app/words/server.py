@@ -34,6 +34,13 @@ NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
 NOT_STARTED = "The server can’t start."
 CHOOSE_PORT = "Choose another port with --port, or end the program that uses it."
 
+REQUESTS_METRIC = "Requests for an answer, by outcome."
+OPEN_METRIC = "Answers that are written or wait."
+PROMPT_METRIC = (
+    "Tokens of prompts: restored from the cache, read again, or read for the first time."
+)
+WRITTEN_METRIC = "Tokens that the model wrote."
+
 
 def wrong_origin(origin: str) -> str:
     return f"Pages of {origin} may not use this server. Allow them with --allow-origin {origin}"
