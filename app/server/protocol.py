@@ -62,6 +62,10 @@ class AnswerForm(ABC):
         return self.whole(only, ended)
 
 
+def _always_answer(_fields: Fields, _model: ModelFacts) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Protocol:
     """One address to which clients send chats."""
@@ -73,6 +77,10 @@ class Protocol:
     error_body: Callable[[ServerError], dict[str, object]]
     # Errors before the answer that a stream has as events, in place of the status of the response
     streamed_errors: frozenset[ErrorKind] = frozenset()
+    # Returns the response to a body that asks for no answer, only that a model is loaded; else None.
+    without_answer: Callable[[Fields, ModelFacts], dict[str, object] | None] = _always_answer
+    streams: bool = False  # True if an answer is a stream, unless the body says otherwise
+    stream_type: str = "text/event-stream"
 
 
 # The end of a stream of OpenAI's older protocols

@@ -40,6 +40,10 @@ PROMPT_METRIC = (
     "Tokens of prompts: restored from the cache, read again, or read for the first time."
 )
 WRITTEN_METRIC = "Tokens that the model wrote."
+OLLAMA_ROUTES = (
+    "Of Ollama’s addresses, this server has /api/chat, /api/generate, /api/tags, /api/show, /api/ps and"
+    " /api/version. Models are loaded and downloaded in Rejoinder."
+)
 
 
 def wrong_origin(origin: str) -> str:
