@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
@@ -16,12 +16,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from app.server import ollama, ollama_models
 from app.server.anthropic_messages import MESSAGES
-from app.server.chat_request import ChatRequest, Ended, Piece
+from app.server.chat_request import ChatRequest, Ended, Piece, sum_of
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields, parse_body
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
+from app.server.metrics import MEDIA_TYPE
 from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
@@ -33,7 +35,6 @@ log = logging.getLogger(__name__)
 
 _MAX_BODY_BYTES = 64_000_000
 _BODY_S = 60.0  # seconds in which a body must have come
-_STREAM = "text/event-stream"
 _GONE_STATUS = 499  # status of a response that no client gets, as in nginx
 _RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
@@ -42,7 +43,10 @@ _PROTOCOLS = {
     "/v1/completions": COMPLETIONS,
     "/v1/messages": MESSAGES,
     "/v1/responses": RESPONSES,
+    "/api/chat": ollama.CHAT,
+    "/api/generate": ollama.GENERATE,
 }
+_OLLAMA = "/api/"  # start of all addresses of Ollama
 
 
 def make_application(generations: Generations, access: Access) -> Guard:
@@ -52,6 +56,11 @@ def make_application(generations: Generations, access: Access) -> Guard:
         Route("/health", _hello),
         Route("/v1/models", partial(_models, generations)),
         Route("/v1/models/{name:path}", partial(_model, generations)),
+        Route("/metrics", partial(_metrics, generations)),
+        Route("/api/version", _ollama_version),
+        Route("/api/tags", partial(_ollama_tags, generations)),
+        Route("/api/ps", partial(_ollama_running, generations)),
+        Route("/api/show", partial(_ollama_show, generations), methods=["POST"]),
     ]
     for path, protocol in _PROTOCOLS.items():
         answer = partial(_answer, generations, protocol)
@@ -89,13 +98,42 @@ def _as_model(model: ModelFacts) -> dict[str, object]:
     }
 
 
+async def _metrics(generations: Generations, _request: Request) -> Response:
+    return PlainTextResponse(generations.metrics.text, media_type=MEDIA_TYPE)
+
+
+async def _ollama_version(_request: Request) -> Response:
+    return JSONResponse(ollama_models.VERSION)
+
+
+async def _ollama_tags(generations: Generations, _request: Request) -> Response:
+    return JSONResponse(ollama_models.tags(await generations.model()))
+
+
+async def _ollama_running(generations: Generations, _request: Request) -> Response:
+    try:
+        model = await generations.model()
+    except ServerError:
+        model = None
+    return JSONResponse(ollama_models.running(model))
+
+
+async def _ollama_show(generations: Generations, request: Request) -> Response:
+    parse_body(await _body(request))
+    return JSONResponse(ollama_models.show(await generations.model()))
+
+
 async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
     """Answer a chat, whole or as a stream."""
-    fields = parse_body(await _body(request))
-    is_stream = bool(fields.flag("stream"))
-    model = await generations.model()
-    form = protocol.form(fields, model)
-    chat = _chat(fields, protocol, request)
+    with generations.metrics.unopened_request():
+        fields = parse_body(await _body(request))
+        is_stream = protocol.streams if (flag := fields.flag("stream")) is None else flag
+        model = await generations.model()
+        if (body := protocol.without_answer(fields, model)) is not None:
+            fields.text("model")
+            return JSONResponse(body, headers=_ignored(fields.unused))
+        form = protocol.form(fields, model)
+        chat = _chat(fields, protocol, request)
     pieces = generations.generate(chat)
     if not is_stream:
         return await _whole(request, chat, form, pieces)
@@ -107,9 +145,9 @@ async def _answer(generations: Generations, protocol: Protocol, request: Request
         if error.kind not in protocol.streamed_errors:
             raise
         failed = "".join(chain(form.begin(), form.error(error)))
-        return Response(failed, media_type=_STREAM, headers=headers)
+        return Response(failed, media_type=protocol.stream_type, headers=headers)
     events = _events(form, first, pieces)
-    return StreamingResponse(events, media_type=_STREAM, headers=headers)
+    return StreamingResponse(events, media_type=protocol.stream_type, headers=headers)
 
 
 async def _count(generations: Generations, protocol: Protocol, request: Request) -> Response:
@@ -151,12 +189,12 @@ async def _whole(
     request: Request, chat: ChatRequest, form: AnswerForm, pieces: AsyncGenerator[Piece]
 ) -> Response:
     """Return a whole answer. If the client goes before, the answer is stopped."""
-    answer = WholeAnswer()
+    answers = [WholeAnswer() for _ in range(chat.num_answers)]
 
     async def collect() -> None:
         async with aclosing(pieces):
             async for piece in pieces:
-                answer.add(piece)
+                answers[piece.index].add(piece)
 
     collecting = asyncio.ensure_future(collect())
     going = asyncio.ensure_future(request.receive())  # the next message says that the client went
@@ -169,21 +207,26 @@ async def _whole(
     if not collecting.done():
         raise ClientDisconnect
     await collecting
-    assert answer.ended is not None
-    return JSONResponse(form.whole(answer, answer.ended), headers=_headers(chat, answer.ended))
+    ended = sum_of([answer.ended for answer in answers if answer.ended is not None])
+    return JSONResponse(form.several(answers, ended), headers=_headers(chat, ended))
 
 
 def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:
     """Return the headers of an answer: what was ignored, and where the tokens came from."""
-    headers: dict[str, str] = {}
-    if chat.ignored:
-        names = ", ".join(chat.ignored)[:500]
-        headers["x-rejoinder-ignored"] = "".join(c if " " <= c <= "~" else "?" for c in names)
+    headers = _ignored(chat.ignored)
     if ended is not None:
         headers["x-rejoinder-restored"] = str(ended.restored)
         headers["x-rejoinder-replayed"] = str(ended.replayed)
         headers["x-rejoinder-read"] = str(ended.read)
     return headers
+
+
+def _ignored(names: Iterable[str]) -> dict[str, str]:
+    """Return the header that names the ignored fields of a body."""
+    text = ", ".join(names)[:500]
+    if not text:
+        return {}
+    return {"x-rejoinder-ignored": "".join(c if " " <= c <= "~" else "?" for c in text)}
 
 
 async def _body(request: Request) -> bytes:
@@ -206,7 +249,8 @@ async def _body(request: Request) -> bytes:
 
 def _refusal(path: str, error: ServerError) -> Response:
     """Return the response to a refused request, in the form of the protocol of its path."""
-    found = (one for start, one in _PROTOCOLS.items() if path.startswith(start))
+    protocols = {**_PROTOCOLS, _OLLAMA: ollama.CHAT}
+    found = (one for start, one in protocols.items() if path.startswith(start))
     body = next(found, CHAT_COMPLETIONS).error_body(error)
     headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
     return JSONResponse(body, error.status, headers)
@@ -222,7 +266,9 @@ def _client(request: Request) -> str:
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     kind = ErrorKind.NOT_FOUND if error.status_code == 404 else ErrorKind.INVALID
-    response = _refusal(request.url.path, ServerError(kind, words.NO_ROUTE))
+    path = request.url.path
+    sentence = words.OLLAMA_ROUTES if path.startswith(_OLLAMA) else words.NO_ROUTE
+    response = _refusal(path, ServerError(kind, sentence))
     response.status_code = error.status_code
     return response
 

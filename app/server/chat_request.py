@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from engine.types import Message, Role, ToolCall
@@ -15,6 +15,7 @@ class ChatRequest:
     messages: tuple[Message, ...]
     tools: str = ""  # as in engine.types.Request
     may_call: bool = True  # False: a tool call in the answer is delivered as text
+    num_answers: int = 1  # answers that are written at the same time
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()  # texts before which the answer ends
     thinking: bool | None = None
@@ -25,8 +26,15 @@ class ChatRequest:
     ignored: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfAnswer:
+    """A part of an answer."""
+
+    index: int = 0  # of the answer, among ChatRequest.num_answers
+
+
 @dataclass(frozen=True, slots=True)
-class SignOfLife:
+class SignOfLife(_OfAnswer):
     """The request waits, or its prompt is read."""
 
     done: int = 0  # number of tokens that were read
@@ -34,7 +42,7 @@ class SignOfLife:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(_OfAnswer):
     """The cached part of the prompt was restored."""
 
     prompt_tokens: int
@@ -42,28 +50,28 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
-class Thought:
+class Thought(_OfAnswer):
     """New text of the reasoning."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Said(_OfAnswer):
     """New text of the answer."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Called:
+class Called(_OfAnswer):
     """A complete tool call."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class Ended(_OfAnswer):
     """The end of an answer, and its cost."""
 
     at_limit: bool  # True if the answer was cut off at the limit of tokens
@@ -75,9 +83,23 @@ class Ended:
     output_tokens: int
     reasoning_tokens: int
     first_word_ms: float
+    queue_ms: float = 0.0  # a part of first_word_ms, in which a model may have been loaded
+    total_ms: float = 0.0
 
 
 Piece = SignOfLife | Begun | Thought | Said | Called | Ended
+
+
+def sum_of(ended: Sequence[Ended]) -> Ended:
+    """Return the cost of several answers to one prompt, which counts once.
+
+    The first answer says where the tokens of the prompt came from.
+    """
+    return replace(
+        ended[0],
+        output_tokens=sum(one.output_tokens for one in ended),
+        reasoning_tokens=sum(one.reasoning_tokens for one in ended),
+    )
 
 
 def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:

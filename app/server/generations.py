@@ -30,6 +30,8 @@ from app.server.chat_request import (
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
 from app.server.kept_replies import KeptReplies
 from app.server.known_chats import SERVER_PREFIX, KnownChats, PlacedChat
+from app.server.merging import merged
+from app.server.metrics import Metrics
 from app.server.report import Report
 from app.words import server as words
 from engine.clients import RequestEvent
@@ -78,7 +80,7 @@ class Generations:
         self._engine = engine
         self._on_report = on_report
         self._chats = KnownChats(replies)
-        self._num_open = 0
+        self.metrics = Metrics()
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
@@ -100,19 +102,19 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
-        model = await self._model_for(chat)
-        if self._num_open >= _MAX_OPEN:
-            raise ServerError(ErrorKind.BUSY, words.BUSY)
-        self._num_open += 1
+        with self.metrics.unopened_request():
+            model = await self._model_for(chat)
+            if self.metrics.num_open + chat.num_answers > _MAX_OPEN:
+                raise ServerError(ErrorKind.BUSY, words.BUSY)
+        answers = self._attempts if chat.num_answers == 1 else self._several
         try:
-            async with aclosing(self._attempts(chat, model)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            with self.metrics.open_request(chat.num_answers):
+                async with aclosing(answers(chat, model)) as pieces:
+                    async for piece in pieces:
+                        yield piece
         except ServerError as error:
             self._on_report(Report(client=chat.client, ended=error))
             raise
-        finally:
-            self._num_open -= 1
 
     async def count(self, chat: ChatRequest) -> int:
         """Return the number of tokens of a request's prompt, up to where the answer begins.
@@ -161,6 +163,27 @@ class Generations:
         if chat.tools and not model.can_use_tools:
             raise invalid(words.CANNOT_USE_TOOLS, "tools")
         return model
+
+    async def _several(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+        """Write several answers at the same time. The first failure ends them all.
+
+        The prompt is read before, by a request for one token that is thrown away: requests that begin
+        together would each read it.
+        """
+        reading: Ended | None = None
+        async with aclosing(self._attempts(replace(chat, max_tokens=1, stops=()), model)) as start:
+            async for piece in start:
+                if isinstance(piece, Ended):
+                    reading = piece
+                elif isinstance(piece, (SignOfLife, Begun)):
+                    yield piece
+        assert reading is not None
+        answers = [self._attempts(one, model) for one in _with_seeds(chat)]
+        async with aclosing(merged(answers)) as pieces:
+            async for index, piece in pieces:
+                if isinstance(piece, Ended):
+                    piece = _after_reading(piece, reading)
+                yield replace(piece, index=index)
 
     async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
@@ -212,6 +235,8 @@ class Generations:
     def _end(self, answer: _Answer, last: RequestFinished | RequestFailed) -> None:
         """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
         self._chats.release(answer.placed)
+        if isinstance(last, RequestFinished):
+            self.metrics.add_usage(last.usage)
         if answer.is_abandoned and isinstance(last, RequestFinished):
             self._note_reply(answer, last)
 
@@ -329,18 +354,41 @@ def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:
 
 
 def _request(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Request:
-    seed = int(chat.sampling.get("seed", secrets.randbits(32)))
     return Request(
         request_id=RequestId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"),
         conversation_id=placed.conversation_id,
         messages=placed.messages,
         new_messages=placed.new_messages,
-        sampling=replace(model.default_sampling, **{**chat.sampling, "seed": seed}),
+        sampling=replace(model.default_sampling, **{**chat.sampling, "seed": _seed(chat)}),
         max_tokens=model.context_len if chat.max_tokens is None else chat.max_tokens,
         thinking=chat.thinking,
         max_drafts=None,
         tools=chat.tools,
     )
+
+
+def _after_reading(ended: Ended, reading: Ended) -> Ended:
+    """Return the cost of an answer whose prompt another request has read."""
+    return replace(
+        ended,
+        restored=reading.restored,
+        replayed=reading.replayed,
+        read=reading.read,
+        first_word_ms=reading.total_ms + ended.first_word_ms,
+    )
+
+
+def _with_seeds(chat: ChatRequest) -> list[ChatRequest]:
+    """Return a request for each of several answers. Their seeds differ."""
+    first = _seed(chat)
+    return [
+        replace(chat, sampling={**chat.sampling, "seed": (first + index) % (1 << 32)})
+        for index in range(chat.num_answers)
+    ]
+
+
+def _seed(chat: ChatRequest) -> int:
+    return int(chat.sampling.get("seed", secrets.randbits(32)))
 
 
 def _ended(finished: RequestFinished, stop: str | None) -> Ended:
@@ -362,4 +410,6 @@ def _ended(finished: RequestFinished, stop: str | None) -> Ended:
         output_tokens=usage.output_tokens,
         reasoning_tokens=finished.reply.answer_start,
         first_word_ms=usage.ttft_ms,
+        queue_ms=usage.queue_ms,
+        total_ms=usage.total_ms,
     )

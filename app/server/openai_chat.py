@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from typing_extensions import override
 
@@ -21,6 +21,7 @@ from app.server.chat_request import (
     SignOfLife,
     Thought,
     normal_messages,
+    sum_of,
 )
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields, as_json
@@ -54,12 +55,14 @@ _ROLES = {
     "tool": Role.TOOL,
     "function": Role.TOOL,
 }
+_MAX_ANSWERS = 8
 
 
 def read(fields: Fields) -> ChatRequest:
     """Translate the body of a request."""
-    if fields.integer("n", 1, 1 << 31) not in (None, 1):
-        raise invalid(words.too_many_choices(1), "n")
+    num_answers = _num_answers(fields)
+    if num_answers > _MAX_ANSWERS:
+        raise invalid(words.too_many_choices(_MAX_ANSWERS), "n")
     if fields.flag("logprobs"):
         raise invalid(words.NO_LOGPROBS, "logprobs")
     read_format(fields.section("response_format"))
@@ -73,11 +76,16 @@ def read(fields: Fields) -> ChatRequest:
         messages=messages,
         tools=tools,
         may_call=may_call,
+        num_answers=num_answers,
         max_tokens=older_most if most is None else most,
         stops=fields.texts("stop", most=16),
         thinking=read_thinking(fields),
         sampling=read_sampling(fields),
     )
+
+
+def _num_answers(fields: Fields) -> int:
+    return fields.integer("n", 1, 1 << 31) or 1
 
 
 def _messages(fields: Fields) -> Iterator[Message]:
@@ -143,11 +151,14 @@ class ChatForm(AnswerForm):
             "created": int(time.time()),
             "model": model.name,
         }
-        self._num_calls = 0
+        # Number of calls of each answer
+        self._num_calls = [0] * min(_num_answers(fields), _MAX_ANSWERS)
+        self._ended: list[Ended] = []
 
     @override
     def begin(self) -> Iterator[str]:
-        yield self._chunk({"role": "assistant", "content": ""})
+        for index in range(len(self._num_calls)):
+            yield self._chunk(index, {"role": "assistant", "content": ""})
 
     @override
     def events(self, piece: Piece) -> Iterator[str]:
@@ -157,18 +168,18 @@ class ChatForm(AnswerForm):
             case Begun():
                 pass
             case Thought(text):
-                yield self._chunk({"reasoning_content": text})
+                yield self._chunk(piece.index, {"reasoning_content": text})
             case Said(text):
-                yield self._chunk({"content": text})
+                yield self._chunk(piece.index, {"content": text})
             case Called(call):
-                yield self._chunk({"tool_calls": [{"index": self._num_calls, **_as_call(call)}]})
-                self._num_calls += 1
+                numbered = {"index": self._num_calls[piece.index], **_as_call(call)}
+                yield self._chunk(piece.index, {"tool_calls": [numbered]})
+                self._num_calls[piece.index] += 1
             case Ended():
-                yield self._chunk({}, _reason(piece, self._num_calls))
-                if self._sends_usage:
-                    usage: dict[str, object] = {"choices": [], "usage": usage_of(piece)}
-                    yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
-                yield STREAM_END
+                yield self._chunk(piece.index, {}, _reason(piece, self._num_calls[piece.index]))
+                self._ended.append(piece)
+                if len(self._ended) == len(self._num_calls):
+                    yield from self._end()
 
     @override
     def error(self, error: ServerError) -> Iterator[str]:
@@ -176,27 +187,42 @@ class ChatForm(AnswerForm):
 
     @override
     def whole(self, answer: WholeAnswer, ended: Ended) -> dict[str, object]:
-        message: dict[str, object] = {"role": "assistant", "content": answer.text or None}
-        if answer.reasoning:
-            message["reasoning_content"] = answer.reasoning
-        if answer.calls:
-            message["tool_calls"] = [_as_call(call) for call in answer.calls]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": _reason(ended, len(answer.calls)),
-            "logprobs": None,
-        }
+        return self.several([answer], ended)
+
+    @override
+    def several(self, answers: Sequence[WholeAnswer], ended: Ended) -> dict[str, object]:
         return {
             **self._head,
             "object": "chat.completion",
-            "choices": [choice],
+            "choices": [_choice(answer, index) for index, answer in enumerate(answers)],
             "usage": usage_of(ended),
         }
 
-    def _chunk(self, delta: dict[str, object], reason: str | None = None) -> str:
-        choice = {"index": 0, "delta": delta, "finish_reason": reason, "logprobs": None}
+    def _end(self) -> Iterator[str]:
+        """Yield the end of the stream, after all answers."""
+        if self._sends_usage:
+            usage: dict[str, object] = {"choices": [], "usage": usage_of(sum_of(self._ended))}
+            yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
+        yield STREAM_END
+
+    def _chunk(self, index: int, delta: dict[str, object], reason: str | None = None) -> str:
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": None}
         return server_event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
+
+
+def _choice(answer: WholeAnswer, index: int) -> dict[str, object]:
+    assert answer.ended is not None
+    message: dict[str, object] = {"role": "assistant", "content": answer.text or None}
+    if answer.reasoning:
+        message["reasoning_content"] = answer.reasoning
+    if answer.calls:
+        message["tool_calls"] = [_as_call(call) for call in answer.calls]
+    return {
+        "index": index,
+        "message": message,
+        "finish_reason": _reason(answer.ended, len(answer.calls)),
+        "logprobs": None,
+    }
 
 
 def _as_call(call: ToolCall) -> dict[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from app.server.chat_request import Called, ChatRequest, Ended, Piece, Said, Thought
@@ -56,6 +56,15 @@ class AnswerForm(ABC):
     def whole(self, answer: WholeAnswer, ended: Ended) -> dict[str, object]:
         """Return the body of a response without a stream."""
 
+    def several(self, answers: Sequence[WholeAnswer], ended: Ended) -> dict[str, object]:
+        """Return the body of a response with several answers. `ended` is their sum."""
+        (only,) = answers
+        return self.whole(only, ended)
+
+
+def _always_answer(_fields: Fields, _model: ModelFacts) -> None:
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
@@ -68,6 +77,10 @@ class Protocol:
     error_body: Callable[[ServerError], dict[str, object]]
     # Errors before the answer that a stream has as events, in place of the status of the response
     streamed_errors: frozenset[ErrorKind] = frozenset()
+    # Returns the response to a body that asks for no answer, only that a model is loaded; else None.
+    without_answer: Callable[[Fields, ModelFacts], dict[str, object] | None] = _always_answer
+    streams: bool = False  # True if an answer is a stream, unless the body says otherwise
+    stream_type: str = "text/event-stream"
 
 
 # The end of a stream of OpenAI's older protocols

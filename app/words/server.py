@@ -38,6 +38,17 @@ NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
 NOT_STARTED = "The server can’t start."
 CHOOSE_PORT = "Choose another port, or end the program that uses it."
 
+REQUESTS_METRIC = "Requests for an answer, by outcome."
+OPEN_METRIC = "Answers that are written or wait."
+PROMPT_METRIC = (
+    "Tokens of prompts: restored from the cache, read again, or read for the first time."
+)
+WRITTEN_METRIC = "Tokens that the model wrote."
+OLLAMA_ROUTES = (
+    "Of Ollama’s addresses, this server has /api/chat, /api/generate, /api/tags, /api/show, /api/ps and"
+    " /api/version. Models are loaded and downloaded in Rejoinder."
+)
+
 
 def wrong_origin(origin: str) -> str:
     return (

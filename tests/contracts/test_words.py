@@ -50,6 +50,7 @@ EXEMPT = {
         "missing_display",  # names of environment variables
     },
     "hub/faults.py": {"_CODES"},  # codes of the Hub
+    "server/metrics.py": {"MEDIA_TYPE", "_metric"},  # the format of Prometheus
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
     "conversation/text.py": {"_visible"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation

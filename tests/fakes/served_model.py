@@ -33,7 +33,7 @@ KEY = "secret"
 
 @dataclass(frozen=True)
 class Response:
-    """A response, with its body as JSON or, of a stream, as the data of its events."""
+    """A response, with its body as JSON or, of a stream, as the data of its events or lines."""
 
     status: int
     headers: dict[str, str]
@@ -180,6 +180,9 @@ def _read(response: HTTPResponse) -> Response:
     text = response.read().decode()
     if headers.get("content-type", "").startswith("text/event-stream"):
         return Response(response.status, headers, events=list(_events(text)), text=text)
+    if headers.get("content-type") == "application/x-ndjson":
+        lines = [("", json.loads(line)) for line in text.splitlines()]
+        return Response(response.status, headers, events=lines, text=text)
     is_json = headers.get("content-type") == "application/json"
     return Response(response.status, headers, json.loads(text) if is_json else {}, text=text)
 

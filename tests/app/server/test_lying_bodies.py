@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from app.server import ollama
 from app.server.anthropic_messages import MESSAGES as ANTHROPIC
 from app.server.errors import ServerError
 from app.server.fields import parse_body
@@ -32,6 +33,7 @@ NAMES = [
     *("output", "summary", "tools", "function", "parameters", "description", "tool_calls"),
     *("input", "tool_use_id", "is_error", "thinking", "input_schema"),
     *("format", "effort", "tool_call_id", "reasoning_content", "include_usage"),
+    *("seed", "stop", "num_predict", "top_k", "images", "thinking", "tool_name"),
 ]
 FIELDS = [
     *("model", "stream", "input", "instructions", "messages", "prompt", "tools", "tool_choice"),
@@ -39,6 +41,7 @@ FIELDS = [
     *("logprobs", "top_logprobs", "reasoning", "text", "store", "include", "metadata"),
     *("system", "thinking", "stop_sequences", "output_config", "output_format"),
     *("previous_response_id", "stream_options", "response_format", "background", "truncation"),
+    *("options", "think", "format", "keep_alive", "images", "template", "context", "raw", "system"),
 ]
 KIND, ROLE = st.sampled_from(KINDS), st.sampled_from(["user", "assistant", "system"])
 
@@ -69,7 +72,10 @@ RESULTS = st.fixed_dictionaries(
 ITEMS = st.lists(MESSAGES | MESSAGES | CALLS | RESULTS | LIES, min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize("protocol", [CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES])
+@pytest.mark.parametrize(
+    "protocol",
+    [CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES, ollama.CHAT, ollama.GENERATE],
+)
 @given(body=BODIES, items=ITEMS)
 def test_body_is_translated_or_refused(
     protocol: Protocol, body: dict[str, Any], items: list[dict[str, Any]]
@@ -80,6 +86,7 @@ def test_body_is_translated_or_refused(
             fields = parse_body(json.dumps({name: items, **body}).encode())
             protocol.read(fields)
             protocol.form(fields, MODEL)
+            protocol.without_answer(fields, MODEL)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +96,8 @@ def test_body_is_translated_or_refused(
         ("/v1/completions", "prompt"),
         ("/v1/messages", "messages"),
         ("/v1/responses", "input"),
+        ("/api/chat", "messages"),
+        ("/api/generate", "prompt"),
     ],
 )
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -101,7 +110,10 @@ def test_body_is_answered_or_refused(
         "prompt": "Hi.",
         "input": items,
     }
-    limits = {"max_tokens": 1, "max_output_tokens": 1}
+    limits: dict[str, Any] = {"max_tokens": 1, "max_output_tokens": 1}
+    options = body.get("options")
+    if options is None or isinstance(options, dict):
+        limits["options"] = {**(options or {}), "num_predict": 1}
     answer = served.post(path, **{name: starts[name], **body, **limits})
 
     assert answer.status in (200, 400), answer.text

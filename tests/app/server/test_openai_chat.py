@@ -168,3 +168,69 @@ def test_model_that_cannot_be_loaded_is_named_in_the_error(tmp_path: Path) -> No
 
         assert answer.status == 503
         assert "can’t be loaded" in answer.body["error"]["message"]
+
+
+def test_several_answers_have_one_prompt_and_seeds_of_their_own(served: ServedModel) -> None:
+    body = {"messages": [user("Name a boat.")], "max_tokens": 6, "temperature": 1.0, "seed": 7}
+    single = served.post(PATH, **body)
+    answer = served.post(PATH, **body, n=8)
+
+    choices, usage = answer.body["choices"], answer.body["usage"]
+    assert [choice["index"] for choice in choices] == list(range(8))
+    assert len({choice["message"]["content"] for choice in choices}) > 1
+    assert [one.sampling.seed for one in served.requests[-8:]] == list(range(7, 15))
+    assert usage["prompt_tokens"] == single.body["usage"]["prompt_tokens"]
+    written = [one.usage.output_tokens for one in served.finished[-8:]]
+    assert usage["completion_tokens"] == sum(written)
+    own = usage["rejoinder"]
+    assert usage["prompt_tokens"] == own["restored"] + own["replayed"] + own["read"]
+
+
+def test_prompt_of_several_answers_is_read_once(served: ServedModel) -> None:
+    served.post(PATH, messages=[user("Read me once, please. " * 20)], max_tokens=1, n=4)
+
+    reading, *answers = [one.usage.plan for one in served.finished[-5:]]
+    assert reading.read > 0
+    assert [one.read + one.replayed for one in answers] == [0] * 4
+
+
+def test_stream_of_several_answers_has_their_index(served: ServedModel) -> None:
+    replies = ["A red boat.", "A blue boat.", "A boat."]
+    served.replies += [ForcedReply(text=text) for text in ("unseen", *replies)]
+    stream = served.post(
+        PATH,
+        messages=[user("Which boat?")],
+        n=3,
+        stream=True,
+        stream_options={"include_usage": True},
+    )
+
+    *chunks, usage = [data for _, data in stream.events]
+    texts, reasons = ["", "", ""], [None] * 3
+    for chunk in chunks:
+        (choice,) = chunk["choices"]
+        texts[choice["index"]] += choice["delta"].get("content", "")
+        reasons[choice["index"]] = reasons[choice["index"]] or choice["finish_reason"]
+    assert sorted(texts) == sorted(replies)
+    assert reasons == ["stop"] * 3
+    written = [one.usage.output_tokens for one in served.finished[-3:]]
+    assert usage["usage"]["completion_tokens"] == sum(written)
+    assert stream.text.count("[DONE]") == 1
+
+
+def test_each_of_several_answers_can_be_continued_without_feeding_it_again(
+    served: ServedModel,
+) -> None:
+    asked = [user("Name another boat.")]
+    first = served.post(PATH, messages=asked, n=3, max_tokens=6, temperature=1.0)
+    for choice in first.body["choices"]:
+        served.post(PATH, messages=[*asked, choice["message"], user("Why?")], max_tokens=1)
+        assert served.finished[-1].usage.plan.replayed == 0
+
+
+def test_failure_of_several_answers_is_one_error(served: ServedModel) -> None:
+    most = served.get("/v1/models").body["data"][0]["context_length"]
+    answer = served.post(PATH, messages=[user("a 1 " * most)], n=3)
+
+    assert answer.status == 400
+    assert answer.body["error"]["code"] == "context_length_exceeded"
