@@ -65,7 +65,8 @@ class Scheduler:
         """Create a scheduler without measurements.
 
         Args:
-            max_running: highest number of requests that are answered at the same time.
+            max_running: highest number of requests that are answered at the same time, besides one
+                of the shown conversation: other programs could take all places for minutes.
             max_gap_s: intended longest pause of an answer, in seconds, while a prompt is fed.
         """
         self._max_running = max_running
@@ -98,8 +99,10 @@ class Scheduler:
         """
         busy = {one.request.conversation_id for one in running if not one.request.side}
         free = [w for w in waiting if w.request.side or w.request.conversation_id not in busy]
-        if len(running) >= self._max_running:
+        if len(running) > self._max_running:
             return None
+        if len(running) == self._max_running:  # one more place is for the shown conversation
+            free = [one for one in free if one.request.conversation_id == self.shown]
         for one in self.order(free):
             if _adds_little(one.request) or all(self._is_before(one, other) for other in reading):
                 return one

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import signal
 import sys
-import threading
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from concurrent.futures import Future
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from types import FrameType
 
 from app.cli.client import ProblemError, add_kv_bits
@@ -19,6 +19,7 @@ from app.server.access import ALL_ADDRESSES, LOOPBACK, PORT, Access, ServerAddre
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE, kept_key
 from app.server.report import Report
+from app.store.errors import AlreadyRunningError
 from app.store.lock import InstanceLock
 from app.words import server as words
 from engine.clients import Clients
@@ -72,7 +73,7 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
         ListenError: the address can't be used.
         ProblemError: the model can't be loaded.
     """
-    with InstanceLock(paths.data_dir):
+    with _locked(paths.data_dir):
         key = "" if args.no_key else args.key or kept_key(paths.data_dir / KEY_FILE)
         hosts = () if args.host == LOOPBACK else (args.host,)
         access = Access(
@@ -92,43 +93,79 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
     return 0
 
 
+@contextmanager
+def _locked(data_dir: Path) -> Generator[None]:
+    """Lock the data folder.
+
+    Raises:
+        AlreadyRunningError: a window is open on it. The advice names the server of the window.
+    """
+    lock = InstanceLock(data_dir)
+    try:
+        lock.acquire()
+    except AlreadyRunningError as error:
+        advice = words.SERVE_BESIDE_WINDOW
+        raise AlreadyRunningError(error.problem.cause, advice=advice) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 def _serve(
     config: EngineConfig, model: Path, address: ServerAddress, replies: Path, *, is_verbose: bool
 ) -> None:
     # Imported late: the other commands don't need the libraries of the server.
     from app.server.running import RunningServer  # noqa: PLC0415
 
-    loaded: Future[ModelFacts | Problem] = Future()
+    # The result of each load, or None once a signal has come
+    results: SimpleQueue[ModelFacts | Problem | None] = SimpleQueue()
 
     def on_event(event: Event) -> None:
-        if loaded.done():
-            return
         match event:
             case ModelLoaded(facts):
-                loaded.set_result(facts)
+                results.put(facts)
             case ModelFailed(_, problem):
-                loaded.set_result(problem)
+                results.put(problem)
             case _:
                 pass
 
     sys.setswitchinterval(_SWITCH_S)
+    _at_signal(lambda: results.put(None))
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)
-    report = partial(print_report, is_verbose=is_verbose)
     engine.start()
     try:
-        engine.load_model(str(model))
-        result = loaded.result()
-        if isinstance(result, Problem):
-            raise ProblemError(result)
+        facts = _loaded(engine, model, results)
+        if facts is None:
+            return
+        report = partial(print_report, is_verbose=is_verbose)
         server = RunningServer(engine, clients, address, report, replies)
         try:
-            announce(server.url, result, address)
-            _wait_for_signal()
+            announce(server.url, facts, address)
+            while (result := results.get()) is not None:
+                if isinstance(result, Problem):  # the engine thread was replaced
+                    print(for_terminal(str(result)), file=sys.stderr, flush=True)
+                    _loaded(engine, model, results)
         finally:
             server.stop()
     finally:
         engine.close()
+
+
+def _loaded(
+    engine: Engine, model: Path, results: SimpleQueue[ModelFacts | Problem | None]
+) -> ModelFacts | None:
+    """Load a model. Return None if a signal came.
+
+    Raises:
+        ProblemError: the model can't be loaded.
+    """
+    engine.load_model(str(model))
+    result = results.get()
+    if isinstance(result, Problem):
+        raise ProblemError(result)
+    return result
 
 
 def announce(url: str, model: ModelFacts, address: ServerAddress) -> None:
@@ -140,15 +177,14 @@ def announce(url: str, model: ModelFacts, address: ServerAddress) -> None:
     sys.stdout.flush()
 
 
-def _wait_for_signal() -> None:
-    ended = threading.Event()
+def _at_signal(end: Callable[[], None]) -> None:
+    """Call `end` when the user or the system ends the process."""
 
-    def end(_number: int, _frame: FrameType | None) -> None:
-        ended.set()
+    def on_signal(_number: int, _frame: FrameType | None) -> None:
+        end()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, end)
-    ended.wait()
+        signal.signal(number, on_signal)
 
 
 def print_report(report: Report, *, is_verbose: bool) -> None:

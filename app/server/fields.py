@@ -69,13 +69,14 @@ class Fields:
         return number
 
     def integer(self, name: str, least: int, most: int) -> int | None:
-        value = self.number(name, least, most)
+        value = self.raw(name)
         if value is None:
             return None
-        if value != int(value):
+        number = value if isinstance(value, (int, float)) else math.nan
+        if isinstance(value, bool) or not least <= number <= most or number != int(number):
             wanted = words.a_whole_number(least, most)
             raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
-        return int(value)
+        return int(number)
 
     def section(self, name: str) -> Fields | None:
         value = self.raw(name)

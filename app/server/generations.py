@@ -59,6 +59,9 @@ from engine.types import (
 )
 
 _MAX_OPEN = 64  # requests that run or wait
+# More characters than any text has for each token. Longer texts are refused without being encoded, which
+# would take seconds.
+_TOKEN_CHARS = 64
 _COUNTED = ConversationId(
     f"{SERVER_PREFIX}counted"
 )  # no chat: nothing is kept of what is only counted
@@ -162,6 +165,10 @@ class Generations:
         model = await self.model()
         if chat.tools and not model.can_use_tools:
             raise invalid(words.CANNOT_USE_TOOLS, "tools")
+        num_chars = sum(len(message.content) for message in chat.messages) + len(chat.tools)
+        if num_chars > _TOKEN_CHARS * model.context_len:
+            too_long = words.context_exceeded(num_chars, model.context_len)
+            raise ServerError(ErrorKind.CONTEXT, too_long, "messages")
         return model
 
     async def _several(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:

@@ -21,6 +21,7 @@ from engine.types import ConversationId, Message, Role, ToolCall
 
 SERVER_PREFIX = "server:"  # of the ids of all chats of the server
 _MAX_CHATS = 256  # as many as the engine explains (engine/runner/history.py)
+_MAX_KEYS = 20_000  # beginnings of the requests of one chat
 _MAX_CHARS = 64 << 20  # characters in the messages of all chats
 
 # A system prompt with this share of equal characters at both ends belongs to the same chat: a line of
@@ -79,6 +80,8 @@ class KnownChats:
         change = _first_change(chat.messages, messages)
         new = frozenset(i for i, key in enumerate(keys) if key not in self._by_key)
         chat.messages, chat.is_busy = tuple(messages), True
+        if len(chat.keys) > _MAX_KEYS:
+            self._forget_keys(chat)
         for message, key in zip(messages, keys, strict=True):
             # Chats that share only a system prompt are different chats.
             if message.role is not Role.SYSTEM:
@@ -160,9 +163,13 @@ class KnownChats:
             or sum(chat.num_chars for chat in self._chats.values()) > _MAX_CHARS
         ):
             _, chat = self._chats.popitem(last=False)
-            for key in chat.keys:
-                if self._by_key.get(key) is chat:
-                    del self._by_key[key]
+            self._forget_keys(chat)
+
+    def _forget_keys(self, chat: _KnownChat) -> None:
+        for key in chat.keys:
+            if self._by_key.get(key) is chat:
+                del self._by_key[key]
+        chat.keys.clear()
 
 
 def _keys(messages: Sequence[Message]) -> list[_Key]:

@@ -26,9 +26,9 @@ from app.server.chat_request import (
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields, as_json
 from app.server.openai_fields import (
-    MAX_TOKENS,
     may_call_tools,
     read_format,
+    read_limit,
     read_sampling,
     read_thinking,
     sends_usage,
@@ -66,8 +66,8 @@ def read(fields: Fields) -> ChatRequest:
     if fields.flag("logprobs"):
         raise invalid(words.NO_LOGPROBS, "logprobs")
     read_format(fields.section("response_format"))
-    most = fields.integer("max_completion_tokens", 1, MAX_TOKENS)
-    older_most = fields.integer("max_tokens", 1, MAX_TOKENS)
+    most = read_limit(fields, "max_completion_tokens")
+    older_most = read_limit(fields, "max_tokens")
     tools, may_call = read_tools(fields)
     messages = normal_messages(_messages(fields))
     if all(message.role is Role.ASSISTANT for message in messages):

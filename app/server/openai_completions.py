@@ -27,7 +27,7 @@ from app.server.chat_request import (
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields
 from app.server.openai_chat import error_body, usage_of
-from app.server.openai_fields import MAX_TOKENS, read_sampling, read_thinking, sends_usage
+from app.server.openai_fields import read_limit, read_sampling, read_thinking, sends_usage
 from app.server.protocol import (
     STREAM_END,
     AnswerForm,
@@ -57,7 +57,7 @@ def read(fields: Fields) -> ChatRequest:
         raise invalid(words.NO_MESSAGES, "prompt")
     return ChatRequest(
         messages=messages,
-        max_tokens=fields.integer("max_tokens", 1, MAX_TOKENS),
+        max_tokens=read_limit(fields, "max_tokens"),
         stops=fields.texts("stop", most=16),
         thinking=read_thinking(fields),
         sampling=read_sampling(fields),

@@ -39,6 +39,13 @@ def read_sampling(fields: Fields) -> dict[str, float]:
     return sampling
 
 
+def read_limit(fields: Fields, name: str) -> int | None:
+    """Return a highest number of tokens. -1 stands for none, as in LM Studio."""
+    if fields.raw(name) == -1:
+        return None
+    return fields.integer(name, 1, MAX_TOKENS)
+
+
 def read_thinking(fields: Fields) -> bool | None:
     """Return whether the model is to reason, as far as a body says so."""
     effort = fields.text("reasoning_effort")

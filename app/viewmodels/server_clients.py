@@ -18,13 +18,14 @@ class ClientSettings:
     text: str
 
 
-def client_settings(url: str, key: str, model: str) -> tuple[ClientSettings, ...]:
+def client_settings(url: str, key: str, model: str, context_len: int) -> tuple[ClientSettings, ...]:
     """Return the settings of common programs for a server.
 
     Args:
         url: address of the server, without a path.
         key: API key, or "" if none is needed.
         model: name of the loaded model.
+        context_len: highest number of tokens that it reads.
     """
     api, key = f"{url}/v1", key or _NO_KEY
     return (
@@ -36,7 +37,7 @@ def client_settings(url: str, key: str, model: str) -> tuple[ClientSettings, ...
         ),
         ClientSettings("Codex", "~/.codex/config.toml", _codex(api, key, model)),
         ClientSettings("opencode", "opencode.json", _opencode(api, key, model)),
-        ClientSettings("Zed", "settings.json", _zed(api, model)),
+        ClientSettings("Zed", "settings.json", _zed(api, model, context_len)),
         ClientSettings(
             "OpenAI SDK", "Terminal", f"export OPENAI_BASE_URL={api}\nexport OPENAI_API_KEY={key}"
         ),
@@ -64,8 +65,8 @@ def _opencode(api: str, key: str, model: str) -> str:
     return json.dumps({"provider": {"rejoinder": provider}}, indent=2)
 
 
-def _zed(api: str, model: str) -> str:
-    models = [{"name": model, "max_tokens": 32768}]
+def _zed(api: str, model: str, context_len: int) -> str:
+    models = [{"name": model, "max_tokens": context_len}]
     provider = {"Rejoinder": {"api_url": api, "available_models": models}}
     return json.dumps({"language_models": {"openai_compatible": provider}}, indent=2)
 

@@ -143,14 +143,18 @@ class ServerPage(SettingsPage):
 
     def _show_program(self) -> None:
         state = self._server.state
-        found = client_settings(state.url, state.key, self._models.status.name)
+        facts = self._models.status.facts
+        name, context_len = (facts.name, facts.context_len) if facts is not None else ("", 0)
+        found = client_settings(state.url, state.key, name, context_len)
         chosen = next(one for one in found if self.programs.buttons[one.program].isChecked())
-        self.program_text.show_text(chosen.text if state.url else "", words.WHEN_ON)
+        text = chosen.text if state.url and facts is not None else ""
+        hidden = text.replace(state.key, _HIDDEN) if state.key else text
+        self.program_text.show_text(text, words.WHEN_ON, hidden=hidden)
         self._place.setText(words.belongs_to(chosen.place))
 
 
 def _programs() -> dict[object, str]:
-    found: tuple[ClientSettings, ...] = client_settings("", "", "")
+    found: tuple[ClientSettings, ...] = client_settings("", "", "", 0)
     return {one.program: one.program for one in found}
 
 

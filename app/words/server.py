@@ -35,6 +35,9 @@ BROKEN = "The server failed. Its log has the reason."
 NO_LOGPROBS = "The server has no probabilities of tokens."
 NO_ECHO = "The server can’t repeat the prompt. Leave out echo."
 NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
+SERVE_BESIDE_WINDOW = (
+    "Switch the server on there, in Settings > Server, or use another folder: --data-dir."
+)
 NOT_STARTED = "The server can’t start."
 CHOOSE_PORT = "Choose another port, or end the program that uses it."
 
@@ -92,6 +95,13 @@ def unknown_value(name: str, value: str) -> str:
 def failed_call(result: str) -> str:
     """Return the result of a failed tool call, for the model."""
     return f"Error: {result}"
+
+
+def context_exceeded(num_chars: int, context_len: int) -> str:
+    return (
+        f"The messages have {num_chars:,} characters, far more than the {context_len:,} tokens that"
+        " the model can read. Nothing was cut off. Shorten them."
+    )
 
 
 def too_many_choices(most: int) -> str:

@@ -33,7 +33,7 @@ def asked(
     )
 
 
-A, B, C = map(asked, "ABC")
+A, B, C, D = map(asked, "ABCD")
 
 
 @pytest.fixture
@@ -87,8 +87,14 @@ def test_reason_for_a_wait_is_the_queue_a_prompt_or_the_running_answers(
 
 
 def test_no_request_starts_beyond_max_running(scheduler: Scheduler) -> None:
-    scheduler.shown = ConversationId("C")
     assert scheduler.next_to_start([C], [A, B], []) is None
+
+
+def test_shown_conversation_has_one_place_more(scheduler: Scheduler) -> None:
+    """Other programs may take all other places for minutes."""
+    scheduler.shown = ConversationId("C")
+    assert scheduler.next_to_start([D, C], [A, B], []) == C
+    assert scheduler.next_to_start([C], [A, B, D], []) is None
 
 
 def test_conversation_has_one_answer_at_a_time(scheduler: Scheduler) -> None:

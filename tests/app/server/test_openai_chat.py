@@ -234,3 +234,19 @@ def test_failure_of_several_answers_is_one_error(served: ServedModel) -> None:
 
     assert answer.status == 400
     assert answer.body["error"]["code"] == "context_length_exceeded"
+
+
+def test_no_limit_of_lm_studio_is_none(served: ServedModel) -> None:
+    served.replies.append(ForcedReply(text="A story."))
+    answer = served.post(PATH, messages=[user("What is it like?")], max_tokens=-1)
+
+    assert answer.body["choices"][0]["finish_reason"] == "stop"
+
+
+def test_text_far_beyond_the_context_is_refused_at_once(served: ServedModel) -> None:
+    most = served.get("/v1/models").body["data"][0]["context_length"]
+    answer = served.post(PATH, messages=[user("a" * (65 * most))])
+
+    assert answer.status == 400
+    assert answer.body["error"]["code"] == "context_length_exceeded"
+    assert not served.requests

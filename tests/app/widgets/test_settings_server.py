@@ -98,8 +98,9 @@ def test_settings_of_programs_have_address_and_key(stage: Stage, qtbot: QtBot) -
         copied = QGuiApplication.clipboard().text()
         assert url in copied, program
     QTest.mouseClick(page.programs.buttons["opencode"], LEFT)
-    provider = json.loads(page.program_text.code.text())["provider"]["rejoinder"]
+    provider = json.loads(page.program_text.button.copied_text)["provider"]["rejoinder"]
     assert provider["options"]["apiKey"] == stage.core.server.state.key
+    assert stage.core.server.state.key not in page.program_text.code.text()
 
 
 def test_used_port_is_said_on_the_page(stage: Stage, qtbot: QtBot) -> None:
