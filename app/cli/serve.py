@@ -7,7 +7,6 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from types import FrameType
@@ -139,8 +138,8 @@ def _serve(
         facts = _loaded(engine, model, results)
         if facts is None:
             return
-        report = partial(print_report, is_verbose=is_verbose)
-        server = RunningServer(engine, clients, address, report, replies)
+        watcher = Terminal(is_verbose=is_verbose)
+        server = RunningServer(engine, clients, address, watcher, replies)
         try:
             announce(server.url, facts, address)
             while (result := results.get()) is not None:
@@ -187,11 +186,19 @@ def _at_signal(end: Callable[[], None]) -> None:
         signal.signal(number, on_signal)
 
 
-def print_report(report: Report, *, is_verbose: bool) -> None:
-    """Print what a request cost. Texts of messages are shown only with --verbose."""
-    lines = [report.line]
-    if is_verbose and report.changed_line:
-        lines.append(report.changed_line)
-    # Ignore a closed pipe: requests are answered all the same.
-    with suppress(OSError):
-        print(for_terminal("\n".join(lines)), flush=True)
+class Terminal:
+    """Prints what each request cost. Texts of messages are shown only with --verbose."""
+
+    def __init__(self, *, is_verbose: bool) -> None:
+        self._is_verbose = is_verbose
+
+    def report(self, report: Report) -> None:
+        lines = [report.line]
+        if self._is_verbose and report.changed_line:
+            lines.append(report.changed_line)
+        # Ignore a closed pipe: requests are answered all the same.
+        with suppress(OSError):
+            print(for_terminal("\n".join(lines)), flush=True)
+
+    def note_open(self, num_open: int) -> None:
+        """Print nothing: the lines of the requests say enough."""

@@ -45,6 +45,7 @@ class ServerController(QObject):
     """The server, if the user has switched it on, and the newest requests to it."""
 
     changed = Signal()
+    activity_changed = Signal()  # num_open has changed
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -70,6 +71,7 @@ class ServerController(QObject):
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
         self.reports: deque[Report] = deque(maxlen=_MAX_REPORTS)  # the newest last
+        self.num_open = 0  # answers to other programs that are written or wait
 
     def start(self) -> None:
         """Start the server if it is on, and follow the settings. Call after the engine's start."""
@@ -117,7 +119,7 @@ class ServerController(QObject):
                 self._bridge.engine,
                 self._bridge.clients,
                 ServerAddress(port=port, access=access),
-                self._on_report,
+                self,
                 self.replies_file if keeps else None,
             )
             return ServerState(self._running.url, key)
@@ -141,13 +143,21 @@ class ServerController(QObject):
         self.state = state
         self.changed.emit()
 
-    def _on_report(self, report: Report) -> None:
+    def report(self, report: Report) -> None:
         """Pass a report to the main thread. Runs on the thread of the server."""
         self._lane.deliver(partial(self._add_report, report))
+
+    def note_open(self, num_open: int) -> None:
+        """Pass the number of open answers to the main thread. Runs on the thread of the server."""
+        self._lane.deliver(partial(self._set_open, num_open))
 
     def _add_report(self, report: Report) -> None:
         self.reports.append(report)
         self.changed.emit()
+
+    def _set_open(self, num_open: int) -> None:
+        self.num_open = num_open
+        self.activity_changed.emit()
 
 
 def _options_of(settings: Settings) -> _Options | None:

@@ -6,16 +6,14 @@ protocol <----Piece------ Generations.generate <---events-- engine
 
 from __future__ import annotations
 
-import secrets
-import time
-import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 
-from app.server.answer_text import CallSplitter, CallText, StopTexts
-from app.server.async_engine import SILENCE_S, AsyncEngine
+from app.server.answer import DeliveredAnswer, end_of, request_of, seed_of
+from app.server.answer_text import CallText
+from app.server.async_engine import AsyncEngine
 from app.server.chat_request import (
     Begun,
     Called,
@@ -29,10 +27,10 @@ from app.server.chat_request import (
 )
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
 from app.server.kept_replies import KeptReplies
-from app.server.known_chats import SERVER_PREFIX, KnownChats, PlacedChat
+from app.server.known_chats import SERVER_PREFIX, KnownChats
 from app.server.merging import merged
 from app.server.metrics import Metrics
-from app.server.report import Report
+from app.server.report import Report, Watcher
 from app.words import server as words
 from engine.clients import RequestEvent
 from engine.errors import EngineError, TemplateError
@@ -50,40 +48,33 @@ from engine.questions import CountTokens, NextPrompt, ParseCalls
 from engine.types import (
     Channel,
     ConversationId,
-    FinishReason,
     Message,
-    Request,
-    RequestId,
     Role,
-    ToolCall,
 )
 
 _MAX_OPEN = 64  # requests that run or wait
 # More characters than any text has for each token. Longer texts are refused without being encoded, which
 # would take seconds.
 _TOKEN_CHARS = 64
-_COUNTED = ConversationId(
-    f"{SERVER_PREFIX}counted"
-)  # no chat: nothing is kept of what is only counted
+# No chat: nothing is kept of what is only counted.
+_COUNTED = ConversationId(f"{SERVER_PREFIX}counted")
 
 
 class Generations:
     """Answers requests. For the event loop of the server."""
 
-    def __init__(
-        self, engine: AsyncEngine, replies: KeptReplies, on_report: Callable[[Report], None]
-    ) -> None:
+    def __init__(self, engine: AsyncEngine, replies: KeptReplies, watcher: Watcher) -> None:
         """Create the object.
 
         Args:
             engine: the engine.
             replies: the replies of earlier requests.
-            on_report: called at the end of each request.
+            watcher: told of each request.
         """
         self._engine = engine
-        self._on_report = on_report
+        self._watcher = watcher
         self._chats = KnownChats(replies)
-        self.metrics = Metrics()
+        self.metrics = Metrics(watcher.note_open)
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
@@ -116,7 +107,7 @@ class Generations:
                     async for piece in pieces:
                         yield piece
         except ServerError as error:
-            self._on_report(Report(client=chat.client, ended=error))
+            self._watcher.report(Report(client=chat.client, ended=error))
             raise
 
     async def count(self, chat: ChatRequest) -> int:
@@ -223,8 +214,8 @@ class Generations:
             TemplateError: the template refused the messages.
         """
         placed = self._chats.place(chat.messages)
-        answer = _Answer(chat, model, placed)
-        request = _request(chat, model, placed)
+        answer = DeliveredAnswer(chat, model, placed)
+        request = request_of(chat, model, placed)
         events = self._engine.events(request, partial(self._end, answer))
         try:
             async with aclosing(events):
@@ -239,7 +230,7 @@ class Generations:
         finally:
             answer.is_abandoned = True
 
-    def _end(self, answer: _Answer, last: RequestFinished | RequestFailed) -> None:
+    def _end(self, answer: DeliveredAnswer, last: RequestFinished | RequestFailed) -> None:
         """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
         self._chats.release(answer.placed)
         if isinstance(last, RequestFinished):
@@ -247,7 +238,7 @@ class Generations:
         if answer.is_abandoned and isinstance(last, RequestFinished):
             self._note_reply(answer, last)
 
-    async def _pieces(self, event: RequestEvent | None, answer: _Answer) -> list[Piece]:
+    async def _pieces(self, event: RequestEvent | None, answer: DeliveredAnswer) -> list[Piece]:
         """Return what a client gets for an event of its request.
 
         Raises:
@@ -271,7 +262,7 @@ class Generations:
             case RequestQueued():
                 return []
 
-    async def _shown(self, parts: Iterable[str | CallText], answer: _Answer) -> list[Piece]:
+    async def _shown(self, parts: Iterable[str | CallText], answer: DeliveredAnswer) -> list[Piece]:
         """Return the pieces of parts of an answer. A call that can't be parsed is text."""
         pieces: list[Piece] = []
         for part in parts:
@@ -286,7 +277,7 @@ class Generations:
             pieces.append(Said(text))
         return pieces
 
-    async def _finish(self, finished: RequestFinished, answer: _Answer) -> list[Piece]:
+    async def _finish(self, finished: RequestFinished, answer: DeliveredAnswer) -> list[Piece]:
         """Return the last pieces of an answer. Keep the reply, and report what it cost.
 
         Raises:
@@ -294,12 +285,12 @@ class Generations:
         """
         pieces = await self._shown(answer.flush(), answer)
         self._note_reply(answer, finished)
-        ended = _ended(finished, answer.stop)
+        ended = end_of(finished, answer.stop)
         client, change = answer.chat.client, answer.placed.change
-        self._on_report(Report(client=client, ended=ended, change=change))
+        self._watcher.report(Report(client=client, ended=ended, change=change))
         return [*pieces, ended]
 
-    def _note_reply(self, answer: _Answer, finished: RequestFinished) -> None:
+    def _note_reply(self, answer: DeliveredAnswer, finished: RequestFinished) -> None:
         reply = Message(
             role=Role.ASSISTANT,
             content=answer.raw,
@@ -309,69 +300,8 @@ class Generations:
         self._chats.note_reply(answer.placed, reply, answer.shown, tuple(answer.calls))
 
 
-class _Answer:
-    """The answer to a request, as far as it was delivered."""
-
-    def __init__(self, chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> None:
-        self.chat = chat
-        self.placed = placed
-        calls = chat.tools and chat.may_call
-        self._splitter = CallSplitter(model.call_start, model.call_end) if calls else CallSplitter()
-        self._stops = StopTexts(chat.stops)
-        self.raw = ""  # text with that of calls
-        self.shown = ""  # text that the client got
-        self.calls: list[ToolCall] = []
-        self.must_stop = False  # True once, after a stop text
-        self.is_abandoned = False  # True if the client takes no more of it
-        self._heard_at = time.monotonic()  # when the client last got something
-
-    @property
-    def stop(self) -> str | None:
-        """The text that ended the answer."""
-        return self._stops.found
-
-    def needs_sign_of_life(self, *, is_silent: bool) -> bool:
-        """Return True if the client got nothing for too long: a tool call is delivered at its end.
-
-        is_silent: True if there is nothing for the client now.
-        """
-        now = time.monotonic()
-        is_late = now - self._heard_at > SILENCE_S
-        if is_late or not is_silent:
-            self._heard_at = now
-        return is_silent and is_late
-
-    def add(self, text: str) -> list[str | CallText]:
-        """Add text of the model. Return what the client gets now."""
-        self.must_stop = self.stop is None
-        text = self._stops.add(text)
-        self.must_stop &= self.stop is not None
-        self.raw += text
-        return self._splitter.add(text)
-
-    def flush(self) -> list[str | CallText]:
-        """Return what the client gets at the end."""
-        text = self._stops.flush()
-        self.raw += text
-        return [*self._splitter.add(text), *self._splitter.flush()]
-
-
 def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:
     return SignOfLife() if progress is None else SignOfLife(progress.done, progress.total)
-
-
-def _request(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Request:
-    return Request(
-        request_id=RequestId(f"{SERVER_PREFIX}{uuid.uuid4().hex}"),
-        conversation_id=placed.conversation_id,
-        messages=placed.messages,
-        new_messages=placed.new_messages,
-        sampling=replace(model.default_sampling, **{**chat.sampling, "seed": _seed(chat)}),
-        max_tokens=model.context_len if chat.max_tokens is None else chat.max_tokens,
-        thinking=chat.thinking,
-        max_drafts=None,
-        tools=chat.tools,
-    )
 
 
 def _after_reading(ended: Ended, reading: Ended) -> Ended:
@@ -387,36 +317,8 @@ def _after_reading(ended: Ended, reading: Ended) -> Ended:
 
 def _with_seeds(chat: ChatRequest) -> list[ChatRequest]:
     """Return a request for each of several answers. Their seeds differ."""
-    first = _seed(chat)
+    first = seed_of(chat)
     return [
         replace(chat, sampling={**chat.sampling, "seed": (first + index) % (1 << 32)})
         for index in range(chat.num_answers)
     ]
-
-
-def _seed(chat: ChatRequest) -> int:
-    return int(chat.sampling.get("seed", secrets.randbits(32)))
-
-
-def _ended(finished: RequestFinished, stop: str | None) -> Ended:
-    """Return the end of an answer.
-
-    Raises:
-        ServerError: the answer was cut off, for example because another model is loaded.
-    """
-    if finished.reason is FinishReason.CANCELLED and stop is None:
-        raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
-    usage, plan = finished.usage, finished.usage.plan
-    return Ended(
-        at_limit=finished.reason is FinishReason.LENGTH,
-        stop=stop,
-        prompt_tokens=plan.prompt_tokens,
-        restored=plan.restored,
-        replayed=plan.replayed,
-        read=plan.read,
-        output_tokens=usage.output_tokens,
-        reasoning_tokens=finished.reply.answer_start,
-        first_word_ms=usage.ttft_ms,
-        queue_ms=usage.queue_ms,
-        total_ms=usage.total_ms,
-    )

@@ -5,7 +5,7 @@ Source: Prometheus documentation, "Exposition formats", text format 0.0.4.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
 
@@ -28,7 +28,9 @@ class _Outcome(StrEnum):
 class Metrics:
     """The counts since the server was started. For the event loop of the server."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_open: Callable[[int], None]) -> None:
+        """Create counts of 0. on_open: called with the number of open answers when it changes."""
+        self._on_open = on_open
         self.num_open = 0  # answers that are written or wait
         self._outcomes = dict.fromkeys(_Outcome, 0)
         self._restored = self._replayed = self._read = self._written = 0
@@ -36,7 +38,7 @@ class Metrics:
     @contextmanager
     def open_request(self, num_answers: int) -> Generator[None]:
         """Count a request and its outcome."""
-        self.num_open += num_answers
+        self._add_open(num_answers)
         outcome = _Outcome.ABANDONED
         try:
             yield
@@ -45,8 +47,12 @@ class Metrics:
             outcome = _outcome_of(error)
             raise
         finally:
-            self.num_open -= num_answers
+            self._add_open(-num_answers)
             self._outcomes[outcome] += 1
+
+    def _add_open(self, number: int) -> None:
+        self.num_open += number
+        self._on_open(self.num_open)
 
     @contextmanager
     def unopened_request(self) -> Generator[None]:

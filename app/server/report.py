@@ -1,8 +1,9 @@
-"""A line about an answered request, for the person who runs the server."""
+"""Reports to the person who runs the server: a line about each request, and how many are open."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from app.server.chat_request import Ended
 from app.server.errors import ServerError
@@ -37,3 +38,13 @@ class Report:
         """The line of a message that differed from the request before, or ""."""
         one = self.change
         return (one and words.changed(one.index + 1, one.role, one.old_line, one.new_line)) or ""
+
+
+class Watcher(Protocol):
+    """The receiver of reports. It is called on the thread of the server."""
+
+    def report(self, report: Report) -> None:
+        """Take the report of a request that has ended."""
+
+    def note_open(self, num_open: int) -> None:
+        """Take the number of answers that are written or wait."""

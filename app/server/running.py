@@ -7,7 +7,6 @@ import contextlib
 import logging
 import socket
 import threading
-from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
 from app.server.generations import Generations
 from app.server.kept_replies import KeptReplies
-from app.server.report import Report
+from app.server.report import Watcher
 from app.words import server as words
 from engine.clients import Clients
 from engine.commands import EngineCommands
@@ -48,7 +47,7 @@ class RunningServer:
         engine: EngineCommands,
         clients: Clients,
         address: ServerAddress,
-        on_report: Callable[[Report], None],
+        watcher: Watcher,
         replies_file: Path | None = None,
     ) -> None:
         """Start a server.
@@ -57,7 +56,7 @@ class RunningServer:
             engine: the engine that answers.
             clients: the clients of this engine.
             address: where to listen.
-            on_report: called at the end of each request, on the thread of the server.
+            watcher: told of each request, on the thread of the server.
             replies_file: where the model's replies are kept, None: in memory.
 
         Raises:
@@ -67,7 +66,7 @@ class RunningServer:
         self._engine = engine
         self._clients = clients
         self._access = address.access
-        self._on_report = on_report
+        self._watcher = watcher
         self._replies_file = replies_file
         self._socket = _listen(address.host, address.port)
         self._server: Future[uvicorn.Server] = Future()
@@ -105,7 +104,7 @@ class RunningServer:
         engine = AsyncEngine(self._engine, self._clients)
         self._loop = asyncio.get_running_loop()
         self._replies = KeptReplies(self._replies_file)
-        generations = Generations(engine, self._replies, self._on_report)
+        generations = Generations(engine, self._replies, self._watcher)
         server = _Server(
             uvicorn.Config(
                 make_application(generations, self._access),

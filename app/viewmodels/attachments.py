@@ -95,11 +95,16 @@ def excess_of(
 
 
 def excess_note(files: Sequence[Attachment], excess: Excess, model_name: str) -> str:
-    tokens = units.tokens(excess.num_tokens)
-    over = figures.count(excess.over)
-    if excess.is_estimate:
-        tokens = words.about(units.tokens(figures.about(excess.num_tokens)))
-        over = words.about(f"{figures.about(excess.over):,}")
+    """Return the sentence about an excess. An estimate is of the files, a count of the whole prompt."""
+    if not excess.is_estimate:
+        return words.chat_too_long(
+            len(files),
+            model_name=model_name,
+            num_tokens=units.tokens(excess.num_tokens),
+            over=figures.count(excess.over),
+        )
+    tokens = words.about(units.tokens(figures.about(excess.num_tokens)))
+    over = words.about(f"{figures.about(excess.over):,}")
     if len(files) == 1:
         return words.too_long(files[0].name, model_name=model_name, num_tokens=tokens, over=over)
     return words.all_too_long(model_name=model_name, num_tokens=tokens, over=over)

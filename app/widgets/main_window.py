@@ -97,7 +97,7 @@ class MainWindow(QMainWindow):
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
             self,
-            lambda: core.turns.num_writing,
+            lambda: core.turns.num_writing + core.server.num_open,
             lambda: core.turns.num_waiting,
             lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,

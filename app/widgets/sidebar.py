@@ -77,7 +77,7 @@ class Sidebar(QWidget):
         self._models = core.models
         self._turns = core.turns
         self._idle = core.idle
-        self._opening = core.opening
+        self._opening, self._server = core.opening, core.server
         self._origin = origin
         self._rows = ConversationsModel(self)
         self._search = core.search
@@ -234,6 +234,7 @@ class Sidebar(QWidget):
         self._turns.activity_changed.connect(self._refresh_footer)
         self._turns.line_changed.connect(self._refresh_footer)
         self._opening.note_changed.connect(self._refresh_footer)
+        self._server.activity_changed.connect(self._refresh_footer)
         self.deleted_button.clicked.connect(actions[CommandId.RECENTLY_DELETED].trigger)
         self._recently_deleted.changed.connect(self._show_deleted_button)
         self.footer.clicked.connect(actions[CommandId.CHOOSE_MODEL].trigger)
@@ -304,7 +305,8 @@ class Sidebar(QWidget):
         note = self._opening.note
         if not (note or status.will_be_ready):
             note = work_word(tuple(one.phase for one in self._turns.live.values()))
-            note = note or self._idle.note
+            for_others = words.ANSWERS_PROGRAM if self._server.num_open else ""
+            note = note or for_others or self._idle.note
         self.footer.show_model(name, note or state_word(status), fraction)
 
     def _on_deleted(

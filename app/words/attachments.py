@@ -128,7 +128,12 @@ def too_long(name: str, *, model_name: str, num_tokens: str, over: str) -> str:
 
 
 def all_too_long(*, model_name: str, num_tokens: str, over: str) -> str:
-    return f"The files are too long for {model_name}: {_excess(num_tokens, over)}."
+    return f"The files alone are too long for {model_name}: {_excess(num_tokens, over)}."
+
+
+def chat_too_long(num_files: int, *, model_name: str, num_tokens: str, over: str) -> str:
+    files = "this file" if num_files == 1 else "these files"
+    return f"With {files} the chat is too long for {model_name}: {_excess(num_tokens, over)}."
 
 
 def _excess(num_tokens: str, over: str) -> str:

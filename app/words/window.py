@@ -33,6 +33,7 @@ MONTHS: Final = (
 NEW_TITLE: Final = "New chat"  # title of a chat without messages
 # States of a chat. Screen readers say the state after the title of the chat.
 ANSWERING: Final = "answering"
+ANSWERS_PROGRAM: Final = "Answering another program"
 NEW_ANSWER: Final = "new answer"
 KEPT_READY: Final = "kept in memory"
 # Accessible name of the model's progress bar, and the state before there is progress.

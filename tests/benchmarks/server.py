@@ -28,6 +28,7 @@ from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
+from app.cli.serve import Terminal
 from app.server.access import Access, ServerAddress
 from app.server.running import RunningServer
 from engine.clients import Clients
@@ -105,7 +106,7 @@ class Bench:
         self._engine.load_model(str(model))
         self._wait_for(1, ModelLoaded)
         address = ServerAddress(access=Access(key=""))
-        self._server = RunningServer(self._engine, clients, address, lambda _: None)
+        self._server = RunningServer(self._engine, clients, address, Terminal(is_verbose=False))
         self._num_asked = 0
 
     def close(self) -> None:

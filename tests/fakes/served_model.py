@@ -12,12 +12,15 @@ from dataclasses import dataclass, field, replace
 from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
+import pytest
 from typing_extensions import override
 
 from app.cli.processed import ProcessedTokens
+from app.server import answer
 from app.server.access import Access, ServerAddress
 from app.server.report import Report
 from app.server.running import RunningServer
@@ -52,13 +55,14 @@ class ServedModel:
         self.requests: list[Request] = []
         self.finished: list[RequestFinished] = []
         self.reports: SimpleQueue[Report] = SimpleQueue()
+        self.num_open: list[int] = []
         self.processed = ProcessedTokens()
         self._events: SimpleQueue[Event] = SimpleQueue()  # of models and own questions
         clients = _RecordingClients(self._on_event, self.finished.append)
         self.engine = _ScriptedEngine(config, clients.emit, self.replies, self.requests)
         self.engine.start()
         self.server = RunningServer(
-            self.engine, clients, ServerAddress(access=access), self.reports.put, replies_file
+            self.engine, clients, ServerAddress(access=access), self, replies_file
         )
 
     def load(self, folder: Path) -> None:
@@ -105,6 +109,12 @@ class ServedModel:
     def post(self, path: str, **body: Any) -> Response:
         return self.send("POST", path, body)
 
+    def report(self, report: Report) -> None:
+        self.reports.put(report)
+
+    def note_open(self, num_open: int) -> None:
+        self.num_open.append(num_open)
+
     def redo(self) -> int:
         """Return how many tokens were fed again after the same prefix, in the last request."""
         last = self.finished[-1]
@@ -124,7 +134,20 @@ def served_model(
     replies_file: Path | None = None,
     **config: Any,
 ) -> Generator[ServedModel]:
-    """Serve the model in a folder, or none."""
+    """Serve the model in a folder, or none. Requests without a seed all get the same.
+
+    With some seeds a random model begins a reply with a marker of reasoning, which a template drops.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(answer, "secrets", SimpleNamespace(randbits=_same_seed))
+        with _served(folder, access, replies_file, **config) as served:
+            yield served
+
+
+@contextmanager
+def _served(
+    folder: Path | None, access: Access | None, replies_file: Path | None, **config: Any
+) -> Generator[ServedModel]:
     served = ServedModel(
         EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False, **config),
         access or Access(key=KEY),
@@ -197,3 +220,7 @@ def _events(text: str) -> Iterable[tuple[str, dict[str, Any]]]:
             data = value if kind == "data" else data
         if data and data != "[DONE]":
             yield name, json.loads(data)
+
+
+def _same_seed(_bits: int) -> int:
+    return 7

@@ -40,4 +40,4 @@ def test_report_for_a_closed_pipe_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(sys.stdout, "write", fail)
 
-    serve.print_report(Report(client="curl", ended=invalid("No.")), is_verbose=True)
+    serve.Terminal(is_verbose=True).report(Report(client="curl", ended=invalid("No.")))

@@ -261,7 +261,7 @@ def test_thread_that_fails_at_its_start_raises(
     monkeypatch.setattr(running, "Generations", fail)
     address = ServerAddress(access=Access(key=KEY))
     with pytest.raises(RuntimeError, match="broken"):
-        RunningServer(unloaded.engine, Clients(lambda _: None), address, lambda _: None)
+        RunningServer(unloaded.engine, Clients(lambda _: None), address, unloaded)
 
 
 def test_used_port_is_one_sentence(served: ServedModel) -> None:
@@ -269,7 +269,7 @@ def test_used_port_is_one_sentence(served: ServedModel) -> None:
     address = ServerAddress(port=port, access=Access(key=KEY))
 
     with pytest.raises(ListenError) as refused:
-        RunningServer(served.engine, Clients(lambda _: None), address, lambda _: None)
+        RunningServer(served.engine, Clients(lambda _: None), address, served)
     assert str(port) in refused.value.problem.cause
 
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from app.server import generations
+from app.server import answer as answering
 from app.server.anthropic_body import read
 from app.server.anthropic_messages import MessageForm, error_body
 from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
@@ -575,7 +575,7 @@ def test_stream_gives_signs_of_life_while_the_model_writes_a_call(
     calling: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Clients end a stream that is silent for minutes, and a call is delivered at its end."""
-    monkeypatch.setattr(generations, "SILENCE_S", -1.0)
+    monkeypatch.setattr(answering, "SILENCE_S", -1.0)
     call = "<function=look>\n<parameter=word>\nfox fox fox fox\n</parameter>\n</function>"
     calling.replies.append(ForcedReply(text=f"<tool_call>\n{call}\n</tool_call>"))
     answer = calling.post(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
 from urllib.parse import urlsplit
@@ -18,9 +19,10 @@ from pytestqt.qtbot import QtBot
 from app.server.key import KEY_FILE
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
+from app.widgets.message_sheet import MessageSheet
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
-from app.words import server_page as words
+from app.words import dialogs, server_page as words, window
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.stage import Stage
 
@@ -140,3 +142,34 @@ def test_switch_off_ends_the_server(stage: Stage, qtbot: QtBot) -> None:
 
     with pytest.raises(OSError, match="refused"):
         status_of(url, "any")
+
+
+def test_answer_to_a_program_is_shown_and_asked_about_at_quit(stage: Stage, qtbot: QtBot) -> None:
+    page = opened(stage)
+    url = switched_on(stage, page, qtbot)
+    key = stage.core.server.state.key
+    footer = stage.window.sidebar.footer
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(ask, url, key)
+        qtbot.waitUntil(lambda: stage.core.server.num_open == 1)
+        assert window.ANSWERS_PROGRAM in footer.accessibleName()
+        stage.run(CommandId.QUIT)
+        (sheet,) = stage.window.findChildren(MessageSheet)
+        assert dialogs.answers_writing(1) in sheet.text
+        sheet.reject()
+        stage.engine.write("A boat.")
+        stage.engine.finish()
+        assert asked.result(PATIENCE_S) == 200
+        qtbot.waitUntil(lambda: stage.core.server.num_open == 0)
+    assert window.ANSWERS_PROGRAM not in footer.accessibleName()
+
+
+def ask(url: str, key: str) -> int:
+    connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
+    try:
+        body = json.dumps({"messages": [{"role": "user", "content": "Hi."}]})
+        headers = {"authorization": f"Bearer {key}"}
+        connection.request("POST", "/v1/chat/completions", body, headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
