@@ -27,7 +27,7 @@ def test_first_word_skips_options_and_their_values(line: str, word: str | None) 
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["--help"])
-    assert "chat | models | import | export | search | bench" in " ".join(
+    assert "chat | serve | models | import | export | search | bench" in " ".join(
         capsys.readouterr().out.split()
     )
 
