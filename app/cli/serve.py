@@ -30,7 +30,7 @@ from engine.problem import Problem
 _HIGHEST_PORT = 65_535
 # Seconds after which the engine thread lets the thread of the server run while both compute. With
 # Python's default of 5 ms, each step of a request may wait that long.
-_SWITCH_S = 0.0002
+SWITCH_S = 0.0002
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -129,7 +129,7 @@ def _serve(
             case _:
                 pass
 
-    sys.setswitchinterval(_SWITCH_S)
+    sys.setswitchinterval(SWITCH_S)
     _at_signal(lambda: results.put(None))
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)

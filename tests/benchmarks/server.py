@@ -28,8 +28,9 @@ from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.cli.serve import Terminal
+from app.cli.serve import SWITCH_S
 from app.server.access import Access, ServerAddress
+from app.server.report import Report
 from app.server.running import RunningServer
 from engine.clients import Clients
 from engine.config import EngineConfig
@@ -95,6 +96,14 @@ def _ask(url: str, num_tokens: int, number: int) -> tuple[int, float]:
     return usage["completion_tokens"], first_ms - usage["rejoinder"]["first_token_ms"]
 
 
+class _Silent:
+    """A watcher of the server that prints nothing."""
+
+    def report(self, report: Report) -> None: ...
+
+    def note_open(self, num_open: int) -> None: ...
+
+
 class Bench:
     """An engine with a server."""
 
@@ -106,7 +115,7 @@ class Bench:
         self._engine.load_model(str(model))
         self._wait_for(1, ModelLoaded)
         address = ServerAddress(access=Access(key=""))
-        self._server = RunningServer(self._engine, clients, address, Terminal(is_verbose=False))
+        self._server = RunningServer(self._engine, clients, address, _Silent())
         self._num_asked = 0
 
     def close(self) -> None:
@@ -180,6 +189,7 @@ def main() -> None:
             json.dumps({"tokens_per_s": timing.tokens_per_s, "overheads_ms": timing.overheads_ms})
         )
         return
+    sys.setswitchinterval(SWITCH_S)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args.model or endless_model(Path(folder)))
         try:
