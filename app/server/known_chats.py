@@ -57,12 +57,10 @@ class PlacedChat:
 class _KnownChat:
     conversation_id: ConversationId
     messages: tuple[Message, ...] = ()  # of the newest request, as the client sent them
+    message_keys: Sequence[_Key] = ()  # of the beginnings of these messages
+    num_chars: int = 0  # of these messages
     keys: set[_Key] = field(default_factory=set[_Key])  # of all beginnings of its requests
     is_busy: bool = False
-
-    @property
-    def num_chars(self) -> int:
-        return sum(len(message.content) for message in self.messages)
 
 
 class KnownChats:
@@ -77,9 +75,10 @@ class KnownChats:
         """Find the chat that messages continue, or begin one. It is busy until `release`."""
         keys = _keys(messages)
         chat = self._found(messages, keys) or self._near(messages) or self._new()
-        change = _first_change(chat.messages, messages)
+        change = _first_change(chat, messages, keys)
         new = frozenset(i for i, key in enumerate(keys) if key not in self._by_key)
-        chat.messages, chat.is_busy = tuple(messages), True
+        chat.messages, chat.message_keys, chat.is_busy = tuple(messages), keys, True
+        chat.num_chars = sum(len(message.content) for message in messages)
         if len(chat.keys) > _MAX_KEYS:
             self._forget_keys(chat)
         for message, key in zip(messages, keys, strict=True):
@@ -206,13 +205,17 @@ def _canonical(arguments: str) -> str:
         return arguments
 
 
-def _first_change(old: Sequence[Message], new: Sequence[Message]) -> ChangedLine | None:
-    for index, (before, now) in enumerate(zip(old, new, strict=False)):
-        if _key(b"", before) != _key(b"", now):
-            lines = zip_longest(before.content.split("\n"), now.content.split("\n"), fillvalue="")
-            old_line, new_line = next(((a, b) for a, b in lines if a != b), ("", ""))
-            return ChangedLine(index, now.role, *_around_difference(old_line, new_line))
-    return None
+def _first_change(
+    chat: _KnownChat, messages: Sequence[Message], keys: Sequence[_Key]
+) -> ChangedLine | None:
+    """Return the first change to the messages of a chat. `keys` are those of the new messages."""
+    index = common_prefix_len(chat.message_keys, keys)
+    if index == min(len(chat.message_keys), len(keys)):
+        return None
+    old, new = chat.messages[index], messages[index]
+    lines = zip_longest(old.content.split("\n"), new.content.split("\n"), fillvalue="")
+    old_line, new_line = next(((a, b) for a, b in lines if a != b), ("", ""))
+    return ChangedLine(index, new.role, *_around_difference(old_line, new_line))
 
 
 def _around_difference(old: str, new: str) -> tuple[str, str]:
