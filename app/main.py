@@ -44,6 +44,7 @@ from app.settings import Appearance, Settings, load_settings, remove_leftovers
 from app.store.place import DataPlace
 from app.theme.icons import app_icon
 from app.theme.palette import Theme
+from app.thread_switching import switch_threads_often
 from app.widgets import closing_note
 from app.widgets.application import Application
 from app.widgets.lone_sheet import show_problem
@@ -58,12 +59,6 @@ from engine.local_models import LocalModels
 from engine.problem import Problem
 
 log = logging.getLogger(__name__)
-
-# Seconds after which a busy Python thread lets another one run. Painting a frame takes the
-# interpreter lock again after every call into Qt. With Python's default of 5 ms, each of these
-# calls may wait 5 ms for the thread that typesets formulas or decodes tokens. Longest pause of the
-# main thread in an answer with formulas: 127 ms with the default, 39 ms with this value.
-SWITCH_S = 0.0002
 
 # Seconds after which a quitting process waits no more for the engine. Beside other programs, one pass
 # of a large model takes longer. The text of an answer is stored without it.
@@ -225,11 +220,6 @@ def make_theme(app: Application, appearance: Appearance = Appearance.SYSTEM) -> 
     theme = app.findChild(Theme) or Theme(app, appearance)
     theme.set_appearance(appearance)
     return theme
-
-
-def switch_threads_often() -> None:
-    """Apply SWITCH_S to the interpreter, so that busy threads delay the main thread less."""
-    sys.setswitchinterval(SWITCH_S)
 
 
 def end(window: MainWindow, core: Core, engine_s: float = 30.0) -> None:

@@ -28,6 +28,7 @@ ZOOM_MAX = 200
 # Ending of the temporary files of older versions, as tempfile.mkstemp made it.
 _RANDOM = "[a-z0-9_]" * 8
 MEMORY_GB = (0, 2, 4, 8, 16)  # choices of memory_gb; 0: chosen from the machine's memory
+SERVER_PORT = 7710  # where the local server listens, unless another port is chosen
 _HUGE = 1e12  # no number in the settings reaches it
 KV_BITS = (0, 8, 4)  # choices of ModelDefaults.kv_bits
 
@@ -96,7 +97,7 @@ class Settings:
     disk_gb: int = 0  # highest size of this state in GB; 0: chosen from the free space
     memory_gb: int = 0  # one of MEMORY_GB: highest size of the state of chats in memory
     server_on: bool = False  # True: other programs can chat with the model
-    server_port: int = 7710
+    server_port: int = SERVER_PORT
     server_needs_key: bool = True
     server_origins: tuple[str, ...] = ()  # origins of web pages that may use the server
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none

@@ -14,12 +14,14 @@ from types import FrameType
 from app.cli.client import ProblemError, add_kv_bits
 from app.cli.terminal import for_terminal
 from app.paths import Paths
-from app.server.access import ALL_ADDRESSES, LOOPBACK, PORT, Access, ServerAddress
+from app.server.access import ALL_ADDRESSES, LOOPBACK, Access, ServerAddress
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE, kept_key
 from app.server.report import Report
+from app.settings import SERVER_PORT
 from app.store.errors import AlreadyRunningError
 from app.store.lock import InstanceLock
+from app.thread_switching import switch_threads_often
 from app.words import server as words
 from engine.clients import Clients
 from engine.config import EngineConfig
@@ -28,13 +30,10 @@ from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
 from engine.problem import Problem
 
 _HIGHEST_PORT = 65_535
-# Seconds after which the engine thread lets the thread of the server run while both compute. With
-# Python's default of 5 ms, each step of a request may wait that long.
-SWITCH_S = 0.0002
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--port", type=_port, default=PORT, help=f"default: {PORT}")
+    parser.add_argument("--port", type=_port, default=SERVER_PORT, help=f"default: {SERVER_PORT}")
     parser.add_argument(
         "--host", default=LOOPBACK, help=f"address to listen on (default: {LOOPBACK})"
     )
@@ -129,7 +128,7 @@ def _serve(
             case _:
                 pass
 
-    sys.setswitchinterval(SWITCH_S)
+    switch_threads_often()
     _at_signal(lambda: results.put(None))
     clients = Clients(on_event)
     engine = Engine(config, clients.emit)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 LOOPBACK = "127.0.0.1"
 # Hosts that stand for all addresses of this machine
 ALL_ADDRESSES = ("0.0.0.0", "::")  # noqa: S104 (they are compared with the host that a user chose)
-PORT = 7710  # where the server listens, unless another port is chosen
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

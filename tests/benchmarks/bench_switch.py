@@ -40,7 +40,7 @@ from app.conversation.tree import (
     add_nodes,
     new_conversation,
 )
-from app.main import switch_threads_often
+from app.thread_switching import switch_threads_often
 from engine.types import ConversationId, FinishReason, Role, SamplingParams
 from engine.usage import PromptPlan, Usage
 from tests.benchmarks.bench_transcript import conversation, ms, quantile, report, wait_ms

@@ -29,10 +29,10 @@ from typing_extensions import override
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from app.bridge.garbage import GarbageSearch
-from app.main import switch_threads_often
 from app.settings import Appearance
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
+from app.thread_switching import switch_threads_often
 from app.viewmodels.transcript import ItemStatus, TranscriptItem
 from app.widgets.composer_edit import ComposerEdit
 from app.widgets.transcript.view import TranscriptView

@@ -28,10 +28,10 @@ from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from app.cli.serve import SWITCH_S
 from app.server.access import Access, ServerAddress
 from app.server.report import Report
 from app.server.running import RunningServer
+from app.thread_switching import switch_threads_often
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
@@ -189,7 +189,7 @@ def main() -> None:
             json.dumps({"tokens_per_s": timing.tokens_per_s, "overheads_ms": timing.overheads_ms})
         )
         return
-    sys.setswitchinterval(SWITCH_S)
+    switch_threads_often()
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(args.model or endless_model(Path(folder)))
         try:
