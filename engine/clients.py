@@ -77,9 +77,9 @@ class Clients:
             client, it is called on the thread of the event, and must neither block nor raise.
         """
         self._on_event = on_event
-        self._lock = (
-            threading.RLock()
-        )  # protects the fields below, also while an event is passed on
+        # Protects the fields below. It is held while an event is passed on, so that no event reaches a
+        # client that has left.
+        self._lock = threading.RLock()
         self._joined: list[Client] = []
         self._requests: dict[RequestId, Client] = {}
         self._questions: dict[QuestionId, Client] = {}

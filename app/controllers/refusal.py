@@ -23,6 +23,6 @@ class Refusal:
 
     conversation_id: ConversationId
     text: str  # the user's text, also of a queued message, to put back into the composer
-    # None without an error: the user stopped the turn, or a queued message was returned
+    # The error. None: the user stopped the turn, or took a queued message back.
     problem: Problem | None
     edit: RefusedEdit | None = None  # the edit, if the turn was one; its text is not in `text`

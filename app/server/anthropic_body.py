@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from app.server.chat_request import ChatRequest, normal_messages
 from app.server.errors import invalid
 from app.server.fields import Fields, as_json
-from app.server.openai_chat import function_tool
-from app.server.openai_fields import read_format, read_sampling
+from app.server.shared_fields import MAX_TOKENS, function_tool, read_format, read_sampling
 from app.words import server as words
 from engine.types import Message, Role, ToolCall
 
-_MAX_TOKENS = 1 << 31
 _THINKING = {"enabled": True, "adaptive": None, "disabled": False}
 # Claude Code begins the system text with a block for Anthropic's accounts. It ends with a hash that
 # differs from chat to chat (seen in 2.1.197), so that everything after it would be read again.
@@ -37,7 +35,7 @@ def read(fields: Fields) -> ChatRequest:
         messages=messages,
         tools=tools,
         may_call=may_call,
-        max_tokens=fields.integer("max_tokens", 1, _MAX_TOKENS),
+        max_tokens=fields.integer("max_tokens", 1, MAX_TOKENS),
         stops=fields.texts("stop_sequences", most=64),
         thinking=_read_thinking(fields),
         sampling=read_sampling(fields),

@@ -173,12 +173,10 @@ def _tokens(read_now: int, restored: int, written: int) -> dict[str, object]:
 
 
 def error_body(error: ServerError) -> dict[str, object]:
-    kind, message = error.kind, error.message
+    kind, message = error.kind, error.located_message
     if kind is ErrorKind.CONTEXT:
         # Claude Code knows by these words that it must shorten the chat.
-        kind, message = ErrorKind.INVALID, f"{words.PROMPT_TOO_LONG}: {message}"
-    elif error.param and error.param not in message:
-        message = f"{error.param}: {message}"
+        kind, message = ErrorKind.INVALID, f"{words.PROMPT_TOO_LONG}: {error.message}"
     return {"type": "error", "error": {"type": kind.value, "message": message}}
 
 

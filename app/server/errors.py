@@ -51,6 +51,12 @@ class ServerError(Exception):
         self.param = param
 
     @property
+    def located_message(self) -> str:
+        """The message, after the field if it does not name it: for protocols without a place for it."""
+        is_named = not self.param or self.param in self.message
+        return self.message if is_named else f"{self.param}: {self.message}"
+
+    @property
     def status(self) -> int:
         return STATUS[self.kind]
 

@@ -44,19 +44,22 @@ class Fields:
         self._used.add(name)
         return self._values.get(name)
 
+    def _wrong(self, name: str, wanted: str) -> ServerError:
+        return _wrong_field(self.path_of(name), wanted)
+
     def text(self, name: str, default: str = "") -> str:
         value = self.raw(name)
         if value is None:
             return default
         if not isinstance(value, str):
-            raise invalid(words.wrong_field(self.path_of(name), words.A_TEXT), self.path_of(name))
+            raise self._wrong(name, words.A_TEXT)
         return _clean(value)
 
     def flag(self, name: str) -> bool | None:
         value = self.raw(name)
         if value is None or isinstance(value, bool):
             return value
-        raise invalid(words.wrong_field(self.path_of(name), words.A_FLAG), self.path_of(name))
+        raise self._wrong(name, words.A_FLAG)
 
     def number(self, name: str, least: float, most: float) -> float | None:
         value = self.raw(name)
@@ -65,7 +68,7 @@ class Fields:
         number = value if isinstance(value, (int, float)) else math.nan
         if isinstance(value, bool) or not least <= number <= most:
             wanted = words.a_number(f"{least:g}", f"{most:g}")
-            raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
+            raise self._wrong(name, wanted)
         return number
 
     def integer(self, name: str, least: int, most: int) -> int | None:
@@ -75,7 +78,7 @@ class Fields:
         number = value if isinstance(value, (int, float)) else math.nan
         if isinstance(value, bool) or not least <= number <= most or number != int(number):
             wanted = words.a_whole_number(least, most)
-            raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
+            raise self._wrong(name, wanted)
         return int(number)
 
     def section(self, name: str) -> Fields | None:
@@ -83,9 +86,7 @@ class Fields:
         if value is None:
             return None
         if not isinstance(value, dict):
-            raise invalid(
-                words.wrong_field(self.path_of(name), words.AN_OBJECT), self.path_of(name)
-            )
+            raise self._wrong(name, words.AN_OBJECT)
         fields = Fields(cast("dict[str, object]", value), self.path_of(name))
         return self._sections.setdefault(name, fields)
 
@@ -96,11 +97,10 @@ class Fields:
             return
         path = self.path_of(name)
         if not isinstance(value, list):
-            raise invalid(words.wrong_field(path, words.A_LIST), path)
+            raise self._wrong(name, words.A_LIST)
         for index, item in enumerate(cast("list[object]", value)):
             if not isinstance(item, dict):
-                place = f"{path}[{index}]"
-                raise invalid(words.wrong_field(place, words.AN_OBJECT), place)
+                raise _wrong_field(f"{path}[{index}]", words.AN_OBJECT)
             yield Fields(cast("dict[str, object]", item), f"{path}[{index}]")
 
     def texts(self, name: str, most: int) -> tuple[str, ...]:
@@ -111,8 +111,12 @@ class Fields:
         items = cast("list[object]", value) if isinstance(value, list) else [value]
         if len(items) > most or not all(isinstance(item, str) and item for item in items):
             wanted = words.few_texts(most)
-            raise invalid(words.wrong_field(self.path_of(name), wanted), self.path_of(name))
+            raise self._wrong(name, wanted)
         return tuple(_clean(cast("str", item)) for item in items)
+
+
+def _wrong_field(path: str, wanted: str) -> ServerError:
+    return invalid(words.wrong_field(path, wanted), path)
 
 
 def parse_body(body: bytes) -> Fields:

@@ -201,10 +201,10 @@ class Generations:
 
     def _tries(self, chat: ChatRequest, model: ModelFacts) -> tuple[ChatRequest, ...]:
         """Return a request as it is and with merged user messages, as far as it makes sense."""
-        merged = replace(chat, messages=merged_users(chat.messages))
-        if model.path in self._merging or merged.messages == chat.messages:
-            return (merged,)
-        return chat, merged
+        shorter = replace(chat, messages=merged_users(chat.messages))
+        if model.path in self._merging or shorter.messages == chat.messages:
+            return (shorter,)
+        return chat, shorter
 
     async def _answer(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request.

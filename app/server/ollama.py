@@ -30,8 +30,8 @@ from app.server.chat_request import (
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields, as_json
 from app.server.openai_chat import read_tools
-from app.server.openai_fields import MAX_TOKENS, read_sampling
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer, arguments_of, promise
+from app.server.shared_fields import MAX_TOKENS, read_sampling
 from app.words import server as words
 from engine.events import ModelFacts
 from engine.types import Message, Role, ToolCall
@@ -247,10 +247,7 @@ def _end(ended: Ended) -> dict[str, object]:
 
 
 def error_body(error: ServerError) -> dict[str, object]:
-    message = error.message
-    if error.param and error.param not in message:
-        message = f"{error.param}: {message}"
-    return {"error": message}
+    return {"error": error.located_message}
 
 
 def _protocol(read: Callable[[Fields], ChatRequest], part: _Part, messages: str) -> Protocol:

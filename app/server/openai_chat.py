@@ -25,15 +25,6 @@ from app.server.chat_request import (
 )
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields, as_json
-from app.server.openai_fields import (
-    may_call_tools,
-    read_format,
-    read_limit,
-    read_sampling,
-    read_thinking,
-    sends_usage,
-    text_of,
-)
 from app.server.protocol import (
     STREAM_END,
     AnswerForm,
@@ -42,6 +33,16 @@ from app.server.protocol import (
     comment,
     promise,
     server_event,
+)
+from app.server.shared_fields import (
+    function_tool,
+    may_call_tools,
+    read_format,
+    read_limit,
+    read_sampling,
+    read_thinking,
+    sends_usage,
+    text_of,
 )
 from app.words import server as words
 from engine.events import ModelFacts
@@ -70,7 +71,7 @@ def read(fields: Fields) -> ChatRequest:
     older_most = read_limit(fields, "max_tokens")
     tools, may_call = read_tools(fields)
     messages = normal_messages(_messages(fields))
-    if all(message.role is Role.ASSISTANT for message in messages):
+    if not messages:
         raise invalid(words.NO_MESSAGES, "messages")
     return ChatRequest(
         messages=messages,
@@ -130,15 +131,6 @@ def read_tools(fields: Fields) -> tuple[str, bool]:
             )
         )
     return as_json(tools) if tools else "", may_call_tools(fields)
-
-
-def function_tool(name: str, description: str, parameters: object) -> dict[str, object]:
-    """Return a tool in the form that chat templates expect."""
-    function: dict[str, object] = {"name": name}
-    if description:
-        function["description"] = description
-    function["parameters"] = parameters or {"type": "object", "properties": {}}
-    return {"type": "function", "function": function}
 
 
 class ChatForm(AnswerForm):

@@ -27,7 +27,6 @@ from app.server.chat_request import (
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields
 from app.server.openai_chat import error_body, usage_of
-from app.server.openai_fields import read_limit, read_sampling, read_thinking, sends_usage
 from app.server.protocol import (
     STREAM_END,
     AnswerForm,
@@ -36,6 +35,7 @@ from app.server.protocol import (
     comment,
     server_event,
 )
+from app.server.shared_fields import read_limit, read_sampling, read_thinking, sends_usage
 from app.words import server as words
 from engine.events import ModelFacts
 from engine.types import Message, Role

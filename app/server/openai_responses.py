@@ -11,7 +11,10 @@ from app.server.chat_request import ChatRequest, normal_messages
 from app.server.errors import ErrorKind, invalid
 from app.server.fields import Fields, as_json
 from app.server.openai_chat import error_body
-from app.server.openai_fields import (
+from app.server.protocol import Protocol
+from app.server.response_form import ResponseForm
+from app.server.response_tools import ResponseTools, read_tools
+from app.server.shared_fields import (
     MAX_TOKENS,
     may_call_tools,
     read_format,
@@ -19,9 +22,6 @@ from app.server.openai_fields import (
     text_of,
     thinks_with,
 )
-from app.server.protocol import Protocol
-from app.server.response_form import ResponseForm
-from app.server.response_tools import ResponseTools, read_tools
 from app.words import server as words
 from engine.types import Message, Role, ToolCall
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from app.server.errors import invalid
 from app.server.fields import Fields, as_json
-from app.server.openai_chat import function_tool
+from app.server.shared_fields import function_tool
 from app.words import server as words
 
 

@@ -1,4 +1,4 @@
-"""Fields that several of OpenAI's protocols have in common."""
+"""Fields that several protocols have in common."""
 
 from __future__ import annotations
 
@@ -93,3 +93,12 @@ def text_of(fields: Fields, name: str) -> str:
             raise invalid(words.CANNOT_HEAR, part.path_of("type"))
         texts.append(part.text("refusal") if kind == "refusal" else part.text("text"))
     return "\n".join(texts)
+
+
+def function_tool(name: str, description: str, parameters: object) -> dict[str, object]:
+    """Return a tool in the form that chat templates expect."""
+    function: dict[str, object] = {"name": name}
+    if description:
+        function["description"] = description
+    function["parameters"] = parameters or {"type": "object", "properties": {}}
+    return {"type": "function", "function": function}

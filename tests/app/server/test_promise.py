@@ -100,7 +100,7 @@ def test_side_request_takes_a_chat_of_its_own(tiny_model: TinyModel) -> None:
 
 
 def test_reasoning_does_not_get_into_the_chat_of_another_program(tiny_model: TinyModel) -> None:
-    """Both programs have a reply with the same words."""
+    """Two chats in which the model gives the same reply."""
     with served_model(tiny_model("qwen3_5", Template.THINKING)) as served:
         Agent(served, SYSTEM).ask("What is it like?", replace(BOAT, reasoning="Secret."))
         other = [
