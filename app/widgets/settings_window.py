@@ -164,21 +164,24 @@ class SettingsWindow(QWidget):
         self._tint()
         zoom = max(1.0, self._theme.zoom)
         wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
-        size = within_screen(self, wanted)
-        self._show_names(size.width())
+        self._show_names(shown=True)
+        size = within_screen(self, wanted)  # the row of tabs may widen it
+        if self._row.minimumSize().width() > size.width():
+            self._show_names(shown=False)
         self.setFixedSize(size)
         keep_on_screen(self)
 
-    def _show_names(self, width: int) -> None:
-        """Show the names of the tabs if they fit into a width, otherwise only the icons."""
+    def _show_names(self, *, shown: bool) -> None:
+        """Show the names of the tabs below their icons. Without them their tooltips have the names."""
         style = Qt.ToolButtonStyle
-        for shown in (style.ToolButtonTextUnderIcon, style.ToolButtonIconOnly):
-            for tab in self.tabs.values():
-                tab.ensurePolished()
-                tab.setToolButtonStyle(shown)
-            self._row.invalidate()
-            if self._row.minimumSize().width() <= width:
-                return
+        for tab in self.tabs.values():
+            tab.ensurePolished()
+            tab.setToolButtonStyle(
+                style.ToolButtonTextUnderIcon if shown else style.ToolButtonIconOnly
+            )
+        layout = self.layout()
+        assert layout is not None
+        layout.invalidate()
 
     def _tint(self) -> None:
         size, color = self._theme.scaled(GRID, TAB_ZOOM), self._theme.colors.secondary

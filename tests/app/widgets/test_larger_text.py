@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QPoint, QSize
+from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractButton,
     QCheckBox,
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from app.conversation.attachments import make_attachment
 from app.theme.icons import GRID, Icon
 from app.theme.tokens import Size, Space
+from app.widgets import settings_window
 from app.widgets.button import Button
 from app.widgets.commands import CommandId
 from app.widgets.line_height import Sentences
@@ -328,6 +329,29 @@ def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> Non
     stage.core.preferences.set_zoom(160)
     stage.settle()
     assert [room.contains(window.frameGeometry()) for window in windows if window] == [True, True]
+
+
+@pytest.mark.parametrize("width", [800, 1440])
+def test_tabs_of_the_settings_have_names_where_these_fit(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    def in_a_screen(window: QWidget, wanted: QSize) -> QSize:
+        return wanted.expandedTo(window.minimumSizeHint()).boundedTo(QSize(width, 900))
+
+    monkeypatch.setattr(settings_window, "within_screen", in_a_screen)
+    tabs = opened_settings(stage).tabs.values()
+
+    style = Qt.ToolButtonStyle
+    wanted = style.ToolButtonTextUnderIcon if width == 1440 else style.ToolButtonIconOnly
+    assert {tab.toolButtonStyle() for tab in tabs} == {wanted}
+    assert all(tab.toolTip() for tab in tabs)
+
+
+def opened_settings(stage: Stage) -> SettingsWindow:
+    stage.run(CommandId.SETTINGS)
+    window = stage.window.findChild(SettingsWindow)
+    assert isinstance(window, SettingsWindow)
+    return window
 
 
 @pytest.mark.parametrize("zoom", [100, 200])
