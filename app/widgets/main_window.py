@@ -97,8 +97,9 @@ class MainWindow(QMainWindow):
         self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
             self,
-            lambda: core.turns.num_writing + core.server.num_open,
+            lambda: core.turns.num_writing,
             lambda: core.turns.num_waiting,
+            lambda: core.server.num_open,
             lambda: self.pane.transcript.edited_titles,
             lambda: core.preferences.value.confirm_quit,
         )

@@ -23,6 +23,7 @@ class QuitGuard(QObject):
         window: QWidget,
         num_writing: Callable[[], int],
         num_waiting: Callable[[], int],
+        num_for_programs: Callable[[], int],
         edited_titles: Callable[[], list[str]],
         asks_always: Callable[[], bool],
     ) -> None:
@@ -30,6 +31,7 @@ class QuitGuard(QObject):
         self._window = window
         self._num_writing = num_writing
         self._num_waiting = num_waiting
+        self._num_for_programs = num_for_programs
         self._edited_titles = edited_titles
         self._asks_always = asks_always
         self._box: MessageSheet | None = None
@@ -45,20 +47,31 @@ class QuitGuard(QObject):
         If answers are being written or have not begun, or messages are being edited, or the settings
         want it, return False and ask the user. The app quits when the user accepts.
         """
-        asks = self._num_writing() or self._num_waiting() or self._edited_titles()
-        may_quit = self._is_certain or not (asks or self._asks_always())
+        is_asked = self._is_answering or self._edited_titles() or self._asks_always()
+        may_quit = self._is_certain or not is_asked
         if not may_quit and self._box is None:
             self._ask()
         return may_quit
 
+    @property
+    def _is_answering(self) -> bool:
+        """True if answers are being written or have not begun, also for other programs."""
+        return bool(self._num_writing() or self._num_waiting() or self._num_for_programs())
+
     def _ask(self) -> None:
         num_writing, num_waiting = self._num_writing(), self._num_waiting()
+        num_for_programs = self._num_for_programs()
         edited = self._edited_titles()
         reasons = (
             (num_writing > 0, words.answers_writing(num_writing), words.QUIT_KEEPS),
             (num_waiting > 0, words.answers_waiting(num_waiting), words.QUIT_RETURNS),
+            (
+                num_for_programs > 0,
+                words.answers_for_programs(num_for_programs),
+                words.PROGRAM_IS_TOLD,
+            ),
             (bool(edited), words.edits_unsaved(edited), words.EDIT_LOST),
-            (not (num_writing or num_waiting or edited), words.ALL_SAVED, ""),
+            (not (self._is_answering or edited), words.ALL_SAVED, ""),
         )
         box = self._box = MessageSheet(
             words.QUIT_QUESTION,

@@ -13,6 +13,7 @@ CANCEL: Final = "Cancel"
 DONE: Final = "Done"
 
 QUIT_QUESTION: Final = "Quit Rejoinder?"
+PROGRAM_IS_TOLD: Final = "The program gets an error."
 QUIT_KEEPS: Final = "Messages and the text written so far will be saved."
 QUIT_RETURNS: Final = "A message that no model has read returns to the message field."
 ALL_SAVED: Final = "All chats are saved."
@@ -36,6 +37,12 @@ def answers_writing(count: int) -> str:
     if count == 1:
         return "1 answer is not complete."
     return f"{count:,} answers are not complete."
+
+
+def answers_for_programs(count: int) -> str:
+    if count == 1:
+        return "1 answer to another program is not complete."
+    return f"{count:,} answers to other programs are not complete."
 
 
 def answers_waiting(count: int) -> str:

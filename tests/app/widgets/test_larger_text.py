@@ -331,6 +331,7 @@ def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> Non
     assert [room.contains(window.frameGeometry()) for window in windows if window] == [True, True]
 
 
+@pytest.mark.qt_log_ignore("does not support raise", extend=True)
 @pytest.mark.parametrize("width", [800, 1440])
 def test_tabs_of_the_settings_have_names_where_these_fit(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, width: int

@@ -155,7 +155,8 @@ def test_answer_to_a_program_is_shown_and_asked_about_at_quit(stage: Stage, qtbo
         assert window.ANSWERS_PROGRAM in footer.accessibleName()
         stage.run(CommandId.QUIT)
         (sheet,) = stage.window.findChildren(MessageSheet)
-        assert dialogs.answers_writing(1) in sheet.text
+        assert dialogs.answers_for_programs(1) in sheet.text
+        assert dialogs.QUIT_KEEPS not in sheet.text
         sheet.reject()
         stage.engine.write("A boat.")
         stage.engine.finish()
