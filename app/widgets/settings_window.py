@@ -35,7 +35,7 @@ from app.widgets.settings_new_chats import NewChatsPage
 from app.widgets.settings_server import ServerPage
 from app.widgets.settings_shortcuts import ShortcutsPage
 from app.widgets.settings_storage import StoragePage
-from app.widgets.window_size import keep_on_screen, within_screen
+from app.widgets.window_size import keep_on_screen, most_of_screen, within_screen
 from app.words import server_page, settings as words, shortcuts
 
 
@@ -165,10 +165,9 @@ class SettingsWindow(QWidget):
         zoom = max(1.0, self._theme.zoom)
         wanted = QSize(Size.SETTINGS_WINDOW, Size.SETTINGS_HEIGHT) * zoom
         self._show_names(shown=True)
-        size = within_screen(self, wanted)  # the row of tabs may widen it
-        if self._row.minimumSize().width() > size.width():
+        if self._row.minimumSize().width() > most_of_screen(self).width():
             self._show_names(shown=False)
-        self.setFixedSize(size)
+        self.setFixedSize(within_screen(self, wanted))  # the row of tabs may widen it
         keep_on_screen(self)
 
     def _show_names(self, *, shown: bool) -> None:
@@ -179,6 +178,8 @@ class SettingsWindow(QWidget):
             tab.setToolButtonStyle(
                 style.ToolButtonTextUnderIcon if shown else style.ToolButtonIconOnly
             )
+        # The sizes are needed now, and a layout forgets old ones only at the next event.
+        self._row.invalidate()
         layout = self.layout()
         assert layout is not None
         layout.invalidate()

@@ -9,13 +9,19 @@ from PySide6.QtWidgets import QWidget
 _WIDTH, _HEIGHT = 0.9, 0.8
 
 
+def most_of_screen(window: QWidget) -> QSize:
+    """Return the size that a window beside the main window may have without its content's need."""
+    room = window.screen().availableSize()
+    return QSize(round(room.width() * _WIDTH), round(room.height() * _HEIGHT))
+
+
 def within_screen(window: QWidget, wanted: QSize) -> QSize:
     """Return the wanted size, but at most a share of the screen. The content scrolls.
 
     A window whose content needs more, such as a row of tabs, gets it, up to the whole screen.
     """
     room = window.screen().availableSize()
-    most = QSize(round(room.width() * _WIDTH), round(room.height() * _HEIGHT))
+    most = most_of_screen(window)
     return wanted.boundedTo(most).expandedTo(window.minimumSizeHint()).boundedTo(room)
 
 

@@ -332,18 +332,18 @@ def test_windows_that_grow_with_the_text_stay_on_the_screen(stage: Stage) -> Non
 
 
 @pytest.mark.qt_log_ignore("does not support raise", extend=True)
-@pytest.mark.parametrize("width", [800, 1440])
+@pytest.mark.parametrize("width", [720, 1296])
 def test_tabs_of_the_settings_have_names_where_these_fit(
     stage: Stage, monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    def in_a_screen(window: QWidget, wanted: QSize) -> QSize:
-        return wanted.expandedTo(window.minimumSizeHint()).boundedTo(QSize(width, 900))
+    def most_of_screen(_window: QWidget) -> QSize:
+        return QSize(width, 900)
 
-    monkeypatch.setattr(settings_window, "within_screen", in_a_screen)
+    monkeypatch.setattr(settings_window, "most_of_screen", most_of_screen)
     tabs = opened_settings(stage).tabs.values()
 
     style = Qt.ToolButtonStyle
-    wanted = style.ToolButtonTextUnderIcon if width == 1440 else style.ToolButtonIconOnly
+    wanted = style.ToolButtonTextUnderIcon if width == 1296 else style.ToolButtonIconOnly
     assert {tab.toolButtonStyle() for tab in tabs} == {wanted}
     assert all(tab.toolTip() for tab in tabs)
 
