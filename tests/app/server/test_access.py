@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import socket
 import threading
 from collections.abc import Iterator
@@ -200,6 +201,7 @@ def test_client_that_goes_stops_its_answer(served: ServedModel) -> None:
 def test_client_that_goes_before_its_answer_is_no_fault(
     served: ServedModel, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.WARNING)
     served.replies.append(ForcedReply(text="word " * 2000))
     for length in (0, 100):  # the second body is not whole
         body = json.dumps({**HELLO, "max_tokens": 4000}).encode()
