@@ -118,6 +118,14 @@ class ToolCallError(UserFixableError):
     advice = "Regenerate the answer."
 
 
+class AnswerFormatError(UserFixableError):
+    """An answer cannot be kept to the format that its request asks for."""
+
+    title = "The answer can’t be kept to this format."
+    advice = "Change the schema or the tools, or leave out the format."
+    kind = ProblemKind.ANSWER_FORMAT
+
+
 class TemplateLimitError(TemplateError):
     """The model's chat template takes too much time or memory."""
 
@@ -330,7 +338,7 @@ def problem_of(error: BaseException) -> Problem:
     if isinstance(error, EngineError):
         return error.problem
     if _is_panic(error):
-        # Only one library in Rust runs what a model's file says: tokenizers.
+        # The library in Rust that runs a model's file is tokenizers.
         return TokenizerError(f"It says: {error}.", details=repr(error)).problem
     if is_out_of_memory(error):
         return MemoryShortError("The device had none left.", details=repr(error)).problem

@@ -16,6 +16,7 @@ class ProblemKind(StrEnum):
     CONTEXT_FULL = "context full"  # a chat is too long for the model
     TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
     TEMPLATE = "template"  # the chat template refused the messages
+    ANSWER_FORMAT = "answer format"  # an answer can't be kept to the format that a request asks for
     DAMAGED = "damaged"  # the content of the database is damaged
     PASSING = "passing"  # a network failed for now, so that the same call may succeed later
     STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
@@ -31,6 +32,11 @@ class Problem:
     details: str = ""  # technical details for the log and bug reports
     kind: ProblemKind = ProblemKind.OTHER
     num_tokens: int = 0  # length of a prompt that exceeds the context; 0: another problem
+
+    @property
+    def log_text(self) -> str:
+        """The text for the log, which must not quote what a user or a program wrote."""
+        return self.title if self.kind is ProblemKind.ANSWER_FORMAT else str(self)
 
     @override
     def __str__(self) -> str:

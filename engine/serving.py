@@ -286,7 +286,7 @@ class Serving:
         else:
             self._retried.discard(request_id)
             problem = _problem_of_answer(failure)
-            log.warning("request %s failed: %s", request_id, problem)
+            log.warning("request %s failed: %s", request_id, problem.log_text)
             self._emit(RequestFailed(request_id, problem))
 
     def _remove(self, sequence: Sequence) -> None:

@@ -134,6 +134,18 @@ class ForcedReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerFormat:
+    """The form that an answer must have: a JSON value of a schema, or calls of functions, or either.
+
+    The reasoning before the answer is free.
+    """
+
+    schema: str = ""  # a JSON schema, as a JSON object; "" if the answer must be calls
+    functions: tuple[str, ...] = ()  # names of the tools of the request that may be called
+    calls_once: bool = False  # True if the answer has one call at most
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """A request for the next message of the assistant, or for the rest of a cut-off message.
 
@@ -161,6 +173,7 @@ class Request:
     keep_thinking: bool = False
     # The functions that the model may call, as a JSON list in the form of OpenAI's API. "" for none.
     tools: str = ""
+    answer_format: AnswerFormat | None = None  # None: any answer
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None

@@ -76,6 +76,7 @@ def request_of(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Requ
         thinking=chat.thinking,
         max_drafts=None,
         tools=chat.tools,
+        answer_format=chat.answer_format,
     )
 
 

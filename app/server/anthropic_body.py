@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from app.server.answer_rules import CallRule, read_schema
 from app.server.chat_request import ChatRequest, normal_messages
 from app.server.errors import invalid
 from app.server.fields import Fields, as_json
-from app.server.shared_fields import MAX_TOKENS, function_tool, read_format, read_sampling
+from app.server.shared_fields import MAX_TOKENS, function_tool, read_sampling
 from app.words import server as words
 from engine.types import Message, Role, ToolCall
 
@@ -23,10 +24,11 @@ _BILLING = "x-anthropic-billing-header:"
 def read(fields: Fields) -> ChatRequest:
     """Translate the body of a request."""
     config = fields.section("output_config")
-    read_format(config and config.section("format"))
-    read_format(fields.section("output_format"))
+    schema = read_schema(config and config.section("format")) or read_schema(
+        fields.section("output_format")
+    )
     ignored: list[str] = []
-    tools, may_call = _read_tools(fields, ignored)
+    tools, rule = _read_tools(fields, ignored), _read_call_rule(fields)
     system = Message(role=Role.SYSTEM, content=_system(fields, ignored))
     messages = normal_messages([system, *_messages(fields)])
     if all(message.role not in (Role.USER, Role.TOOL) for message in messages):
@@ -34,7 +36,8 @@ def read(fields: Fields) -> ChatRequest:
     return ChatRequest(
         messages=messages,
         tools=tools,
-        may_call=may_call,
+        may_call=rule.may_call,
+        answer_format=rule.format_with(schema, tools),
         max_tokens=fields.integer("max_tokens", 1, MAX_TOKENS),
         stops=fields.texts("stop_sequences", most=64),
         thinking=_read_thinking(fields),
@@ -43,8 +46,8 @@ def read(fields: Fields) -> ChatRequest:
     )
 
 
-def _read_tools(fields: Fields, ignored: list[str]) -> tuple[str, bool]:
-    """Return the tools as Request.tools has them, and whether they may be called.
+def _read_tools(fields: Fields, ignored: list[str]) -> str:
+    """Return the tools as Request.tools has them.
 
     ignored: gets the names of tools that Anthropic defines. They have no schema, and some of them run
         on Anthropic's servers.
@@ -57,11 +60,25 @@ def _read_tools(fields: Fields, ignored: list[str]) -> tuple[str, bool]:
             tools.append(function_tool(name, tool.text("description"), tool.raw("input_schema")))
         else:
             ignored.append(f"tools.{name or kind}")
+    return as_json(tools) if tools else ""
+
+
+def _read_call_rule(fields: Fields) -> CallRule:
     choice = fields.section("tool_choice")
-    chosen = "auto" if choice is None else choice.text("type")
-    if chosen not in ("auto", "none"):
-        raise invalid(words.MUST_CALL, "tool_choice")
-    return as_json(tools) if tools else "", chosen == "auto"
+    if choice is None:
+        return CallRule()
+    once = bool(choice.flag("disable_parallel_tool_use"))
+    match choice.text("type"):
+        case "auto":
+            return CallRule(calls_once=once)
+        case "none":
+            return CallRule(may_call=False)
+        case "any":
+            return CallRule(must_call=True, calls_once=once)
+        case "tool":
+            return CallRule(must_call=True, name=choice.text("name"), calls_once=once)
+        case kind:
+            raise invalid(words.unknown_value("tool_choice.type", kind), "tool_choice.type")
 
 
 def _read_thinking(fields: Fields) -> bool | None:

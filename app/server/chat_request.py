@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.types import Message, Role, ToolCall
+from engine.types import AnswerFormat, Message, Role, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +15,7 @@ class ChatRequest:
     messages: tuple[Message, ...]
     tools: str = ""  # as in engine.types.Request
     may_call: bool = True  # False: a tool call in the answer is delivered as text
+    answer_format: AnswerFormat | None = None  # as in engine.types.Request
     num_answers: int = 1  # answers that are written at the same time
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()  # texts before which the answer ends

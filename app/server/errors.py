@@ -66,6 +66,8 @@ def error_of(problem: Problem) -> ServerError:
     match problem.kind:
         case ProblemKind.CONTEXT_FULL | ProblemKind.TEXT_TOO_LONG:
             return ServerError(ErrorKind.CONTEXT, str(problem), "messages")
+        case ProblemKind.ANSWER_FORMAT:
+            return ServerError(ErrorKind.INVALID, str(problem))
         case ProblemKind.NO_MODEL:
             return ServerError(ErrorKind.UNAVAILABLE, str(problem))
         case _:

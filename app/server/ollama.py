@@ -13,9 +13,11 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from typing import cast
 
 from typing_extensions import override
 
+from app.server.answer_rules import read_call_rule
 from app.server.chat_request import (
     Begun,
     Called,
@@ -52,8 +54,7 @@ _Part = Callable[[str, str, Sequence[dict[str, object]]], dict[str, object]]
 
 def read_chat(fields: Fields) -> ChatRequest:
     """Translate the body of a chat."""
-    tools, may_call = read_tools(fields)
-    return _request(fields, tuple(_messages(fields)), "messages", tools, may_call=may_call)
+    return _request(fields, tuple(_messages(fields)), "messages", read_tools(fields))
 
 
 def read_generate(fields: Fields) -> ChatRequest:
@@ -76,12 +77,9 @@ def _request(
     messages: Sequence[Message],
     param: str,
     tools: str = "",
-    *,
-    may_call: bool = True,
 ) -> ChatRequest:
     """Translate what both protocols have in common. param: the field of the messages."""
-    if fields.raw("format") not in (None, "", {}):
-        raise _unknown_value(fields, "format")
+    rule = read_call_rule(fields)
     if fields.flag("logprobs"):
         raise invalid(words.NO_LOGPROBS, "logprobs")
     normal = normal_messages(messages)
@@ -95,12 +93,23 @@ def _request(
     return ChatRequest(
         messages=normal,
         tools=tools,
-        may_call=may_call,
+        may_call=rule.may_call,
+        answer_format=rule.format_with(_read_schema(fields), tools),
         max_tokens=most if most and most > 0 else None,  # Ollama: no limit at 0 or below
         stops=options.texts("stop", most=16),
         thinking=_read_thinking(fields),
         sampling=sampling,
     )
+
+
+def _read_schema(fields: Fields) -> str:
+    """Return the JSON schema of the answer. "": the answer is free."""
+    wanted = fields.raw("format") or ""
+    if wanted == "json":
+        return as_json({"type": "object"})
+    if wanted and not isinstance(wanted, dict):
+        raise _unknown_value(fields, "format")
+    return as_json(cast("object", wanted)) if wanted else ""
 
 
 def _messages(fields: Fields) -> Iterator[Message]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from typing_extensions import override
 
+from app.server.answer_rules import read_call_rule, read_schema
 from app.server.chat_request import (
     Begun,
     Called,
@@ -36,8 +37,6 @@ from app.server.protocol import (
 )
 from app.server.shared_fields import (
     function_tool,
-    may_call_tools,
-    read_format,
     read_limit,
     read_sampling,
     read_thinking,
@@ -66,17 +65,17 @@ def read(fields: Fields) -> ChatRequest:
         raise invalid(words.too_many_choices(_MAX_ANSWERS), "n")
     if fields.flag("logprobs"):
         raise invalid(words.NO_LOGPROBS, "logprobs")
-    read_format(fields.section("response_format"))
     most = read_limit(fields, "max_completion_tokens")
     older_most = read_limit(fields, "max_tokens")
-    tools, may_call = read_tools(fields)
+    tools, rule = read_tools(fields), read_call_rule(fields)
     messages = normal_messages(_messages(fields))
     if not messages:
         raise invalid(words.NO_MESSAGES, "messages")
     return ChatRequest(
         messages=messages,
         tools=tools,
-        may_call=may_call,
+        may_call=rule.may_call,
+        answer_format=rule.format_with(read_schema(fields.section("response_format")), tools),
         num_answers=num_answers,
         max_tokens=older_most if most is None else most,
         stops=fields.texts("stop", most=16),
@@ -117,8 +116,8 @@ def _calls(message: Fields, names: dict[str, str]) -> Iterator[ToolCall]:
         yield ToolCall(name=name, arguments=function.text("arguments") or "{}")
 
 
-def read_tools(fields: Fields) -> tuple[str, bool]:
-    """Return the tools as Request.tools has them, and whether they may be called."""
+def read_tools(fields: Fields) -> str:
+    """Return the tools as Request.tools has them."""
     tools: list[dict[str, object]] = []
     for tool in fields.sections("tools"):
         function = tool.section("function")
@@ -130,7 +129,7 @@ def read_tools(fields: Fields) -> tuple[str, bool]:
                 function.text("name"), function.text("description"), function.raw("parameters")
             )
         )
-    return as_json(tools) if tools else "", may_call_tools(fields)
+    return as_json(tools) if tools else ""
 
 
 class ChatForm(AnswerForm):

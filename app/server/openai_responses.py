@@ -6,7 +6,9 @@ Source: OpenAI API reference, "Responses". Nothing is stored, so a request must 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from app.server.answer_rules import read_call_rule, read_schema
 from app.server.chat_request import ChatRequest, normal_messages
 from app.server.errors import ErrorKind, invalid
 from app.server.fields import Fields, as_json
@@ -16,8 +18,6 @@ from app.server.response_form import ResponseForm
 from app.server.response_tools import ResponseTools, read_tools
 from app.server.shared_fields import (
     MAX_TOKENS,
-    may_call_tools,
-    read_format,
     read_sampling,
     text_of,
     thinks_with,
@@ -53,9 +53,11 @@ def read(fields: Fields) -> ChatRequest:
     if fields.integer("top_logprobs", 0, 20):
         raise invalid(words.NO_LOGPROBS, "top_logprobs")
     text = fields.section("text")
-    read_format(text and text.section("format"))
+    schema = read_schema(text and text.section("format"))
     reasoning = fields.section("reasoning")
-    tools = read_tools(fields)
+    tools, rule = read_tools(fields), read_call_rule(fields)
+    if rule.name:
+        rule = replace(rule, name=tools.model_name("", rule.name))
     items = _Items(tools)
     messages = normal_messages(items.messages(fields))
     if not messages:
@@ -63,7 +65,8 @@ def read(fields: Fields) -> ChatRequest:
     return ChatRequest(
         messages=messages,
         tools=tools.definitions,
-        may_call=may_call_tools(fields),
+        may_call=rule.may_call,
+        answer_format=rule.format_with(schema, tools.definitions),
         max_tokens=fields.integer("max_output_tokens", 1, MAX_TOKENS),
         thinking=reasoning and thinks_with(reasoning.text("effort")),
         sampling=read_sampling(fields),

@@ -81,7 +81,7 @@ class ResponseForm(AnswerForm):
             model: the model that answers.
         """
         self._tools = read_tools(fields)
-        reasoning = fields.section("reasoning")
+        reasoning, text = fields.section("reasoning"), fields.section("text")
         sampling = model.default_sampling
         temperature, top_p = fields.raw("temperature"), fields.raw("top_p")
         self._head: _Object = {
@@ -100,7 +100,7 @@ class ResponseForm(AnswerForm):
             },
             "store": False,
             "temperature": sampling.temperature if temperature is None else temperature,
-            "text": {"format": {"type": "text"}},
+            "text": {"format": (text and text.raw("format")) or {"type": "text"}},
             "tool_choice": fields.raw("tool_choice") or "auto",
             "tools": [],
             "top_p": sampling.top_p if top_p is None else top_p,

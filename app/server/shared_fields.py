@@ -59,25 +59,10 @@ def thinks_with(effort: str) -> bool | None:
     return effort not in ("none", "minimal") if effort else None
 
 
-def may_call_tools(fields: Fields) -> bool:
-    """Return whether the model may call tools. It can't be forced to."""
-    choice = fields.raw("tool_choice")
-    if choice not in (None, "auto", "none"):
-        raise invalid(words.MUST_CALL, "tool_choice")
-    return choice != "none"
-
-
 def sends_usage(fields: Fields) -> bool:
     """Return whether a stream is to end with the usage."""
     options = fields.section("stream_options")
     return options is not None and bool(options.flag("include_usage"))
-
-
-def read_format(section: Fields | None) -> None:
-    """Refuse a format of the answer that can't be kept."""
-    if section is not None and section.text("type") not in ("", "text"):
-        path = section.path_of("type")
-        raise invalid(words.unknown_value(path, section.text("type")), path)
 
 
 def text_of(fields: Fields, name: str) -> str:

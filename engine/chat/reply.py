@@ -51,6 +51,11 @@ class ReplyStream:
         """True if the next token belongs to the reasoning."""
         return self._channel is Channel.REASONING
 
+    @property
+    def answer_ids(self) -> list[int] | None:
+        """The token ids of the answer so far. None within the reasoning."""
+        return None if self.is_reasoning else self.token_ids[self._answer_start :]
+
     def add(self, token_id: int) -> list[TextPiece]:
         """Append a token. Return the text that the token completes, as a list of 0 or 1 pieces."""
         self.token_ids.append(token_id)

@@ -7,10 +7,12 @@ recognises no control tokens: the characters <|im_start|> are encoded as ordinar
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from tokenizers import Tokenizer
 from tokenizers.decoders import DecodeStream
@@ -18,6 +20,9 @@ from tokenizers.decoders import DecodeStream
 from engine.bounded_cache import BoundedCache
 from engine.chat.encoder import Encoder, TextEncoder, control_tokens
 from engine.types import ReplyTokens
+
+if TYPE_CHECKING:
+    from engine.grammar.matcher import Grammar, GrammarTokenizer
 
 # Highest number of bytes of the cached texts of a template or of users, and of the cached runs. A
 # conversation of 250,000 tokens has about 30 MB of runs, because most are encoded three times
@@ -65,6 +70,7 @@ class ChatTokenizer:
         self.markers = markers
         self.tokenizer_hash = tokenizer_hash
         encoder = TextEncoder(backend) if encoder is None else encoder
+        self._grammars: GrammarTokenizer | None = None
         controls = control_tokens(backend)
         self._control_ids = frozenset(controls)
         longest_first = sorted(controls.values(), key=len, reverse=True)
@@ -149,6 +155,25 @@ class ChatTokenizer:
         if ends:
             ends[-1] += len(stream.flush())
         return ends
+
+    def grammar(self, text: str) -> Grammar:
+        """Compile a grammar of answers (engine/grammar). The first one takes about half a second.
+
+        Raises:
+            AnswerFormatError: the grammar has an error, or it is too large.
+        """
+        # The library of grammars takes 0.1 s to import, and few requests need it.
+        from engine.grammar.matcher import GrammarTokenizer  # noqa: PLC0415
+
+        if self._grammars is None:
+            self._grammars = GrammarTokenizer(self._backend, self._vocab_size, self.markers.eos_ids)
+        return self._grammars.grammar(text)
+
+    def grammar_marker(self, text: str) -> str:
+        """Return a text of the model's own form as a part of a grammar, as a control token if it is one."""
+        token_id = self._backend.token_to_id(text)
+        is_control = token_id is not None and self.is_control(token_id)
+        return f"<[{token_id}]>" if is_control else json.dumps(text)
 
     def new_stream(self) -> DecodeStream:
         return DecodeStream(skip_special_tokens=False)

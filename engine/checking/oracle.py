@@ -59,8 +59,9 @@ class LogitsRecord:
     # the last row has the logits of this draw.
     rows: tuple[mx.array, ...]
     sampling: SamplingParams
-    # True if the request gave the reply's text (Request.forced), so that its tokens were not drawn.
-    is_forced: bool
+    # False if the tokens do not depend on the logits alone: the request gave the reply's text
+    # (Request.forced), or it kept the answer to a format.
+    is_sampled: bool
     thinking: bool | None
     keep_thinking: bool
     tools: str
@@ -130,7 +131,7 @@ def _is_token_right(model: LoadedModel, record: LogitsRecord, index: int, naive:
         index: index of the token in record.rows.
         naive: logits (V,) of the naive run for this token.
     """
-    if record.is_forced:
+    if not record.is_sampled:
         return True
     logits_filter = make_filter(record.sampling, model.vocab_size, model.spared_ids)
     token_ids = [*record.prompt_ids, *record.output_ids[:index]]

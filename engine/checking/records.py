@@ -7,7 +7,6 @@ only.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 
 import mlx.core as mx
 
@@ -16,7 +15,7 @@ from engine.checking.oracle import LogitsRecord, check, failed_check
 from engine.errors import Failure, attempt
 from engine.models.loader import LoadedModel
 from engine.questions import CheckResult, Verify
-from engine.runner.drawing import TokenSource, token_source
+from engine.runner.drawing import TokensBefore, TokenSource, token_source
 from engine.runner.sequence import Sequence
 from engine.types import FinishReason, Request, RequestId
 
@@ -37,9 +36,9 @@ class RecordedTokens:
         # Logits of shape (V,), by index of the token in the reply.
         self._rows: dict[int, mx.array] = {}
 
-    def draw(self, logits: mx.array, recent: Callable[[], mx.array], *, index: int) -> mx.array:
+    def draw(self, logits: mx.array, before: TokensBefore, *, index: int) -> mx.array:
         self._rows[index] = logits
-        return self._source.draw(logits, recent, index=index)
+        return self._source.draw(logits, before, index=index)
 
     def rows(self, start: int, end: int) -> tuple[mx.array, ...]:
         """Return the logits (V,) from which the reply's tokens [start, end) were drawn."""
@@ -78,7 +77,7 @@ class Records:
             output_ids=tuple(sequence.output_ids),
             rows=source.rows(start, end + (sequence.ended is FinishReason.STOP)),
             sampling=request.sampling,
-            is_forced=request.forced is not None,
+            is_sampled=request.forced is None and request.answer_format is None,
             thinking=request.thinking,
             keep_thinking=request.keep_thinking,
             tools=request.tools,

@@ -112,7 +112,7 @@ class CallParser:
         """
         self.start = start
         self.end = end
-        self._module = module
+        self.module = module
         self._worker = shared_worker()
         self._number = self._worker.new_number(self)
 
@@ -126,7 +126,7 @@ class CallParser:
         Raises:
             ToolCallError: the text is no call, is too long, or takes too long.
         """
-        if not self._module:
+        if not self.module:
             raise ToolCallError("The form of this model’s tool calls is not known.")
         if len(text) + len(tools) > _MAX_CALL_LEN:
             raise ToolCallError(f"It has more than {_MAX_CALL_LEN:,} characters.")
@@ -142,7 +142,7 @@ class CallParser:
         return tuple(ToolCall(name=name, arguments=arguments) for name, arguments in pairs)
 
     def _setup(self) -> Frame:
-        return Frame({"make": "calls", "module": self._module})
+        return Frame({"make": "calls", "module": self.module})
 
 
 class IsolatedEncoder:

@@ -11,6 +11,9 @@ works while the tokens of this step are delivered to the app:
                read the id of token n (the only wait), deliver it
     step n+1   launch pass n+1 ...
 
+A token of an answer in a format depends on the token before it in a way that is computed here and not
+on the device. Such a token is drawn at the end of step n, while pass n is computed.
+
 Without look-ahead, a token is read before it is fed. A sequence's first step launches no pass:
 
     step 1     draw token 1, read and deliver it
@@ -136,7 +139,8 @@ class Decoder:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
             self._each(self._sequences, self._reserve)
-            drafts = self._drafter.propose(self._sequences, self._draft_with_head)
+            proposed = self._drafter.propose(self._sequences, self._draft_with_head)
+            drafts = {s: token_ids for s, token_ids in proposed.items() if s.takes_drafts}
         if drafts:
             self._verify(drafts, deliver)
         else:
@@ -163,7 +167,11 @@ class Decoder:
 
     def _decode_one(self, deliver: Deliver) -> None:
         """Feed and draw one token per sequence."""
-        following = self._launch()
+        logits = self._launch()
+        late = [
+            sequence for sequence in logits if sequence.drawn is not None and sequence.draws_late
+        ]
+        following = self._draw({s: row for s, row in logits.items() if s not in late})
         # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
         # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
         # step.
@@ -172,9 +180,10 @@ class Decoder:
         self._deliver_drawn(deliver)
         if self._looks_ahead:
             _keep_drawn(following)
+            _keep_drawn(self._draw({s: logits[s] for s in late if s in self._sequences}))
 
     def _launch(self) -> dict[Sequence, mx.array]:
-        """Feed one token per sequence. Return each sequence's next token as a lazy array.
+        """Feed one token per sequence. Return the lazy logits (V,) of each sequence's next token.
 
         The result omits sequences that failed, and sequences whose newest token is not read yet if
         look-ahead is off. The device starts to compute; nothing is read.
@@ -191,9 +200,15 @@ class Decoder:
                 sequence.is_ahead = True
             else:
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
-        following = self._each(logits, lambda sequence: draw_next(sequence, logits[sequence][0]))
-        evaluate_soon(list(inputs.values()), list(following.values()), self._head_states(following))
-        return following
+        rows = {sequence: logits[sequence][0] for sequence in logits}
+        evaluate_soon(list(inputs.values()), list(rows.values()), self._head_states(rows))
+        return rows
+
+    def _draw(self, logits: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
+        """Draw the next token of each sequence from its logits (V,), lazily. Begin to compute them."""
+        drawn = self._each(logits, lambda sequence: draw_next(sequence, logits[sequence]))
+        evaluate_soon(list(drawn.values()))
+        return drawn
 
     def _next_input(self, sequence: Sequence) -> mx.array | None:
         """Return the id of the next token to feed, as a lazy scalar.

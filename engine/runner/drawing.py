@@ -10,28 +10,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import mlx.core as mx
 
 from engine.chat.reply import ReplyStream
 from engine.chat.reply_ids import forced_ids
+from engine.grammar.texts import CallSyntax, grammar_text
 from engine.models.filters import LogitsFilter, make_filter
 from engine.models.loader import LoadedModel
 from engine.sampling.draw import draw
 from engine.types import Request
 
+if TYPE_CHECKING:
+    from engine.grammar.matcher import Grammar
+
+
+class TokensBefore(Protocol):
+    """The tokens before a drawn token. They are collected only if a draw needs them."""
+
+    def recent(self) -> mx.array:
+        """Return the ids of the last PENALTY_WINDOW tokens of the prompt and the reply."""
+        ...
+
+    def answer_ids(self) -> list[int] | None:
+        """Return the token ids of the answer. None within the reasoning, or if one is not read yet."""
+        ...
+
 
 class TokenSource(Protocol):
     """The source of the tokens of one reply."""
 
-    def draw(self, logits: mx.array, recent: Callable[[], mx.array], *, index: int) -> mx.array:
+    def draw(self, logits: mx.array, before: TokensBefore, *, index: int) -> mx.array:
         """Return the id of the next token as a lazy scalar that depends on the logits.
 
         Args:
             logits: logits at the position before the drawn token, shape (V,).
-            recent: function that returns the last PENALTY_WINDOW token ids before the drawn token.
-                It is called only if these ids are needed.
+            before: the tokens before the drawn token.
             index: position of the token in the whole reply. In a continued reply, positions count
                 from the beginning of the earlier part.
         """
@@ -51,9 +66,33 @@ class SampledTokens:
     temperature: float
     seed: int
 
-    def draw(self, logits: mx.array, recent: Callable[[], mx.array], *, index: int) -> mx.array:
-        filtered = self.filter(recent, logits, index=index)
+    def draw(self, logits: mx.array, before: TokensBefore, *, index: int) -> mx.array:
+        filtered = self.filter(before.recent, logits, index=index)
         return draw(filtered, temperature=self.temperature, seed=self.seed, index=index)
+
+
+@dataclass(frozen=True, slots=True)
+class FormattedTokens:
+    """A token source that draws only tokens with which an answer keeps to a format.
+
+    A multi-token prediction head guesses several tokens before one is read. Its guesses are not kept
+    to the format, but a wrong guess is never confirmed.
+    """
+
+    source: SampledTokens
+    grammar: Grammar
+    opening_ids: Sequence[
+        int
+    ]  # ids of the tokens that may precede the answer: they begin a reasoning
+
+    def draw(self, logits: mx.array, before: TokensBefore, *, index: int) -> mx.array:
+        answer_ids = before.answer_ids()
+        if answer_ids is not None:
+            allowed = _as_array(self.grammar.allowed_after(answer_ids)) > 0
+            if not index and self.opening_ids:
+                allowed[mx.array([*self.opening_ids])] = True
+            logits = mx.where(allowed, logits, -mx.inf)
+        return self.source.draw(logits, before, index=index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +106,7 @@ class ForcedTokens:
     def draw(
         self,
         logits: mx.array,
-        recent: Callable[[], mx.array],  # noqa: ARG002 — forced tokens do not depend on it
+        before: TokensBefore,  # noqa: ARG002 — forced tokens do not depend on it
         *,
         index: int,
     ) -> mx.array:
@@ -86,7 +125,8 @@ def token_source(model: LoadedModel, request: Request, reply: ReplyStream) -> To
     sampling, tokenizer = request.sampling, model.prompts.tokenizer
     if request.forced is None:
         logits_filter = make_filter(sampling, model.vocab_size, model.spared_ids)
-        return SampledTokens(logits_filter, sampling.temperature, sampling.seed)
+        sampled = SampledTokens(logits_filter, sampling.temperature, sampling.seed)
+        return sampled if request.answer_format is None else _formatted(model, request, sampled)
     token_ids = forced_ids(
         model.prompts.tokenizer,
         request.forced.text,
@@ -94,3 +134,25 @@ def token_source(model: LoadedModel, request: Request, reply: ReplyStream) -> To
         in_reasoning=reply.is_reasoning,
     )
     return ForcedTokens(token_ids, len(reply.token_ids), min(tokenizer.markers.eos_ids))
+
+
+def _formatted(model: LoadedModel, request: Request, source: SampledTokens) -> FormattedTokens:
+    """Return a source that keeps the answer to the format of a request.
+
+    Raises:
+        AnswerFormatError: the format cannot be kept.
+    """
+    assert request.answer_format is not None
+    tokenizer, calls = model.prompts.tokenizer, model.calls
+    syntax = CallSyntax(
+        calls.module, tokenizer.grammar_marker(calls.start), tokenizer.grammar_marker(calls.end)
+    )
+    grammar = tokenizer.grammar(grammar_text(request.answer_format, request.tools, syntax))
+    # A marker of several tokens is left out: its first token may also begin an answer.
+    think_start = tokenizer.markers.think_start
+    opens = len(think_start) == 1 and request.thinking is not False
+    return FormattedTokens(source, grammar, think_start if opens else ())
+
+
+def _as_array(values: memoryview) -> mx.array:
+    return mx.array(values)  # pyright: ignore[reportArgumentType] — a buffer of bytes is accepted

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence as Items
 
 import mlx.core as mx
+from typing_extensions import override
 
 from engine.models.filters import PENALTY_WINDOW
+from engine.runner.drawing import TokensBefore
 from engine.runner.sequence import Sequence
 
 
@@ -19,7 +21,7 @@ def draw_next(sequence: Sequence, logits: mx.array, drafts: Items[int | mx.array
     # beginning of the whole reply, so that a continued reply gets the same tokens as an
     # uninterrupted one.
     index = len(sequence.reply.token_ids) + (sequence.drawn is not None) + len(drafts)
-    return sequence.source.draw(logits, lambda: _recent(sequence, drafts), index=index)
+    return sequence.source.draw(logits, _Before(sequence, drafts), index=index)
 
 
 def read_token(drawn: mx.array) -> int:
@@ -29,21 +31,32 @@ def read_token(drawn: mx.array) -> int:
     return token_id
 
 
-def _recent(sequence: Sequence, drafts: Items[int | mx.array]) -> mx.array:
-    """Return the last PENALTY_WINDOW token ids of a sequence and its drafts.
+class _Before(TokensBefore):
+    """The tokens of a sequence and its drafts, including those that are drawn but not read yet."""
 
-    Tokens that are drawn but not yet read are included.
-    """
-    # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
-    num_new, reply_ids = min(sequence.num_output, PENALTY_WINDOW), sequence.reply.token_ids
-    token_ids = [
-        *sequence.prompt.token_ids[-PENALTY_WINDOW:],
-        *reply_ids[len(reply_ids) - num_new :],
-        *(draft for draft in drafts if isinstance(draft, int)),
-    ]
-    recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
-    unread = [draft for draft in (sequence.drawn, *drafts) if isinstance(draft, mx.array)]
-    if not unread:
-        return recent
-    newest = mx.stack(unread).astype(mx.int32)
-    return mx.concatenate([recent, newest])[-PENALTY_WINDOW:]
+    def __init__(self, sequence: Sequence, drafts: Items[int | mx.array]) -> None:
+        self._sequence = sequence
+        self._read = [draft for draft in drafts if isinstance(draft, int)]
+        newest = (sequence.drawn, *drafts)
+        self._unread = [token for token in newest if isinstance(token, mx.array)]
+
+    @override
+    def recent(self) -> mx.array:
+        # Do not use sequence.output_ids: it copies the whole output, which grows with every token.
+        reply_ids = self._sequence.reply.token_ids
+        num_new = min(self._sequence.num_output, PENALTY_WINDOW)
+        token_ids = [
+            *self._sequence.prompt.token_ids[-PENALTY_WINDOW:],
+            *reply_ids[len(reply_ids) - num_new :],
+            *self._read,
+        ]
+        recent = mx.array(token_ids[-PENALTY_WINDOW:], mx.int32)
+        if not self._unread:
+            return recent
+        newest = mx.stack(self._unread).astype(mx.int32)
+        return mx.concatenate([recent, newest])[-PENALTY_WINDOW:]
+
+    @override
+    def answer_ids(self) -> list[int] | None:
+        answer_ids = None if self._unread else self._sequence.reply.answer_ids
+        return None if answer_ids is None else [*answer_ids, *self._read]

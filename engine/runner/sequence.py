@@ -112,6 +112,19 @@ class Sequence:
         return self.max_output - self.num_output
 
     @property
+    def draws_late(self) -> bool:
+        """True if each token must be read before the next one can be drawn, for the format."""
+        return self.request.answer_format is not None
+
+    @property
+    def takes_drafts(self) -> bool:
+        """False if drafts could end the reasoning before an answer in a format.
+
+        The format begins with the first token of the answer, which is known once it is read.
+        """
+        return self.request.answer_format is None or not self.reply.is_reasoning
+
+    @property
     def output_ids(self) -> list[int]:
         return self.reply.token_ids[len(self.prompt.begun) :]
 

@@ -621,7 +621,8 @@ REFUSED: list[tuple[str, Any]] = [
     ("tool_choice", {"type": "any"}),
     ("tool_choice", {"type": "tool", "name": "add"}),
     ("tool_choice", "auto"),
-    ("output_config", {"format": {"type": "json_schema", "schema": {}}}),
+    ("output_config", {"format": {"type": "json_schema", "schema": []}}),
+    ("output_format", {"type": "json_schema"}),
     ("stream", "yes"),
 ]
 

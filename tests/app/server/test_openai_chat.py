@@ -122,10 +122,13 @@ REFUSED: list[tuple[str, object]] = [
     ("temperature", float("nan")),
     ("n", 9),
     ("logprobs", True),
-    ("response_format", {"type": "json_object"}),
+    ("response_format", {"type": "json_schema", "json_schema": {"schema": 1}}),
+    ("response_format", {"type": "grammar"}),
     ("max_tokens", 0),
     ("stop", [1]),
     ("tool_choice", "required"),
+    ("tool_choice", {"type": "custom"}),
+    ("tool_choice", "now"),
     ("logit_bias", {"1": 1}),
 ]
 

@@ -1,0 +1,1 @@
+"""Keep an answer to a format: which tokens may follow in JSON of a schema and in tool calls. No mlx."""

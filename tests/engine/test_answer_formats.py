@@ -1,0 +1,225 @@
+"""Answers in a format: JSON of a schema and tool calls, whatever a random model would like to write."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.cli.client import load_model
+from engine.config import EngineConfig
+from engine.events import RequestFailed, RequestFinished, Submit
+from engine.problem import ProblemKind
+from engine.types import (
+    MAX_DRAFTS,
+    AnswerFormat,
+    ConversationId,
+    FinishReason,
+    Request,
+    RequestId,
+    SamplingParams,
+)
+from tests.engine.test_tools import lfm, qwen, tools
+from tests.fakes.asking import reply_of, user
+from tests.fakes.drafted_requests import answer, ids_of
+from tests.fakes.inline_engine import InlineClient
+from tests.fakes.planted_drafts import PlantedDrafts, plant
+from tests.fakes.qwen import Qwen, build_qwen
+
+pytestmark = pytest.mark.slow
+
+PERSON = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "maxLength": 12},
+        "age": {"type": "integer", "minimum": 0, "maximum": 150},
+        "moods": {"type": "array", "items": {"enum": ["fröhlich 🦊", "sad"]}, "maxItems": 3},
+    },
+    "required": ["name", "age", "moods"],
+    "additionalProperties": False,
+}
+
+Open = Callable[..., InlineClient]
+
+
+@pytest.fixture
+def open_model(tmp_path: Path) -> Open:
+    def opened(build: Callable[[Path], Path] = qwen, *, looks_ahead: bool = True) -> InlineClient:
+        folder = tmp_path / build.__name__
+        config = EngineConfig(
+            use_openblas=False,
+            cache_budget_bytes=1 << 30,
+            saves_battery=False,
+            looks_ahead=looks_ahead,
+        )
+        client = InlineClient(config)
+        load_model(client, folder if folder.exists() else build(folder), lambda _: None)
+        return client
+
+    return opened
+
+
+def hermes(out: Path) -> Path:
+    return build_qwen(Qwen.QWEN3, out, num_tokens=8_000)
+
+
+def request_of(number: int, wanted: AnswerFormat, tools: str = "") -> Request:
+    return Request(
+        request_id=RequestId(f"r{number}"),
+        conversation_id=ConversationId(f"{number}"),
+        messages=(user(f"{number} Describe a person. " * (1 + number)),),
+        new_messages=frozenset({0}),
+        sampling=SamplingParams(temperature=1.0, top_p=1.0, seed=number),
+        max_tokens=300,
+        thinking=False,
+        answer_format=wanted,
+        tools=tools,
+    )
+
+
+def run(client: InlineClient, request: Request) -> RequestFinished | RequestFailed:
+    client.send(Submit(request, time.perf_counter()))
+    while not isinstance(event := client.next_event(), RequestFinished | RequestFailed):
+        pass
+    return event
+
+
+def finish(client: InlineClient, request: Request) -> RequestFinished:
+    event = run(client, request)
+    assert isinstance(event, RequestFinished), event
+    return event
+
+
+def assert_person(finished: RequestFinished) -> None:
+    assert finished.reason is FinishReason.STOP
+    person = json.loads(finished.content)
+    assert list(person) == ["name", "age", "moods"]
+    assert len(person["name"]) <= 12
+    assert 0 <= person["age"] <= 150
+    assert set(person["moods"]) <= {"fröhlich 🦊", "sad"}
+
+
+JSON = AnswerFormat(schema=json.dumps(PERSON))
+
+
+def test_answers_have_the_schema_alone_together_and_with_drafts(
+    open_model: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests = [replace(request_of(number, JSON), max_drafts=MAX_DRAFTS) for number in range(3)]
+    requests.append(replace(request_of(3, JSON), answer_format=None, max_tokens=40))
+    drafter = PlantedDrafts(0.7)
+    plant(monkeypatch, drafter)
+    client = open_model()
+    alone = {str(request.request_id): finish(client, request) for request in requests}
+    drafter.is_learning = False
+    for looks_ahead in (True, False):
+        together = answer(open_model(looks_ahead=looks_ahead), requests)
+
+        assert ids_of(together) == ids_of(alone)
+        assert sum(one.usage.accepted_tokens for one in together.values()) > 10
+    for request in requests[:3]:
+        assert_person(alone[request.request_id])
+
+
+def test_drafts_never_lead_out_of_the_reasoning(
+    open_model: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drafter = PlantedDrafts(1.0)
+    plant(monkeypatch, drafter)
+    client = open_model()
+    tokenizer = client.core.model and client.core.model.prompts.tokenizer
+    assert tokenizer
+    (end_id,) = tokenizer.markers.think_end
+    drafter.is_learning = False
+    request = replace(request_of(1, JSON), thinking=True, max_drafts=MAX_DRAFTS)
+    drafter.replies[request.request_id] = [end_id] * 300
+    sampling = replace(request.sampling, temperature=0.0)
+    finished = finish(client, replace(request, sampling=sampling, max_tokens=30))
+
+    assert finished.usage.accepted_tokens == 0
+
+
+def test_a_continued_answer_keeps_to_the_format_and_restores_its_beginning(
+    open_model: Open,
+) -> None:
+    client = open_model()
+    whole = finish(client, request_of(1, JSON))
+    request = replace(request_of(1, JSON), conversation_id=ConversationId("other"))
+    cut = finish(client, replace(request, max_tokens=6))
+    rest = replace(request, messages=(*request.messages, reply_of(cut)), new_messages=frozenset())
+    finished = finish(client, replace(rest, request_id=RequestId("rest")))
+
+    assert cut.reason is FinishReason.LENGTH
+    assert_person(finished)
+    assert finished.reply.token_ids == whole.reply.token_ids
+    assert finished.usage.plan.read == 0
+
+
+@pytest.mark.parametrize("build", [qwen, hermes])
+def test_an_answer_that_must_be_a_call_is_one(
+    open_model: Open, build: Callable[[Path], Path]
+) -> None:
+    client = open_model(build)
+    facts = client.core.model and client.core.model.facts
+    assert facts
+    listed = json.loads(tools("look", "find"))
+    listed[0]["function"]["parameters"] = {**PERSON, "required": ["age"]}
+    listed[1]["function"]["parameters"]["properties"]["word"]["maxLength"] = 12
+    for number in range(4):
+        name = ("look", "find")[number % 2]
+        wanted = AnswerFormat(functions=(name,), calls_once=True)
+        text = finish(client, request_of(number, wanted, json.dumps(listed))).content
+        assert text.startswith(facts.call_start)
+        assert text.endswith(facts.call_end)
+        inner = text.removeprefix(facts.call_start).removesuffix(facts.call_end)
+        (call,) = client.answer(client.parse_calls(inner, json.dumps(listed)))
+
+        assert call.name == name
+        if name == "look":
+            assert 0 <= json.loads(call.arguments)["age"] <= 150
+
+
+def test_reasoning_before_a_formatted_answer_is_free(open_model: Open) -> None:
+    client = open_model()
+    request = replace(request_of(2, JSON), thinking=True, max_tokens=40)
+    finished = finish(client, request)
+
+    assert finished.reasoning
+    assert not finished.content
+
+
+@pytest.mark.parametrize(
+    ("schema", "cause"),
+    [
+        ({"type": "banana"}, "banana"),
+        ({"type": "string", "pattern": "(?=x)"}, "look-around"),
+        ({"$ref": "https://example.org/schema"}, "Resource"),
+        ({"oneOf": [{"type": "object"}, {"type": "object"}]}, "oneOf"),
+        ({"enum": []}, "empty"),
+    ],
+)
+def test_a_schema_that_cannot_be_kept_is_refused(
+    open_model: Open, schema: dict[str, object], cause: str
+) -> None:
+    client = open_model()
+    failed = run(client, request_of(1, AnswerFormat(schema=json.dumps(schema))))
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.kind is ProblemKind.ANSWER_FORMAT
+    assert cause in failed.problem.cause
+    assert_person(finish(client, request_of(2, JSON)))
+
+
+def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None:
+    wanted = AnswerFormat(functions=("look",))
+    failed = run(open_model(lfm), request_of(1, wanted, tools("look")))
+    unknown = run(open_model(), request_of(1, wanted, tools("find")))
+
+    for event, cause in ((failed, "form of tool calls"), (unknown, "no tool named look")):
+        assert isinstance(event, RequestFailed)
+        assert event.problem.kind is ProblemKind.ANSWER_FORMAT
+        assert cause in event.problem.cause
