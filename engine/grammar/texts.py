@@ -19,6 +19,11 @@ from engine.types import AnswerFormat
 _Json = Mapping[str, object]
 # Blanks only where a reader expects them. Otherwise a model could write blanks without end.
 _JSON_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
+# Formats of texts that llguidance knows
+_TEXT_FORMATS = frozenset(
+    ("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid", "uri")
+)
+_VALUES = ("enum", "const", "default", "examples")  # keywords with values in place of schemas
 # Keywords of a schema to which its parts refer
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -76,7 +81,25 @@ def _json_rule(schema: _Json, within: _Json | None = None) -> str:
     within: another schema, to whose definitions this one may refer.
     """
     shared = {name: value for name, value in (within or {}).items() if name in _DEFINITIONS}
-    return f"%json {json.dumps({**shared, **schema, 'x-guidance': _JSON_OPTIONS})}"
+    known = cast("_Json", _without_unknown_formats({**shared, **schema}))
+    return f"%json {json.dumps({**known, 'x-guidance': _JSON_OPTIONS})}"
+
+
+def _without_unknown_formats(schema: object) -> object:
+    """Return a schema without formats of texts that llguidance refuses.
+
+    They demand nothing: JSON Schema 2020-12, Validation, section 7.2.3.
+    """
+    if isinstance(schema, list):
+        return [_without_unknown_formats(item) for item in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: value if key in _VALUES else _without_unknown_formats(value)
+        for key, value in cast("dict[str, object]", schema).items()
+        # The format of a property that is named "format" is an object.
+        if not (key == "format" and isinstance(value, str) and value not in _TEXT_FORMATS)
+    }
 
 
 def _call_rule(rules: _Rules, answer: AnswerFormat, tools: str, syntax: CallSyntax) -> str:

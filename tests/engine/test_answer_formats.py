@@ -192,6 +192,21 @@ def test_reasoning_before_a_formatted_answer_is_free(open_model: Open) -> None:
     assert not finished.content
 
 
+def test_an_unknown_format_of_a_text_demands_nothing(open_model: Open) -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "format": {"enum": [{"format": "odd"}]},
+            "at": {"enum": ["x"], "format": "odd"},
+        },
+        "required": ["format", "at"],
+        "additionalProperties": False,
+    }
+    finished = finish(open_model(), request_of(1, AnswerFormat(schema=json.dumps(schema))))
+
+    assert json.loads(finished.content) == {"format": {"format": "odd"}, "at": "x"}
+
+
 @pytest.mark.parametrize(
     ("schema", "cause"),
     [
