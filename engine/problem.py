@@ -17,7 +17,7 @@ class ProblemKind(StrEnum):
     TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
     TEMPLATE = "template"  # the chat template refused the messages
     DAMAGED = "damaged"  # the content of the database is damaged
-    PASSING = "passing"  # a network failed for now, so that the same call may succeed later
+    PASSING = "passing"  # it failed for now, so that the same call may succeed later
     STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.server.errors import invalid
+from app.server.errors import invalid, unsupported
 from app.server.fields import Fields
 from app.words import server as words
 
@@ -35,7 +35,7 @@ def read_sampling(fields: Fields) -> dict[str, float]:
     if seed is not None:
         sampling["seed"] = seed % (1 << 32)
     if fields.raw("logit_bias"):
-        raise invalid(words.unknown_value("logit_bias", "…"), "logit_bias")
+        raise unsupported("logit_bias", "…")
     return sampling
 
 
@@ -77,7 +77,7 @@ def read_format(section: Fields | None) -> None:
     """Refuse a format of the answer that can't be kept."""
     if section is not None and section.text("type") not in ("", "text"):
         path = section.path_of("type")
-        raise invalid(words.unknown_value(path, section.text("type")), path)
+        raise unsupported(path, section.text("type"))
 
 
 def text_of(fields: Fields, name: str) -> str:

@@ -220,9 +220,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.ask:
         timing = ask_all(args.ask, args.clients[0], args.tokens)
-        print(
-            json.dumps({"tokens_per_s": timing.tokens_per_s, "firsts_ms": timing.firsts_ms})
-        )
+        print(json.dumps({"tokens_per_s": timing.tokens_per_s, "firsts_ms": timing.firsts_ms}))
         return
     switch_threads_often()
     with tempfile.TemporaryDirectory() as folder:
