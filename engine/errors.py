@@ -199,6 +199,8 @@ class LibraryError(UserFixableError):
 class TryAgainError(EngineError):
     """An error after which the same action may succeed later."""
 
+    kind = ProblemKind.PASSING
+
 
 class EngineEndedError(TryAgainError):
     """An error that was not handled ended the engine thread. A new thread has been started."""
@@ -242,6 +244,7 @@ class NotAnsweredError(TryAgainError):
     """A question to the engine was withdrawn, or has no answer."""
 
     title = "The engine gave no answer."
+    advice = "Try again."
 
 
 class CancelledWaitingError(TryAgainError):

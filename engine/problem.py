@@ -18,7 +18,7 @@ class ProblemKind(StrEnum):
     TEMPLATE = "template"  # the chat template refused the messages
     ANSWER_FORMAT = "answer format"  # an answer can't be kept to the format that a request asks for
     DAMAGED = "damaged"  # the content of the database is damaged
-    PASSING = "passing"  # a network failed for now, so that the same call may succeed later
+    PASSING = "passing"  # it failed for now, so that the same call may succeed later
     STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
 
 

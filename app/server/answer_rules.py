@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import cast
 
-from app.server.errors import invalid
+from app.server.errors import invalid, unsupported
 from app.server.fields import Fields, as_json
 from app.words import server as words
 from engine.types import AnswerFormat
@@ -38,7 +38,7 @@ class CallRule:
             if not names:
                 raise invalid(words.NO_TOOLS_TO_CALL, "tool_choice")
             if self.name and self.name not in names:
-                raise invalid(words.unknown_value("tool_choice", self.name), "tool_choice")
+                raise unsupported("tool_choice", self.name)
             names, schema = (self.name,) if self.name else names, ""
         elif not schema:
             return None
@@ -59,7 +59,7 @@ def read_call_rule(fields: Fields) -> CallRule:
         choice = fields.section("tool_choice")
         assert choice is not None
         if (kind := choice.text("type")) != "function":
-            raise invalid(words.unknown_value("tool_choice.type", kind), "tool_choice.type")
+            raise unsupported("tool_choice.type", kind)
         named = choice.section("function") or choice
         return CallRule(must_call=True, name=named.text("name"), calls_once=True)
     match fields.text("tool_choice"):
@@ -71,7 +71,7 @@ def read_call_rule(fields: Fields) -> CallRule:
             once = fields.flag("parallel_tool_calls") is False
             return CallRule(must_call=True, calls_once=once)
         case choice:
-            raise invalid(words.unknown_value("tool_choice", choice), "tool_choice")
+            raise unsupported("tool_choice", choice)
 
 
 def read_schema(section: Fields | None) -> str:
@@ -87,9 +87,7 @@ def read_schema(section: Fields | None) -> str:
             # Chat completions have a section of their own, the other protocols do not.
             return _schema_of(section.section("json_schema") or section, None)
         case kind:
-            raise invalid(
-                words.unknown_value(section.path_of("type"), kind), section.path_of("type")
-            )
+            raise unsupported(section.path_of("type"), kind)
 
 
 def _schema_of(section: Fields, default: dict[str, object] | None) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from app.server.answer_rules import CallRule, read_schema
 from app.server.chat_request import ChatRequest, normal_messages
-from app.server.errors import invalid
+from app.server.errors import invalid, unsupported
 from app.server.fields import Fields, as_json
 from app.server.shared_fields import MAX_TOKENS, function_tool, read_sampling
 from app.words import server as words
@@ -78,7 +78,7 @@ def _read_call_rule(fields: Fields) -> CallRule:
         case "tool":
             return CallRule(must_call=True, name=choice.text("name"), calls_once=once)
         case kind:
-            raise invalid(words.unknown_value("tool_choice.type", kind), "tool_choice.type")
+            raise unsupported("tool_choice.type", kind)
 
 
 def _read_thinking(fields: Fields) -> bool | None:
@@ -86,7 +86,7 @@ def _read_thinking(fields: Fields) -> bool | None:
     thinking = fields.section("thinking")
     kind = "disabled" if thinking is None else thinking.text("type")
     if kind not in _THINKING:
-        raise invalid(words.unknown_value("thinking.type", kind), "thinking.type")
+        raise unsupported("thinking.type", kind)
     return _THINKING[kind]
 
 
@@ -100,17 +100,17 @@ def _system(fields: Fields, ignored: list[str]) -> str:
 
 def _messages(fields: Fields) -> Iterator[Message]:
     names: dict[str, str] = {}  # of called tools, by the id of the call
-    for one in fields.sections("messages"):
-        match one.text("role"):
+    for message in fields.sections("messages"):
+        match message.text("role"):
             case "user":
-                yield from _of_user(one, names)
+                yield from _of_user(message, names)
             case "assistant":
-                yield _reply(one, names)
+                yield _reply(message, names)
             case "system":
-                texts = map(_text_of, _blocks(one, "content"))
+                texts = map(_text_of, _blocks(message, "content"))
                 yield Message(role=Role.SYSTEM, content="\n".join(texts))
             case role:
-                raise invalid(words.unknown_value(one.path_of("role"), role), one.path_of("role"))
+                raise unsupported(message.path_of("role"), role)
 
 
 def _of_user(message: Fields, names: dict[str, str]) -> Iterator[Message]:
@@ -177,4 +177,4 @@ def _text_of(block: Fields) -> str:
             raise invalid(words.CANNOT_HEAR, block.path_of("type"))
         case kind:
             path = block.path_of("type")
-            raise invalid(words.unknown_value(path, kind), path)
+            raise unsupported(path, kind)

@@ -11,7 +11,16 @@ from collections.abc import Iterator
 from typing_extensions import override
 
 from app.server.anthropic_body import read
-from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    SignOfLife,
+    Thought,
+)
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.protocol import (
@@ -39,7 +48,7 @@ class MessageForm(AnswerForm):
     Texts of blanks are left out, because clients drop them or refuse them.
     """
 
-    def __init__(self, _fields: Fields, model: ModelFacts) -> None:
+    def __init__(self, _fields: Fields, _chat: ChatRequest, model: ModelFacts) -> None:
         self._head: dict[str, object] = {
             "id": f"msg_{uuid.uuid4().hex[:24]}",
             "type": "message",

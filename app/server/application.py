@@ -11,6 +11,7 @@ from functools import partial
 from itertools import chain
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response, StreamingResponse
@@ -18,9 +19,10 @@ from starlette.routing import Route
 
 from app.server import ollama, ollama_models
 from app.server.anthropic_messages import MESSAGES
+from app.server.bodies import Bodies
 from app.server.chat_request import ChatRequest, Ended, Piece, sum_of
-from app.server.errors import ErrorKind, ServerError
-from app.server.fields import Fields, parse_body
+from app.server.errors import ErrorKind, ServerError, invalid
+from app.server.fields import Fields
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
 from app.server.metrics import MEDIA_TYPE
@@ -33,8 +35,6 @@ from engine.events import ModelFacts
 
 log = logging.getLogger(__name__)
 
-_MAX_BODY_BYTES = 64_000_000
-_BODY_S = 60.0  # seconds in which a body must have come
 _GONE_STATUS = 499  # status of a response that no client gets, as in nginx
 _RETRY_S = "5"  # seconds after which a client may ask again
 _NAME = "rejoinder"
@@ -51,6 +51,7 @@ _OLLAMA = "/api/"  # start of all addresses of Ollama
 
 def make_application(generations: Generations, access: Access) -> Guard:
     """Return the ASGI application of a server."""
+    bodies = Bodies()
     routes = [
         Route("/", _hello, methods=["GET", "HEAD"]),
         Route("/health", _hello),
@@ -60,12 +61,12 @@ def make_application(generations: Generations, access: Access) -> Guard:
         Route("/api/version", _ollama_version),
         Route("/api/tags", partial(_ollama_tags, generations)),
         Route("/api/ps", partial(_ollama_running, generations)),
-        Route("/api/show", partial(_ollama_show, generations), methods=["POST"]),
+        Route("/api/show", partial(_ollama_show, generations, bodies), methods=["POST"]),
     ]
     for path, protocol in _PROTOCOLS.items():
-        answer = partial(_answer, generations, protocol)
+        answer = partial(_answer, generations, bodies, protocol)
         routes.append(Route(path, answer, methods=["POST"]))
-    count = partial(_count, generations, MESSAGES)
+    count = partial(_count, generations, bodies, MESSAGES)
     routes.append(Route("/v1/messages/count_tokens", count, methods=["POST"]))
     handlers = {
         HTTPException: _on_http_error,
@@ -81,11 +82,19 @@ async def _hello(_request: Request) -> Response:
 
 
 async def _models(generations: Generations, _request: Request) -> Response:
-    return JSONResponse({"object": "list", "data": [_as_model(await generations.model())]})
+    model = await generations.loaded_model()
+    listed = [] if model is None else [_as_model(model)]
+    return JSONResponse({"object": "list", "data": listed})
 
 
-async def _model(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(_as_model(await generations.model()))
+async def _model(generations: Generations, request: Request) -> Response:
+    model = await generations.loaded_model()
+    name: str = request.path_params["name"]
+    if model is None:
+        raise ServerError(ErrorKind.NOT_FOUND, words.NO_MODEL)
+    if name != model.name:
+        raise ServerError(ErrorKind.NOT_FOUND, words.other_model(name, model.name))
+    return JSONResponse(_as_model(model))
 
 
 def _as_model(model: ModelFacts) -> dict[str, object]:
@@ -107,33 +116,34 @@ async def _ollama_version(_request: Request) -> Response:
 
 
 async def _ollama_tags(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(ollama_models.tags(await generations.model()))
+    return JSONResponse(ollama_models.tags(await generations.loaded_model()))
 
 
 async def _ollama_running(generations: Generations, _request: Request) -> Response:
-    try:
-        model = await generations.model()
-    except ServerError:
-        model = None
-    return JSONResponse(ollama_models.running(model))
+    return JSONResponse(ollama_models.running(await generations.loaded_model()))
 
 
-async def _ollama_show(generations: Generations, request: Request) -> Response:
-    parse_body(await _body(request))
-    return JSONResponse(ollama_models.show(await generations.model()))
+async def _ollama_show(generations: Generations, bodies: Bodies, request: Request) -> Response:
+    with generations.reported_errors(_client(request)):
+        async with bodies.read(request):
+            return JSONResponse(ollama_models.show(await generations.model()))
 
 
-async def _answer(generations: Generations, protocol: Protocol, request: Request) -> Response:
+async def _answer(
+    generations: Generations, bodies: Bodies, protocol: Protocol, request: Request
+) -> Response:
     """Answer a chat, whole or as a stream."""
-    with generations.metrics.unopened_request():
-        fields = parse_body(await _body(request))
-        is_stream = protocol.streams if (flag := fields.flag("stream")) is None else flag
-        model = await generations.model()
-        if (body := protocol.without_answer(fields, model)) is not None:
-            fields.text("model")
-            return JSONResponse(body, headers=_ignored(fields.unused))
-        form = protocol.form(fields, model)
-        chat = _chat(fields, protocol, request)
+    with generations.unopened_request(_client(request)):
+        async with bodies.read(request) as fields:
+            is_stream = protocol.streams if (flag := fields.flag("stream")) is None else flag
+            model = await generations.model()
+            if (body := protocol.without_answer(fields, model)) is not None:
+                fields.text("model")
+                return JSONResponse(body, headers=_ignored(fields.unused))
+            chat = protocol.read(fields)
+            form = protocol.form(fields, chat, model)
+            chat = _completed(chat, fields, request)
+        del fields  # while the answer is written, its memory would not count
     pieces = generations.generate(chat)
     if not is_stream:
         return await _whole(request, chat, form, pieces)
@@ -150,20 +160,24 @@ async def _answer(generations: Generations, protocol: Protocol, request: Request
     return StreamingResponse(events, media_type=protocol.stream_type, headers=headers)
 
 
-async def _count(generations: Generations, protocol: Protocol, request: Request) -> Response:
+async def _count(
+    generations: Generations, bodies: Bodies, protocol: Protocol, request: Request
+) -> Response:
     """Count the tokens of a chat."""
-    chat = _chat(parse_body(await _body(request)), protocol, request)
-    num_tokens = await generations.count(chat)
+    with generations.reported_errors(_client(request)):
+        async with bodies.read(request) as fields:
+            chat = _completed(protocol.read(fields), fields, request)
+        del fields
+        num_tokens = await generations.count(chat)
     return JSONResponse({"input_tokens": num_tokens}, headers=_headers(chat))
 
 
-def _chat(fields: Fields, protocol: Protocol, request: Request) -> ChatRequest:
-    """Translate a body, after everything else has been read from it.
+def _completed(chat: ChatRequest, fields: Fields, request: Request) -> ChatRequest:
+    """Add the client and the ignored fields to a request, after everything was read from its body.
 
     Raises:
-        ServerError: the request is refused.
+        ServerError: the name of the model is no text.
     """
-    chat = protocol.read(fields)
     fields.text("model")
     ignored = (*chat.ignored, *fields.unused)
     return replace(chat, client=_client(request), ignored=ignored)
@@ -229,28 +243,10 @@ def _ignored(names: Iterable[str]) -> dict[str, str]:
     return {"x-rejoinder-ignored": "".join(c if " " <= c <= "~" else "?" for c in text)}
 
 
-async def _body(request: Request) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        ServerError: it is too large, or it does not come.
-    """
-    body = bytearray()
-    try:
-        async with asyncio.timeout(_BODY_S):
-            async for chunk in request.stream():
-                body += chunk
-                if len(body) > _MAX_BODY_BYTES:
-                    raise ServerError(ErrorKind.TOO_LARGE, words.too_large(_MAX_BODY_BYTES))
-    except TimeoutError:
-        raise ServerError(ErrorKind.INVALID, words.SLOW_BODY) from None
-    return bytes(body)
-
-
 def _refusal(path: str, error: ServerError) -> Response:
     """Return the response to a refused request, in the form of the protocol of its path."""
     protocols = {**_PROTOCOLS, _OLLAMA: ollama.CHAT}
-    found = (one for start, one in protocols.items() if path.startswith(start))
+    found = (protocol for start, protocol in protocols.items() if path.startswith(start))
     body = next(found, CHAT_COMPLETIONS).error_body(error)
     headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
     return JSONResponse(body, error.status, headers)
@@ -265,10 +261,15 @@ def _client(request: Request) -> str:
 
 async def _on_http_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    kind = ErrorKind.NOT_FOUND if error.status_code == 404 else ErrorKind.INVALID
     path = request.url.path
-    sentence = words.OLLAMA_ROUTES if path.startswith(_OLLAMA) else words.NO_ROUTE
-    response = _refusal(path, ServerError(kind, sentence))
+    if error.status_code == 405:
+        allowed = Headers(error.headers).get("allow", "")
+        methods = ", ".join(sorted(allowed.split(", ")))  # Starlette has them in any order
+        response = _refusal(path, invalid(words.wrong_method(methods)))
+        response.headers["allow"] = methods
+    else:
+        sentence = words.OLLAMA_ROUTES if path.startswith(_OLLAMA) else words.NO_ROUTE
+        response = _refusal(path, ServerError(ErrorKind.NOT_FOUND, sentence))
     response.status_code = error.status_code
     return response
 

@@ -47,6 +47,7 @@ class AsyncEngine:
         self.model_problem: Problem | None = None  # why there is no model
         self._is_settled = asyncio.Event()  # set unless a model is being loaded
         self._is_settled.set()
+        self.is_stopping = False  # True once no further request may be submitted
         self._client = clients.join(engine, self._on_event)
 
     def close(self) -> None:
@@ -54,11 +55,12 @@ class AsyncEngine:
         self._client.close()
 
     async def settled(self) -> None:
-        """Wait while a model is being loaded."""
+        """Wait while a model is being loaded, until `cancel_all`."""
         await self._is_settled.wait()
 
     def cancel_all(self) -> None:
-        """End all open answers. Their last events still come."""
+        """End all open answers, and wait for no model. The last events of answers still come."""
+        self.is_stopping = True
         self._is_settled.set()
         for request_id in self._open:
             self._client.cancel(request_id)
@@ -72,17 +74,17 @@ class AsyncEngine:
 
         on_end: called with the last event, also if the iterator was closed before.
         """
-        one = _OpenRequest(on_end)
-        self._open[request.request_id] = one
+        open_request = _OpenRequest(on_end)
+        self._open[request.request_id] = open_request
         self._client.submit(request)
         try:
-            while not one.has_ended or not one.events.empty():
+            while not open_request.has_ended or not open_request.events.empty():
                 try:
-                    yield await asyncio.wait_for(one.events.get(), SILENCE_S)
+                    yield await asyncio.wait_for(open_request.events.get(), SILENCE_S)
                 except TimeoutError:
                     yield None
         finally:
-            if not one.has_ended:
+            if not open_request.has_ended:
                 self._client.cancel(request.request_id)
 
     def cancel(self, request_id: RequestId) -> None:
@@ -138,12 +140,12 @@ class AsyncEngine:
     def _receive_of_request(self, event: Event) -> None:
         if not isinstance(event, RequestEvent):
             return
-        one = self._open[event.request_id]
+        open_request = self._open[event.request_id]
         if isinstance(event, (RequestFinished, RequestFailed)):
-            one.has_ended = True
+            open_request.has_ended = True
             del self._open[event.request_id]
-            one.on_end(event)
-        one.events.put_nowait(event)
+            open_request.on_end(event)
+        open_request.events.put_nowait(event)
 
 
 class _OpenRequest:

@@ -16,6 +16,9 @@ class ChatRequest:
     tools: str = ""  # as in engine.types.Request
     may_call: bool = True  # False: a tool call in the answer is delivered as text
     answer_format: AnswerFormat | None = None  # as in engine.types.Request
+    # Namespaces and names that the client has for functions, by the names that the model gets, if they
+    # may differ
+    client_names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     num_answers: int = 1  # answers that are written at the same time
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()  # texts before which the answer ends
@@ -98,8 +101,8 @@ def sum_of(ended: Sequence[Ended]) -> Ended:
     """
     return replace(
         ended[0],
-        output_tokens=sum(one.output_tokens for one in ended),
-        reasoning_tokens=sum(one.reasoning_tokens for one in ended),
+        output_tokens=sum(answer.output_tokens for answer in ended),
+        reasoning_tokens=sum(answer.reasoning_tokens for answer in ended),
     )
 
 
@@ -114,7 +117,7 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     normal: list[Message] = []
     for message in messages:
         last = normal[-1] if normal else None
-        if message.role is Role.SYSTEM and any(one.role is not Role.SYSTEM for one in normal):
+        if message.role is Role.SYSTEM and any(other.role is not Role.SYSTEM for other in normal):
             message = replace(message, role=Role.USER)
         if not message.content and message.role in (Role.SYSTEM, Role.USER):
             continue

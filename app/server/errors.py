@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from app.words import server as words
 from engine.problem import Problem, ProblemKind
 
 
@@ -37,18 +38,22 @@ STATUS = {
 class ServerError(Exception):
     """A request that is refused or that failed. The message is one or two sentences for the user."""
 
-    def __init__(self, kind: ErrorKind, message: str, param: str | None = None) -> None:
+    def __init__(
+        self, kind: ErrorKind, message: str, param: str | None = None, reported: str = ""
+    ) -> None:
         """Create an error.
 
         Args:
             kind: the kind, which gives the status of the response.
             message: what is wrong, and what to do.
             param: the field of the body that is the cause, if one is.
+            reported: the message for reports, if `message` may quote a text of the client.
         """
         super().__init__(message)
         self.kind = kind
         self.message = message
         self.param = param
+        self.reported = reported or message
 
     @property
     def located_message(self) -> str:
@@ -67,12 +72,28 @@ def error_of(problem: Problem) -> ServerError:
         case ProblemKind.CONTEXT_FULL | ProblemKind.TEXT_TOO_LONG:
             return ServerError(ErrorKind.CONTEXT, str(problem), "messages")
         case ProblemKind.ANSWER_FORMAT:
-            return ServerError(ErrorKind.INVALID, str(problem))
+            return ServerError(ErrorKind.INVALID, str(problem), reported=_reported(problem))
         case ProblemKind.NO_MODEL:
             return ServerError(ErrorKind.UNAVAILABLE, str(problem))
+        case ProblemKind.PASSING:
+            return ServerError(ErrorKind.UNAVAILABLE, str(problem), reported=_reported(problem))
+        case ProblemKind.TEMPLATE:
+            message = str(problem)
+            return ServerError(ErrorKind.INVALID, message, "messages", _reported(problem))
         case _:
-            return ServerError(ErrorKind.BROKEN, str(problem))
+            return ServerError(ErrorKind.BROKEN, str(problem), reported=_reported(problem))
+
+
+def _reported(problem: Problem) -> str:
+    """Return a problem without its cause, which may quote a message: templates can raise any text."""
+    return f"{problem.title} {problem.advice}".strip()
 
 
 def invalid(message: str, param: str | None = None) -> ServerError:
     return ServerError(ErrorKind.INVALID, message, param)
+
+
+def unsupported(path: str, value: str) -> ServerError:
+    """Return the error of a field whose value the server does not know."""
+    message = words.unknown_value(path, value)
+    return ServerError(ErrorKind.INVALID, message, path, words.unsupported_field(path))

@@ -34,7 +34,7 @@ class Fields:
     def unused(self) -> tuple[str, ...]:
         """Paths of the fields, also those of read sections, that have a value and were not read."""
         own = (k for k, v in self._values.items() if k not in self._used and v is not None)
-        of_sections = (path for one in self._sections.values() for path in one.unused)
+        of_sections = (path for section in self._sections.values() for path in section.unused)
         return (*map(self.path_of, own), *of_sections)
 
     def path_of(self, name: str) -> str:
@@ -119,7 +119,7 @@ def _wrong_field(path: str, wanted: str) -> ServerError:
     return invalid(words.wrong_field(path, wanted), path)
 
 
-def parse_body(body: bytes) -> Fields:
+def parse_body(body: bytes | bytearray) -> Fields:
     """Read the body of a request.
 
     Raises:
@@ -154,7 +154,7 @@ def _depth(value: object) -> int:
     """Return the number of nested lists and objects, counted up to _MAX_DEPTH + 1."""
     level, depth = [value], -1
     while level and depth <= _MAX_DEPTH:
-        level = [child for one in level for child in _children(one)]
+        level = [child for parent in level for child in _children(parent)]
         depth += 1
     return depth
 

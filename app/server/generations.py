@@ -6,8 +6,8 @@ protocol <----Piece------ Generations.generate <---events-- engine
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Generator, Iterable
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
@@ -78,17 +78,28 @@ class Generations:
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
+    async def loaded_model(self) -> ModelFacts | None:
+        """Return the loaded model, if there is one. Wait while one is being loaded.
+
+        Raises:
+            ServerError: the server is being stopped.
+        """
+        await self._engine.settled()
+        if self._engine.is_stopping:
+            raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+        return self._engine.model
+
     async def model(self) -> ModelFacts:
         """Return the loaded model. Wait while one is being loaded.
 
         Raises:
             ServerError: there is none.
         """
-        await self._engine.settled()
-        if self._engine.model is None:
+        model = await self.loaded_model()
+        if model is None:
             problem = self._engine.model_problem
             raise ServerError(ErrorKind.UNAVAILABLE, str(problem or words.NO_MODEL))
-        return self._engine.model
+        return model
 
     async def generate(self, chat: ChatRequest) -> AsyncGenerator[Piece]:
         """Answer a request. Closing the iterator stops the answer; what was read stays cached.
@@ -96,18 +107,29 @@ class Generations:
         Raises:
             ServerError: the request is refused or failed, before the first piece or later.
         """
-        with self.metrics.unopened_request():
+        with self.unopened_request(chat.client):
             model = await self._model_for(chat)
             if self.metrics.num_open + chat.num_answers > _MAX_OPEN:
                 raise ServerError(ErrorKind.BUSY, words.BUSY)
         answers = self._attempts if chat.num_answers == 1 else self._several
+        with self.reported_errors(chat.client), self.metrics.open_request(chat.num_answers):
+            async with aclosing(answers(chat, model)) as pieces:
+                async for piece in pieces:
+                    yield piece
+
+    @contextmanager
+    def unopened_request(self, client: str) -> Generator[None]:
+        """Count and report a request for an answer only if it is refused before it is opened."""
+        with self.reported_errors(client), self.metrics.unopened_request():
+            yield
+
+    @contextmanager
+    def reported_errors(self, client: str) -> Generator[None]:
+        """Report the error that a client gets, if it gets one."""
         try:
-            with self.metrics.open_request(chat.num_answers):
-                async with aclosing(answers(chat, model)) as pieces:
-                    async for piece in pieces:
-                        yield piece
+            yield
         except ServerError as error:
-            self._watcher.report(Report(client=chat.client, ended=error))
+            self._watcher.report(Report(client=client, ended=error))
             raise
 
     async def count(self, chat: ChatRequest) -> int:
@@ -117,15 +139,15 @@ class Generations:
             ServerError: the request is refused.
         """
         refused: EngineError | None = None
-        for one in self._tries(chat, await self._model_for(chat)):
+        for tried in self._tries(chat, await self._model_for(chat)):
             try:
-                return (await self._engine.answer(self._counting(one))).num_tokens
+                return (await self._engine.answer(self._counting(tried))).num_tokens
             except EngineError as error:
                 if error.problem.kind is not ProblemKind.TEMPLATE:
                     raise error_of(error.problem) from error
                 refused = error
         assert refused is not None
-        raise invalid(str(refused.problem), "messages") from refused
+        raise error_of(refused.problem) from refused
 
     def _counting(self, chat: ChatRequest) -> CountTokens:
         """Return the question for the length of a prompt.
@@ -176,7 +198,7 @@ class Generations:
                 elif isinstance(piece, (SignOfLife, Begun)):
                     yield piece
         assert reading is not None
-        answers = [self._attempts(one, model) for one in _with_seeds(chat)]
+        answers = [self._attempts(seeded, model) for seeded in _with_seeds(chat)]
         async with aclosing(merged(answers)) as pieces:
             async for index, piece in pieces:
                 if isinstance(piece, Ended):
@@ -186,9 +208,9 @@ class Generations:
     async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
         refused: TemplateError | None = None
-        for one in self._tries(chat, model):
+        for tried in self._tries(chat, model):
             try:
-                async with aclosing(self._answer(one, model)) as pieces:
+                async with aclosing(self._answer(tried, model)) as pieces:
                     async for piece in pieces:
                         if refused is not None and isinstance(piece, Begun):
                             self._merging.add(model.path)
@@ -197,7 +219,7 @@ class Generations:
             except TemplateError as error:
                 refused = error
         assert refused is not None
-        raise invalid(str(refused.problem), "messages") from refused
+        raise error_of(refused.problem) from refused
 
     def _tries(self, chat: ChatRequest, model: ModelFacts) -> tuple[ChatRequest, ...]:
         """Return a request as it is and with merged user messages, as far as it makes sense."""

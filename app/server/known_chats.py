@@ -191,7 +191,7 @@ def _key(before: _Key, message: Message) -> _Key:
 
 def _first_question(messages: Sequence[Message]) -> _Key:
     """Return the key of the first message of a user."""
-    return next((_key(b"", one) for one in messages if one.role is Role.USER), b"")
+    return next((_key(b"", message) for message in messages if message.role is Role.USER), b"")
 
 
 def _canonical(arguments: str) -> str:
@@ -229,7 +229,8 @@ def _are_near(old: Sequence[Message], new: Sequence[Message]) -> bool:
         return False
     # Texts are compared, because keys of long texts take far longer, for each of the chats.
     before, now = (
-        [(one.role, one.content.strip()) for one in messages[1:2]] for messages in (old, new)
+        [(message.role, message.content.strip()) for message in messages[1:2]]
+        for messages in (old, new)
     )
     return before == now and _equal_share(old[0].content, new[0].content) >= _NEAR
 

@@ -73,9 +73,9 @@ class Metrics:
     @property
     def text(self) -> str:
         """The counts in Prometheus's text format."""
-        outcomes = {f'{{outcome="{one}"}}': count for one, count in self._outcomes.items()}
+        outcomes = {f'{{outcome="{outcome}"}}': count for outcome, count in self._outcomes.items()}
         origins = {"restored": self._restored, "replayed": self._replayed, "read": self._read}
-        tokens = {f'{{origin="{one}"}}': count for one, count in origins.items()}
+        tokens = {f'{{origin="{origin}"}}': count for origin, count in origins.items()}
         lines = [
             *_metric("requests_total", "counter", words.REQUESTS_METRIC, outcomes),
             *_metric("open_requests", "gauge", words.OPEN_METRIC, {"": self.num_open}),

@@ -29,7 +29,7 @@ from app.server.chat_request import (
     Thought,
     normal_messages,
 )
-from app.server.errors import ServerError, invalid
+from app.server.errors import ServerError, invalid, unsupported
 from app.server.fields import Fields, as_json
 from app.server.openai_chat import read_tools
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer, arguments_of, promise
@@ -114,18 +114,18 @@ def _read_schema(fields: Fields) -> str:
 
 def _messages(fields: Fields) -> Iterator[Message]:
     names: dict[str, str] = {}  # of called functions, by the id of the call
-    for one in fields.sections("messages"):
-        role = _ROLES.get(name := one.text("role"))
+    for message in fields.sections("messages"):
+        role = _ROLES.get(name := message.text("role"))
         if role is None:
-            raise invalid(words.unknown_value(one.path_of("role"), name), one.path_of("role"))
-        _refuse_images(one)
-        called = names.get(one.text("tool_call_id"), "")
-        tool_name = one.text("tool_name") or one.text("name") or called
+            raise unsupported(message.path_of("role"), name)
+        _refuse_images(message)
+        called = names.get(message.text("tool_call_id"), "")
+        tool_name = message.text("tool_name") or message.text("name") or called
         yield Message(
             role=role,
-            content=one.text("content"),
-            reasoning=one.text("thinking"),
-            calls=tuple(_calls(one, names)),
+            content=message.text("content"),
+            reasoning=message.text("thinking"),
+            calls=tuple(_calls(message, names)),
             tool_name=tool_name if role is Role.TOOL else "",
         )
 
@@ -144,7 +144,7 @@ def _calls(message: Fields, names: dict[str, str]) -> Iterator[ToolCall]:
 def _unknown_value(fields: Fields, name: str) -> ServerError:
     value = fields.raw(name)
     text = value if isinstance(value, str) else as_json(value)
-    return invalid(words.unknown_value(name, text), name)
+    return unsupported(name, text)
 
 
 def _refuse_images(fields: Fields) -> None:
@@ -158,14 +158,14 @@ def _read_thinking(fields: Fields) -> bool | None:
         return fields.flag("think")
     effort = fields.text("think")
     if effort not in _EFFORTS:
-        raise invalid(words.unknown_value("think", effort), "think")
+        raise unsupported("think", effort)
     return True
 
 
 class OllamaForm(AnswerForm):
     """An answer, whole or as lines."""
 
-    def __init__(self, part: _Part, _fields: Fields, model: ModelFacts) -> None:
+    def __init__(self, part: _Part, _fields: Fields, _chat: ChatRequest, model: ModelFacts) -> None:
         self._part = part
         self._model = model
         self._num_calls = 0

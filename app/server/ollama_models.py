@@ -16,9 +16,9 @@ VERSION = {"version": "0.14.0"}
 _NO_TIME = "1970-01-01T00:00:00Z"  # the time is not known
 
 
-def tags(model: ModelFacts) -> dict[str, object]:
+def tags(model: ModelFacts | None) -> dict[str, object]:
     """Return the list of models."""
-    return {"models": [_listed(model)]}
+    return {"models": [] if model is None else [_listed(model)]}
 
 
 def running(model: ModelFacts | None) -> dict[str, object]:

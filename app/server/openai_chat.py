@@ -24,7 +24,7 @@ from app.server.chat_request import (
     normal_messages,
     sum_of,
 )
-from app.server.errors import ServerError, invalid
+from app.server.errors import ServerError, invalid, unsupported
 from app.server.fields import Fields, as_json
 from app.server.protocol import (
     STREAM_END,
@@ -60,7 +60,7 @@ _MAX_ANSWERS = 8
 
 def read(fields: Fields) -> ChatRequest:
     """Translate the body of a request."""
-    num_answers = _num_answers(fields)
+    num_answers = fields.integer("n", 1, 1 << 31) or 1
     if num_answers > _MAX_ANSWERS:
         raise invalid(words.too_many_choices(_MAX_ANSWERS), "n")
     if fields.flag("logprobs"):
@@ -84,24 +84,20 @@ def read(fields: Fields) -> ChatRequest:
     )
 
 
-def _num_answers(fields: Fields) -> int:
-    return fields.integer("n", 1, 1 << 31) or 1
-
-
 def _messages(fields: Fields) -> Iterator[Message]:
     names: dict[str, str] = {}  # of called functions, by the id of the call
-    for one in fields.sections("messages"):
-        role = _ROLES.get(name := one.text("role"))
+    for message in fields.sections("messages"):
+        role = _ROLES.get(name := message.text("role"))
         if role is None:
-            raise invalid(words.unknown_value(one.path_of("role"), name), one.path_of("role"))
-        calls = tuple(_calls(one, names))
-        called = one.text("tool_call_id")
+            raise unsupported(message.path_of("role"), name)
+        called = names.get(message.text("tool_call_id"), "")
+        tool_name = called or (message.text("name") if role is Role.TOOL else "")
         yield Message(
             role=role,
-            content=text_of(one, "content"),
-            reasoning=one.text("reasoning_content") or one.text("reasoning"),
-            calls=calls,
-            tool_name=names.get(called, "") or (one.text("name") if role is Role.TOOL else ""),
+            content=text_of(message, "content"),
+            reasoning=message.text("reasoning_content") or message.text("reasoning"),
+            calls=tuple(_calls(message, names)),
+            tool_name=tool_name,
         )
 
 
@@ -123,7 +119,7 @@ def read_tools(fields: Fields) -> str:
         function = tool.section("function")
         if tool.text("type") != "function" or function is None:
             kind = tool.text("type")
-            raise invalid(words.unknown_value(tool.path_of("type"), kind), tool.path_of("type"))
+            raise unsupported(tool.path_of("type"), kind)
         tools.append(
             function_tool(
                 function.text("name"), function.text("description"), function.raw("parameters")
@@ -135,15 +131,14 @@ def read_tools(fields: Fields) -> str:
 class ChatForm(AnswerForm):
     """A chat completion, whole or as chunks."""
 
-    def __init__(self, fields: Fields, model: ModelFacts) -> None:
+    def __init__(self, fields: Fields, chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
         self._head: dict[str, object] = {
             "id": f"chatcmpl-{uuid.uuid4().hex}",
             "created": int(time.time()),
             "model": model.name,
         }
-        # Number of calls of each answer
-        self._num_calls = [0] * min(_num_answers(fields), _MAX_ANSWERS)
+        self._num_calls = [0] * chat.num_answers  # of each answer
         self._ended: list[Ended] = []
 
     @override

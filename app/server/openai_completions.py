@@ -76,7 +76,7 @@ def _prompt(fields: Fields) -> str:
 class _CompletionForm(AnswerForm):
     """A completion, whole or as chunks."""
 
-    def __init__(self, fields: Fields, model: ModelFacts) -> None:
+    def __init__(self, fields: Fields, _chat: ChatRequest, model: ModelFacts) -> None:
         self._sends_usage = sends_usage(fields)
         self._head: dict[str, object] = {
             "id": f"cmpl-{uuid.uuid4().hex}",

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from app.server.answer_rules import read_call_rule, read_schema
 from app.server.chat_request import ChatRequest, normal_messages
-from app.server.errors import ErrorKind, invalid
+from app.server.errors import ErrorKind, invalid, unsupported
 from app.server.fields import Fields, as_json
 from app.server.openai_chat import error_body
 from app.server.protocol import Protocol
@@ -49,7 +49,7 @@ def read(fields: Fields) -> ChatRequest:
         if fields.raw(name) is not None:
             raise invalid(words.nothing_stored(name), name)
     if fields.flag("background"):
-        raise invalid(words.unknown_value("background", "true"), "background")
+        raise unsupported("background", "true")
     if fields.integer("top_logprobs", 0, 20):
         raise invalid(words.NO_LOGPROBS, "top_logprobs")
     text = fields.section("text")
@@ -65,6 +65,7 @@ def read(fields: Fields) -> ChatRequest:
     return ChatRequest(
         messages=messages,
         tools=tools.definitions,
+        client_names=tools.client_names,
         may_call=rule.may_call,
         answer_format=rule.format_with(schema, tools.definitions),
         max_tokens=fields.integer("max_output_tokens", 1, MAX_TOKENS),
@@ -134,7 +135,7 @@ class _Items:
                 role = _ROLES.get(name := item.text("role"))
                 if role is None:
                     path = item.path_of("role")
-                    raise invalid(words.unknown_value(path, name), path)
+                    raise unsupported(path, name)
                 return Message(role=role, content=text_of(item, "content"))
             case "function_call_output" | "custom_tool_call_output":
                 name = self._names.get(item.text("call_id")) or item.text("name")
@@ -142,7 +143,7 @@ class _Items:
             case "item_reference":
                 raise invalid(words.nothing_stored(kind), path)
             case _:
-                raise invalid(words.unknown_value(path, kind), path)
+                raise unsupported(path, kind)
 
 
 class _Reply:

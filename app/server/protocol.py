@@ -72,8 +72,8 @@ class Protocol:
 
     # Translates a body. Raises ServerError.
     read: Callable[[Fields], ChatRequest]
-    # Returns the form of the answer to a body.
-    form: Callable[[Fields, ModelFacts], AnswerForm]
+    # Returns the form of the answer to a body, which was translated before.
+    form: Callable[[Fields, ChatRequest, ModelFacts], AnswerForm]
     error_body: Callable[[ServerError], dict[str, object]]
     # Errors before the answer that a stream has as events, in place of the status of the response
     streamed_errors: frozenset[ErrorKind] = frozenset()

@@ -13,7 +13,7 @@ from app.words import server as words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The end of a request: what it cost, or why it failed."""
+    """The end of a request: what it cost, or why it was refused or failed."""
 
     client: str
     ended: Ended | ServerError
@@ -21,23 +21,25 @@ class Report:
 
     @property
     def line(self) -> str:
-        """The cost or the failure. It has no text of a message."""
+        """The cost or the failure. It has no text of the request."""
         if isinstance(self.ended, ServerError):
-            return words.failed(self.client, self.ended.message)
-        one = self.ended
+            return words.failed(self.client, self.ended.reported)
+        ended = self.ended
         return words.answered(
             self.client,
-            restored=one.restored,
-            read=one.read + one.replayed,
-            seconds=one.first_word_ms / 1e3,
-            num_output=one.output_tokens,
+            restored=ended.restored,
+            read=ended.read + ended.replayed,
+            seconds=ended.first_word_ms / 1e3,
+            num_output=ended.output_tokens,
         )
 
     @property
     def changed_line(self) -> str:
         """The line of a message that differed from the request before, or ""."""
-        one = self.change
-        return (one and words.changed(one.index + 1, one.role, one.old_line, one.new_line)) or ""
+        change = self.change
+        if change is None:
+            return ""
+        return words.changed(change.index + 1, change.role, change.old_line, change.new_line)
 
 
 class Watcher(Protocol):

@@ -12,11 +12,19 @@ from dataclasses import dataclass
 
 from typing_extensions import override
 
-from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    SignOfLife,
+    Thought,
+)
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.protocol import AnswerForm, WholeAnswer, comment, promise, server_event
-from app.server.response_tools import read_tools
 from engine.events import ModelFacts
 from engine.types import ToolCall
 
@@ -73,14 +81,15 @@ class ResponseForm(AnswerForm):
     Instructions and tools are not sent back: those of an agent have 60 kB, in three events.
     """
 
-    def __init__(self, fields: Fields, model: ModelFacts) -> None:
+    def __init__(self, fields: Fields, chat: ChatRequest, model: ModelFacts) -> None:
         """Create the form.
 
         Args:
             fields: a body that was read without an error.
+            chat: the request in this body.
             model: the model that answers.
         """
-        self._tools = read_tools(fields)
+        self._client_names = chat.client_names
         reasoning, text = fields.section("reasoning"), fields.section("text")
         sampling = model.default_sampling
         temperature, top_p = fields.raw("temperature"), fields.raw("top_p")
@@ -198,7 +207,7 @@ class ResponseForm(AnswerForm):
         self._items.append(item)
 
     def _call_item(self, call: ToolCall) -> _Object:
-        namespace, name = self._tools.client_name(call.name)
+        namespace, name = self._client_names.get(call.name, ("", call.name))
         item: _Object = {
             "id": _new_id("fc_"),
             "type": "function_call",

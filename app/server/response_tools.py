@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from app.server.errors import invalid
+from app.server.errors import unsupported
 from app.server.fields import Fields, as_json
 from app.server.shared_fields import function_tool
-from app.words import server as words
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +27,11 @@ class ResponseTools:
         """Return the name that the model gets for a function."""
         return self.names.get((namespace, name), name)
 
-    def client_name(self, model_name: str) -> tuple[str, str]:
-        """Return the namespace and the name of a function that the model calls."""
-        for pair, name in self.names.items():
-            if name == model_name:
-                return pair
-        return "", model_name
+    @property
+    def client_names(self) -> dict[str, tuple[str, str]]:
+        """Namespaces and names of the functions, by the names that the model gets."""
+        # The first of two functions with the same name is called.
+        return {name: pair for pair, name in reversed(list(self.names.items()))}
 
 
 def read_tools(fields: Fields) -> ResponseTools:
@@ -52,7 +50,7 @@ def read_tools(fields: Fields) -> ResponseTools:
                 namespace = tool.text("name")
                 functions += [(namespace, function) for function in _functions(tool)]
             case "":
-                raise invalid(words.unknown_value(tool.path_of("type"), kind), tool.path_of("type"))
+                raise unsupported(tool.path_of("type"), kind)
             case _:
                 ignored.append(f"tools.{kind}")
     uses = Counter(function.text("name") for _, function in functions)
@@ -74,5 +72,5 @@ def _functions(namespace: Fields) -> Iterator[Fields]:
     for tool in namespace.sections("tools"):
         kind, path = tool.text("type"), tool.path_of("type")
         if kind != "function":
-            raise invalid(words.unknown_value(path, kind), path)
+            raise unsupported(path, kind)
         yield tool

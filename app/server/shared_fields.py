@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.server.errors import invalid
+from app.server.errors import invalid, unsupported
 from app.server.fields import Fields
 from app.words import server as words
 
@@ -35,7 +35,7 @@ def read_sampling(fields: Fields) -> dict[str, float]:
     if seed is not None:
         sampling["seed"] = seed % (1 << 32)
     if fields.raw("logit_bias"):
-        raise invalid(words.unknown_value("logit_bias", "…"), "logit_bias")
+        raise unsupported("logit_bias", "…")
     return sampling
 
 

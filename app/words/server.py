@@ -17,11 +17,14 @@ TOO_DEEP = "The body is nested too deeply."
 NO_MESSAGES = "There is no message to answer."
 NO_ROUTE = "This server has no such address."
 BUSY = "The server already answers as many requests as it can hold. Try again later."
+LARGE_BODIES = "The server already reads as many large requests as it can hold. Try again later."
 CANNOT_SEE = "The loaded model can’t see images."
 CANNOT_HEAR = "The server can’t read audio or files, only text."
 CANNOT_USE_TOOLS = "The chat template of the loaded model ignores tools."
 NO_TOOLS_TO_CALL = "A tool must be called, but there are no tools."
-STOPPED = "The answer was stopped, for example because another model is loaded."
+STOPPED = (
+    "The answer was stopped, for example because another model is loaded. Send the request again."
+)
 A_TEXT = "a text"
 A_FLAG = "true or false"
 A_LIST = "a list"
@@ -30,7 +33,7 @@ AN_OBJECT = "an object"
 SLOW_BODY = "The body did not come in time."
 UNKNOWN_CLIENT = "a program"
 PROMPT_TOO_LONG = "Prompt is too long"
-NO_MODEL = "No model is loaded."
+NO_MODEL = "No model is loaded. Load one in Rejoinder."
 BROKEN = "The server failed. Its log has the reason."
 NO_LOGPROBS = "The server has no probabilities of tokens."
 NO_ECHO = "The server can’t repeat the prompt. Leave out echo."
@@ -90,6 +93,18 @@ def few_texts(most: int) -> str:
 
 def unknown_value(name: str, value: str) -> str:
     return f"The value {value[:60]!r} of {name} is not supported."
+
+
+def unsupported_field(name: str) -> str:
+    return f"The value of {name} is not supported."
+
+
+def other_model(name: str, loaded: str) -> str:
+    return f"There is no model {name[:60]!r}. {loaded} is loaded."
+
+
+def wrong_method(methods: str) -> str:
+    return f"This address takes only {methods}."
 
 
 def failed_call(result: str) -> str:

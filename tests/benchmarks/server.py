@@ -4,8 +4,8 @@
 
 Prints one JSON line for each number of clients: `throughput`, the tokens per second over HTTP as a ratio
 to the engine alone, as the median of pairs with all ratios; and `overhead_ms`, from the request to the
-first byte of the text, less the time of the engine (p50 and p95). Clients run in a process of their own,
-as they do in use. Without --model the model is a tiny random Qwen3.5, the worst case: nearly all of a
+first byte of the text, less the time of the engine until it has a text (p50 and p95). Its first tokens
+may have none: half a character is held back. Clients run in a process of their own, as they do in use. Without --model the model is a tiny random Qwen3.5, the worst case: nearly all of a
 step is Python code, and the engine and the server share the interpreter. For a real model on Linux set
 LD_PRELOAD=libopenblas.so.0.
 """
@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -28,6 +29,8 @@ from queue import SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
+from typing_extensions import override
+
 from app.server.access import Access, ServerAddress
 from app.server.report import Report
 from app.server.running import RunningServer
@@ -35,7 +38,14 @@ from app.thread_switching import switch_threads_often
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
-from engine.events import Event, ModelFailed, ModelLoaded, RequestFailed, RequestFinished
+from engine.events import (
+    Event,
+    ModelFailed,
+    ModelLoaded,
+    RequestFailed,
+    RequestFinished,
+    TextDelta,
+)
 from engine.types import ConversationId, Message, Request, RequestId, Role, SamplingParams
 from tests.benchmarks.many_chats import endless_model
 
@@ -51,7 +61,7 @@ class Timing:
     """The answers of all clients."""
 
     tokens_per_s: float
-    overheads_ms: list[float]  # one for each answer
+    firsts_ms: list[float]  # from each request to its first text, by the number of the client
 
 
 def over_http(url: str, num_clients: int, num_tokens: int) -> Timing:
@@ -68,11 +78,11 @@ def ask_all(url: str, num_clients: int, num_tokens: int) -> Timing:
         start = time.perf_counter()
         answers = list(pool.map(partial(_ask, url, num_tokens), range(num_clients)))
         seconds = time.perf_counter() - start
-    return Timing(sum(n for n, _ in answers) / seconds, [overhead for _, overhead in answers])
+    return Timing(sum(n for n, _ in answers) / seconds, [first_ms for _, first_ms in answers])
 
 
 def _ask(url: str, num_tokens: int, number: int) -> tuple[int, float]:
-    """Return the number of tokens of an answer, and the milliseconds that HTTP added to the first."""
+    """Return the number of tokens of an answer, and the milliseconds until its first text."""
     connection = HTTPConnection(urlsplit(url).netloc)
     body = {
         "messages": [{"role": "user", "content": _question(number)}],
@@ -93,7 +103,7 @@ def _ask(url: str, num_tokens: int, number: int) -> tuple[int, float]:
             first_ms = (time.perf_counter() - start) * 1e3
         usage = data.get("usage") or usage
     connection.close()
-    return usage["completion_tokens"], first_ms - usage["rejoinder"]["first_token_ms"]
+    return usage["completion_tokens"], first_ms
 
 
 class _Silent:
@@ -104,13 +114,35 @@ class _Silent:
     def note_open(self, num_open: int) -> None: ...
 
 
+class _TimedEngine(Engine):
+    """An engine that notes when each question was submitted, and when its answer had a first text."""
+
+    def __init__(self, on_event: Callable[[Event], None]) -> None:
+        super().__init__(EngineConfig(saves_battery=False, idle_work=False), self._note)
+        self._pass_on = on_event
+        self._submitted: dict[RequestId, tuple[str, float]] = {}
+        self.firsts_ms: dict[str, float] = {}  # by question, of the newest answers
+
+    @override
+    def submit(self, request: Request) -> None:
+        question = request.messages[-1].content
+        self._submitted[request.request_id] = question, time.perf_counter()
+        super().submit(request)
+
+    def _note(self, event: Event) -> None:
+        if isinstance(event, TextDelta) and event.request_id in self._submitted:
+            question, start = self._submitted.pop(event.request_id)
+            self.firsts_ms[question] = (time.perf_counter() - start) * 1e3
+        self._pass_on(event)
+
+
 class Bench:
     """An engine with a server."""
 
     def __init__(self, model: Path) -> None:
         self._events: SimpleQueue[Event] = SimpleQueue()
         clients = Clients(self._events.put)
-        self._engine = Engine(EngineConfig(saves_battery=False, idle_work=False), clients.emit)
+        self._engine = _TimedEngine(clients.emit)
         self._engine.start()
         self._engine.load_model(str(model))
         self._wait_for(1, ModelLoaded)
@@ -139,7 +171,7 @@ class Bench:
                 )
             )
         ended = self._wait_for(num_clients, RequestFinished)
-        tokens = sum(one.usage.output_tokens for one in ended if isinstance(one, RequestFinished))
+        tokens = sum(end.usage.output_tokens for end in ended if isinstance(end, RequestFinished))
         return tokens / (time.perf_counter() - start)
 
     def compare(self, num_clients: int, num_tokens: int, num_pairs: int) -> dict[str, object]:
@@ -153,7 +185,10 @@ class Bench:
             alone = self.alone(num_clients, num_tokens)
             timing = over_http(url, num_clients, num_tokens)
             ratios.append(round(timing.tokens_per_s / alone, 3))
-            overheads += timing.overheads_ms
+            overheads += [
+                first_ms - self._engine.firsts_ms[_question(number)]
+                for number, first_ms in enumerate(timing.firsts_ms)
+            ]
         return {
             "clients": num_clients,
             "throughput": round(statistics.median(ratios), 3),
@@ -185,9 +220,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.ask:
         timing = ask_all(args.ask, args.clients[0], args.tokens)
-        print(
-            json.dumps({"tokens_per_s": timing.tokens_per_s, "overheads_ms": timing.overheads_ms})
-        )
+        print(json.dumps({"tokens_per_s": timing.tokens_per_s, "firsts_ms": timing.firsts_ms}))
         return
     switch_threads_often()
     with tempfile.TemporaryDirectory() as folder:

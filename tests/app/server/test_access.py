@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from app.server import application, connection, generations, running
+from app.server import bodies, connection, generations, running
 from app.server.access import Access, ServerAddress
 from app.server.running import ListenError, RunningServer
+from app.words import server as words
 from engine.clients import Clients
-from engine.types import ForcedReply
+from engine.types import FinishReason, ForcedReply
 from tests.fakes.ask_store import PATIENCE_S
 from tests.fakes.engine_fixtures import TinyModel
 from tests.fakes.served_model import KEY, ServedModel, served_model
@@ -70,12 +71,12 @@ def test_wrong_key_is_refused(unloaded: ServedModel, path: str, headers: dict[st
 def test_right_key_is_accepted_in_both_headers(
     unloaded: ServedModel, headers: dict[str, str]
 ) -> None:
-    assert unloaded.send("GET", "/v1/models", headers=headers).status == 503  # no model
+    assert unloaded.send("GET", "/v1/models", headers=headers).status == 200
 
 
 def test_without_a_key_everyone_on_this_machine_may_ask() -> None:
     with served_model(None, Access(key="")) as served:
-        assert served.send("GET", "/v1/models", headers={"authorization": ""}).status == 503
+        assert served.send("GET", "/v1/models", headers={"authorization": ""}).status == 200
 
 
 @pytest.mark.parametrize("path", ["/", "/health"])
@@ -86,10 +87,10 @@ def test_health_needs_no_key(unloaded: ServedModel, path: str) -> None:
 @pytest.mark.parametrize(
     ("host", "status"),
     [
-        ("localhost:1", 503),
-        ("127.0.0.1", 503),
-        ("[::1]:7710", 503),
-        ("LOCALHOST", 503),
+        ("localhost:1", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:7710", 200),
+        ("LOCALHOST", 200),
         ("evil.example", 403),
         ("localhost.evil.example:7710", 403),
         ("localhost@evil.example", 403),
@@ -107,7 +108,7 @@ def test_only_hosts_of_this_machine_are_answered(
 
 @pytest.mark.parametrize(
     ("host", "status"),
-    [("192.168.1.5:7710", 503), ("[fe80::1]:7710", 503), ("evil.example", 403), ("", 403)],
+    [("192.168.1.5:7710", 200), ("[fe80::1]:7710", 200), ("evil.example", 403), ("", 403)],
 )
 def test_server_on_all_addresses_is_found_by_each(host: str, status: int) -> None:
     with served_model(None, Access(key=KEY, has_any_address=True)) as served:
@@ -156,6 +157,36 @@ def test_broken_bodies_are_refused(served: ServedModel, body: bytes, status: int
     assert served.send("POST", CHAT, body).status == status
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("GET", CHAT, "POST"), ("POST", "/v1/models", "GET, HEAD"), ("PUT", "/", "GET, HEAD")],
+)
+def test_wrong_method_names_the_right_ones(
+    unloaded: ServedModel, method: str, path: str, allowed: str
+) -> None:
+    answer = unloaded.send(method, path)
+
+    assert (answer.status, answer.headers["allow"]) == (405, allowed)
+    assert answer.body["error"]["message"] == words.wrong_method(allowed)
+
+
+def test_without_a_model_the_list_is_empty(unloaded: ServedModel) -> None:
+    answer = unloaded.get("/v1/models")
+
+    assert (answer.status, answer.body) == (200, {"object": "list", "data": []})
+
+
+def test_only_the_loaded_model_is_found(served: ServedModel, unloaded: ServedModel) -> None:
+    (listed,) = served.get("/v1/models").body["data"]
+    name = listed["id"]
+    other, none = served.get("/v1/models/org/other"), unloaded.get(f"/v1/models/{name}")
+
+    assert served.get(f"/v1/models/{name}").body == listed
+    assert (other.status, none.status) == (404, 404)
+    assert other.body["error"]["message"] == words.other_model("org/other", name)
+    assert none.body["error"]["message"] == words.NO_MODEL
+
+
 def test_unknown_address_is_not_found(unloaded: ServedModel) -> None:
     for path in ("/v1/none", "/../etc/passwd", "/v1/chat/completions/x", "/%00"):
         assert unloaded.send("POST", path, HELLO).status in (404, 405)
@@ -164,9 +195,26 @@ def test_unknown_address_is_not_found(unloaded: ServedModel) -> None:
 def test_large_body_is_refused_while_it_comes(
     served: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(application, "_MAX_BODY_BYTES", 1000)
+    monkeypatch.setattr(bodies, "_MAX_BODY_BYTES", 1000)
 
     assert served.send("POST", CHAT, b" " * 2000).status == 413
+
+
+def test_sum_of_bodies_is_limited_while_they_come(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_MAX_TOTAL_BYTES", 3000)
+    with closing(_raw(served)) as first:
+        first.sendall(_head(4000) + b" " * 2000)
+        # Other bodies are read until all bytes of the first have come.
+        answers = (served.send("POST", CHAT, b" " * 2000) for _ in range(1000))
+        refused = next(answer for answer in answers if answer.status != 400)
+
+    assert (refused.status, refused.headers["retry-after"]) == (429, "5")
+    assert refused.body["error"]["message"] == words.LARGE_BODIES
+    # There is room again, and blanks are no JSON.
+    answers = (served.send("POST", CHAT, b" " * 2000) for _ in range(1000))
+    assert any(answer.status == 400 for answer in answers)
 
 
 def test_slow_head_is_cut_off(unloaded: ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +225,7 @@ def test_slow_head_is_cut_off(unloaded: ServedModel, monkeypatch: pytest.MonkeyP
 
 
 def test_slow_body_is_cut_off(served: ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application, "_BODY_S", 0.05)
+    monkeypatch.setattr(bodies, "_BODY_S", 0.05)
     with closing(_raw(served)) as raw:
         raw.sendall(_head(1000) + b"{")
         assert b" 400 " in raw.recv(100)
@@ -196,6 +244,29 @@ def test_client_that_goes_stops_its_answer(served: ServedModel) -> None:
     stopped, answered = served.finished[-2:]
     assert stopped.usage.output_tokens < 1000
     assert answered.usage.plan.read == 0
+
+
+def test_client_that_takes_nothing_ends_its_answer(
+    tiny_model: TinyModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listen_with_little_room(host: str, port: int) -> socket.socket:
+        listening = socket.create_server((host, port))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return listening
+
+    monkeypatch.setattr(running, "_listen", listen_with_little_room)
+    monkeypatch.setattr(connection, "TAKE_S", 0.05)
+    body = json.dumps({**HELLO, "max_tokens": 9000, "stream": True}).encode()
+    with (
+        served_model(tiny_model("qwen3_5", Template.KEEPING)) as served,
+        closing(_raw(served, receive_bytes=4096)) as raw,
+    ):
+        served.replies.append(ForcedReply(text="word " * 5000))
+        raw.sendall(_head(len(body)) + body)
+        while not served.finished:
+            served.await_idle()
+
+        assert served.finished[-1].reason is FinishReason.CANCELLED
 
 
 def test_client_that_goes_before_its_answer_is_no_fault(
@@ -275,10 +346,16 @@ def test_used_port_is_one_sentence(served: ServedModel) -> None:
     assert str(port) in refused.value.problem.cause
 
 
-def _raw(served: ServedModel) -> socket.socket:
+def _raw(served: ServedModel, receive_bytes: int = 0) -> socket.socket:
+    """Connect a socket. receive_bytes: what the system receives for it ahead; 0: the default."""
     place = urlsplit(served.server.url)
     assert place.hostname is not None
-    return socket.create_connection((place.hostname, place.port or 0), timeout=PATIENCE_S)
+    raw = socket.socket()
+    if receive_bytes:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+    raw.settimeout(PATIENCE_S)
+    raw.connect((place.hostname, place.port or 0))
+    return raw
 
 
 def _head(length: int) -> bytes:

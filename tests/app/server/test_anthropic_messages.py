@@ -14,7 +14,16 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from app.server import answer as answering
 from app.server.anthropic_body import read
 from app.server.anthropic_messages import MessageForm, error_body
-from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    SignOfLife,
+    Thought,
+)
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.guard import Access
@@ -146,7 +155,7 @@ def calling(module_calling: ServedModel) -> ServedModel:
 
 
 def form() -> MessageForm:
-    return MessageForm(Fields({}), cast("ModelFacts", Model()))
+    return MessageForm(Fields({}), ChatRequest(messages=()), cast("ModelFacts", Model()))
 
 
 def whole(pieces: list[Piece]) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
 from app.server.protocol import Protocol
+from app.server.report import Report
 from tests.app.server.test_openai_responses import MODEL
 from tests.fakes.served_model import ServedModel
 
@@ -81,12 +81,16 @@ def test_body_is_translated_or_refused(
     protocol: Protocol, body: dict[str, Any], items: list[dict[str, Any]]
 ) -> None:
     for name in ("input", "messages", "prompt"):
+        line = ""
         # Any other error is a fault of the server.
-        with suppress(ServerError):
+        try:
             fields = parse_body(json.dumps({name: items, **body}).encode())
-            protocol.read(fields)
-            protocol.form(fields, MODEL)
+            chat = protocol.read(fields)
+            protocol.form(fields, chat, MODEL)
             protocol.without_answer(fields, MODEL)
+        except ServerError as error:
+            line = Report(client="curl", ended=error).line
+        assert "wizard" not in line
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,20 @@ from typing import Any
 import pytest
 
 from app.server import ollama, ollama_models
-from app.server.chat_request import Begun, Called, Ended, Piece, Said, SignOfLife, Thought
+from app.server.chat_request import (
+    Begun,
+    Called,
+    ChatRequest,
+    Ended,
+    Piece,
+    Said,
+    SignOfLife,
+    Thought,
+)
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.protocol import AnswerForm, WholeAnswer
+from app.words import server as words
 from engine.types import ForcedReply, Role, ToolCall
 from tests.app.server.test_openai_responses import MODEL
 from tests.fakes.engine_fixtures import TinyModel
@@ -65,7 +75,7 @@ def lines_of(*pieces: Piece) -> Iterator[dict[str, Any]]:
 
 
 def new_form() -> AnswerForm:
-    return ollama.CHAT.form(Fields({}), MODEL)
+    return ollama.CHAT.form(Fields({}), ChatRequest(messages=()), MODEL)
 
 
 def test_chat_is_a_stream_of_lines_unless_it_is_asked_for_whole(served: ServedModel) -> None:
@@ -317,15 +327,16 @@ def test_errors_have_the_form_of_ollama(served: ServedModel) -> None:
 
     assert (wrong_key.status, wrong_method.status) == (401, 405)
     assert isinstance(wrong_key.body["error"], str)
-    assert isinstance(wrong_method.body["error"], str)
+    assert wrong_method.body == {"error": words.wrong_method("POST")}
 
 
 def test_without_a_model_nothing_runs() -> None:
     with served_model(None) as served:
-        assert served.get("/api/ps").body == {"models": []}
+        for path in ("/api/ps", "/api/tags"):
+            assert served.get(path).body == {"models": []}
         assert served.get("/api/version").status == 200
         answer = served.post(CHAT, messages=[user("Hi.")])
-        assert (answer.status, answer.body) == (503, {"error": "No model is loaded."})
+        assert (answer.status, answer.body) == (503, {"error": words.NO_MODEL})
 
 
 class LineAgent:

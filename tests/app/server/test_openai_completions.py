@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.server.chat_request import SignOfLife, Thought
+from app.server.chat_request import ChatRequest, SignOfLife, Thought
 from app.server.fields import Fields
 from app.server.openai_completions import COMPLETIONS
 from engine.types import ForcedReply, Role
@@ -54,7 +54,7 @@ def test_completion_at_its_limit_says_so(served: ServedModel) -> None:
 
 
 def test_reasoning_gives_only_comments() -> None:
-    form = COMPLETIONS.form(Fields({}), MODEL)
+    form = COMPLETIONS.form(Fields({}), ChatRequest(messages=()), MODEL)
     events = [*form.begin(), *form.events(SignOfLife(1, 2)), *form.events(Thought("Well."))]
 
     assert len(events) == 2

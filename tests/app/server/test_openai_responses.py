@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
+from app.server import response_tools
 from app.server.chat_request import Called, Ended, Piece, Said, SignOfLife, Thought
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
 from app.server.openai_responses import RESPONSES
 from app.server.protocol import AnswerForm, WholeAnswer
+from app.server.shared_fields import function_tool
 from engine.events import ModelFacts
 from engine.types import ForcedReply, Message, Role, SamplingParams, ToolCall
 from tests.fakes.served_model import ServedModel
@@ -72,7 +74,8 @@ def translated(**body: Any) -> tuple[Message, ...]:
 
 
 def new_form(**body: Any) -> AnswerForm:
-    return RESPONSES.form(Fields(body), MODEL)
+    fields = Fields({"input": "Hi.", **body})
+    return RESPONSES.form(fields, RESPONSES.read(fields), MODEL)
 
 
 def written(form: AnswerForm, *pieces: Piece) -> list[dict[str, Any]]:
@@ -395,6 +398,21 @@ def test_functions_with_one_name_in_two_namespaces_are_told_apart() -> None:
     ]
     back = RESPONSES.read(Fields({**body, "input": [text_item("user", "Hi."), *items]}))
     assert [call.name for call in back.messages[-1].calls] == names
+
+
+def test_tools_of_a_body_are_read_once(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[object] = []
+
+    def note(name: str, description: str, parameters: object) -> dict[str, object]:
+        read.append(name)
+        return function_tool(name, description, parameters)
+
+    monkeypatch.setattr(response_tools, "function_tool", note)
+    served.post(PATH, input="Hi.", tools=[WAIT], max_output_tokens=1)
+
+    assert read == ["wait"]
 
 
 def test_sign_of_life_is_a_comment_and_an_event() -> None:
