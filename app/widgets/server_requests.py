@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, QRect, Qt, QTimer, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QPlainTextEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPlainTextEdit, QVBoxLayout, QWidget
 from typing_extensions import override
 
 from app.server.known_chats import ChangedLine
 from app.server.live_requests import RequestTexts, SeenRequest, SeenRequests
 from app.theme.icons import Icon
 from app.theme.palette import Theme
-from app.theme.tokens import Space, Type
+from app.theme.tokens import Size, Space, Type
 from app.viewmodels.server_requests import (
     changed_lines,
     changed_title,
@@ -30,6 +30,7 @@ from app.widgets.line_height import Sentences, line_height
 from app.words import server_page as words
 
 _MAX_LINES = 8  # of a text on show. Longer texts scroll.
+_MAX_NEW = 4  # rows that are made at once: a row takes 2 ms
 
 
 class ShownText(TextField):
@@ -125,6 +126,47 @@ class TextsPane(QWidget):
         text.show_text(shown)
 
 
+class _Line(QWidget):
+    """A label that wraps plain text. It asks for a new layout only if its number of lines changes.
+
+    A QLabel asks for one after each new text. The layout of the page takes 1 ms a request.
+    """
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._label = QLabel(self)  # in no layout
+        self._label.setTextFormat(Qt.TextFormat.PlainText)
+        self._label.setWordWrap(True)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+    def text(self) -> str:
+        return self._label.text()
+
+    def set_text(self, text: str) -> None:
+        self._label.setText(text)
+        self._fit()
+
+    def _fit(self) -> None:
+        size = self._label.font().pixelSize()  # -1 before the style sheet has set the font
+        least = round(Size.CONTROL * max(1.0, size / Type.UI.size))
+        wrapped = self._label.fontMetrics().boundingRect(
+            QRect(0, 0, max(1, self.width()), 1 << 16), Qt.TextFlag.TextWordWrap, self.text()
+        )
+        self.setFixedHeight(max(least, wrapped.height()))
+        self._label.setGeometry(self.rect())
+
+    @override
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    @override
+    def changeEvent(self, event: QEvent) -> None:
+        super().changeEvent(event)
+        if event.type() is QEvent.Type.FontChange:
+            self._fit()
+
+
 class RequestRow(QWidget):
     """One request: its line, a button that ends it, and on demand its texts."""
 
@@ -135,8 +177,7 @@ class RequestRow(QWidget):
         super().__init__(parent)
         self._client = client
         self.toggle = IconButton(theme, Icon.CHEVRON_RIGHT_SMALL, words.show_texts(client), self)
-        self.line = Sentences(self)
-        self.line.setProperty("kind", "row")
+        self.line = _Line(self)
         self.stop = Button(words.STOP, self)
         self.stop.setAccessibleName(words.stop_name(client))
         self.pane: TextsPane | None = None
@@ -144,7 +185,7 @@ class RequestRow(QWidget):
         head.setSpacing(Space.XS)
         top = Qt.AlignmentFlag.AlignTop
         head.addWidget(self.toggle, 0, top)
-        head.addWidget(self.line, 1, top)
+        head.addWidget(self.line, 1)
         head.addWidget(self.stop, 0, top)
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
@@ -156,7 +197,7 @@ class RequestRow(QWidget):
     def show_request(self, request: SeenRequest, now: float) -> None:
         line = request_line(request, now)
         if line != self.line.text():
-            self.line.setText(line)
+            self.line.set_text(line)
             self.toggle.setAccessibleDescription(line)
             self.stop.setAccessibleDescription(line)
         if not request.is_open and self.stop.hasFocus():
@@ -172,7 +213,7 @@ class RequestRow(QWidget):
     def close_pane(self) -> None:
         """Remove the pane, with its texts."""
         if self.pane is not None:
-            self.pane.setParent(None)
+            self.pane.hide()
             self.pane.deleteLater()
             self.pane = None
             self.toggle.show_icon(Icon.CHEVRON_RIGHT_SMALL, words.show_texts(self._client))
@@ -196,17 +237,27 @@ class RequestList(QWidget):
         self.empty = Sentences(self, text=words.NO_REQUESTS)
         self.empty.setProperty("kind", "row")
         self._layout.addWidget(self.empty)
+        self._seen = SeenRequests()
+        self._rest = QTimer(self, singleShot=True, interval=0)
+        self._rest.timeout.connect(lambda: self.show_requests(self._seen))
 
     def show_requests(self, seen: SeenRequests) -> None:
+        """Show requests. If many are new, make the rows of some of them a moment later."""
+        self._seen = seen
         now = time.monotonic()
-        self._arrange(seen.requests)
-        for request in seen.requests:
+        new = [one.number for one in seen.requests if one.number not in self.rows]
+        later = set(new[_MAX_NEW:])
+        shown = tuple(one for one in seen.requests if one.number not in later)
+        self._arrange(shown)
+        for request in shown:
             row = self.rows[request.number]
             row.show_request(request, now)
             if row.pane is not None:
                 is_own = seen.texts is not None and seen.texts.number == request.number
                 texts = seen.texts if is_own else None
                 row.pane.show_texts(texts, request.change, is_open=request.is_open)
+        if later:
+            self._rest.start()
 
     def set_tab_order(self, before: QWidget) -> None:
         """Let Tab visit the rows from the top, after a widget."""
@@ -219,7 +270,7 @@ class RequestList(QWidget):
             return
         gone = self.rows.keys() - set(numbers)
         for number in gone:
-            self.rows[number].setParent(None)
+            self.rows[number].hide()
             self.rows[number].deleteLater()
         if self._opened in gone:
             self._opened = None

@@ -6,6 +6,7 @@ Programs connect for real, and the engine is a fake whose events the tests emit.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from http.client import HTTPConnection
@@ -13,12 +14,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
+from typing_extensions import override
 
 from app.controllers import server as controller
+from app.server.live_requests import RequestState, SeenRequest, SeenRequests
 from app.theme.icons import Icon
 from app.widgets.commands import CommandId
 from app.widgets.server_requests import RequestRow
@@ -38,17 +41,22 @@ def quick_looks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(controller, "LOOK_MS", 10)
 
 
-@pytest.fixture
-def page(stage: Stage, quick_looks: None, qtbot: QtBot) -> ServerPage:
-    """Return the page of a server that is on."""
+def opened(stage: Stage) -> ServerPage:
     stage.run(CommandId.SETTINGS)
     settings = stage.window.findChild(SettingsWindow)
     assert isinstance(settings, SettingsWindow)
     QTest.mouseClick(settings.tabs[Icon.SERVER], LEFT)
-    stage.core.preferences.change(server_port=0, server_needs_key=False)
-    QTest.mouseClick(settings.server.switch, LEFT, pos=settings.server.switch.rect().center())
-    qtbot.waitUntil(lambda: bool(stage.core.server.state.url))
     return settings.server
+
+
+@pytest.fixture
+def page(stage: Stage, quick_looks: None, qtbot: QtBot) -> ServerPage:
+    """Return the page of a server that is on."""
+    page = opened(stage)
+    stage.core.preferences.change(server_port=0, server_needs_key=False)
+    QTest.mouseClick(page.switch, LEFT, pos=page.switch.rect().center())
+    qtbot.waitUntil(lambda: bool(stage.core.server.state.url))
+    return page
 
 
 @pytest.fixture
@@ -216,6 +224,51 @@ def test_keys_reach_all_parts_of_a_row_and_stop_hands_its_focus_on(
 
     assert window.focusWidget() is row.toggle
     assert answer.result(PATIENCE_S)[0] == 400
+
+
+def seen(num_requests: int, num_written: int) -> SeenRequests:
+    return SeenRequests(
+        tuple(
+            SeenRequest(
+                number=number,
+                client="codex",
+                state=RequestState.WRITES,
+                came_at=time.monotonic(),
+                num_read=0,
+                num_to_read=0,
+                num_written=num_written,
+                report=None,
+                change=None,
+            )
+            for number in range(num_requests, 0, -1)
+        )
+    )
+
+
+def test_many_requests_get_rows_in_parts_and_new_figures_need_no_layout(
+    stage: Stage, qtbot: QtBot
+) -> None:
+    class Layouts(QObject):
+        number = 0
+
+        @override
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+            self.number += event.type() is QEvent.Type.LayoutRequest
+            return False
+
+    page = opened(stage)
+    page.requests.show_requests(seen(64, 85))
+    assert 0 < len(page.requests.rows) < 10
+    qtbot.waitUntil(lambda: len(page.requests.rows) == 64)
+    assert list(page.requests.rows) == list(range(64, 0, -1))
+    stage.settle()
+    layouts = Layouts()
+    page.requests.installEventFilter(layouts)
+    page.requests.show_requests(seen(64, 1085))
+    stage.settle()
+
+    assert words.writes(1085) in page.requests.rows[1].line.text()
+    assert layouts.number == 0
 
 
 def test_hidden_page_looks_at_nothing_and_a_server_that_stops_forgets_all(
