@@ -10,7 +10,15 @@ from app.words import server_page as words
 
 
 def request_line(request: SeenRequest, now: float) -> str:
-    """Return the client of a request, and its progress or its end. now: time.monotonic()."""
+    """Return the client of a request, its progress or its end, and whether a message had changed.
+
+    now: time.monotonic().
+    """
+    line, change = _line(request, now), request.change
+    return line if change is None else words.with_change(line, change.index + 1, change.role)
+
+
+def _line(request: SeenRequest, now: float) -> str:
     if request.report is not None:
         return harmless_text(request.report.line)
     if not request.is_open:

@@ -96,6 +96,10 @@ def last_of(shown: int, total: int) -> str:
     return f" · the last {shown:,} of {total:,} characters"
 
 
+def with_change(line: str, number: int, role: str) -> str:
+    return f"{line} · message {number} ({role}) changed"
+
+
 def changed_title(number: int, role: str) -> str:
     return (
         f"Message {number} ({role}) has changed since the request before. "

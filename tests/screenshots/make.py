@@ -408,7 +408,7 @@ def server_requests(stage: Stage) -> None:
     page.requests.rows[3].toggle.click()
     server.requests = requests(number=3)
     server.requests_changed.emit()
-    stage.wait(SHORT_MS)
+    stage.wait(200)
     _scroll_to(page, page.requests.y())
     stage.wait(SHORT_MS)
 

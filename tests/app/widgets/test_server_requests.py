@@ -169,7 +169,9 @@ def test_line_that_differed_is_shown_cut_around_the_difference(
         stage.engine.finish()
         assert answer.result(PATIENCE_S)[0] == 200
         qtbot.waitUntil(lambda count=number: len(page.requests.rows) == count)
-    row = next(iter(page.requests.rows.values()))
+    row, before = page.requests.rows.values()
+    assert row.line.text().endswith(words.with_change("", 1, "system"))
+    assert not before.line.text().endswith(words.with_change("", 1, "system"))
     QTest.mouseClick(row.toggle, LEFT)
     assert row.pane is not None
     qtbot.waitUntil(row.pane.change.isVisible)
