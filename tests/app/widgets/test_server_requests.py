@@ -88,7 +88,9 @@ def only_row(page: ServerPage, qtbot: QtBot, line: str) -> RequestRow:
 
     def is_shown() -> bool:
         rows = list(page.requests.rows.values())
-        return len(rows) == 1 and rows[0].line.text().startswith(line)
+        # A layout shows a new widget only at the next turn of the event loop.
+        are_shown = len(rows) == 1 and rows[0].toggle.isVisible()
+        return are_shown and rows[0].line.text().startswith(line)
 
     qtbot.waitUntil(is_shown)
     return next(iter(page.requests.rows.values()))
@@ -207,6 +209,7 @@ def test_keys_reach_all_parts_of_a_row_and_stop_hands_its_focus_on(
     row = only_row(page, qtbot, "codex")
     window = page.window()
     page.program_text.button.setFocus()
+    assert window.focusWidget() is page.program_text.button
 
     def tab() -> QWidget | None:
         QTest.keyClick(window.focusWidget() or window, Qt.Key.Key_Tab)
