@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
@@ -17,6 +16,7 @@ from app.controllers.preferences import Preferences
 from app.server.access import Access, ServerAddress
 from app.server.kept_replies import delete_replies
 from app.server.key import kept_key, new_key
+from app.server.live_requests import SeenRequests
 from app.server.report import Report
 from app.settings import Settings
 from engine.problem import Problem
@@ -24,7 +24,7 @@ from engine.problem import Problem
 if TYPE_CHECKING:
     from app.server.running import RunningServer
 
-_MAX_REPORTS = 20
+LOOK_MS = 500  # time between two looks at the requests while a page shows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ _Options = tuple[int, bool, tuple[str, ...], bool]
 
 
 class ServerController(QObject):
-    """The server, if the user has switched it on, and the newest requests to it."""
+    """The server, if the user has switched it on, and the requests to it."""
 
     changed = Signal()
     activity_changed = Signal()  # num_open has changed
+    requests_changed = Signal()
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
@@ -70,7 +71,10 @@ class ServerController(QObject):
         self._running: RunningServer | None = None  # used on the lane only
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
-        self.reports: deque[Report] = deque(maxlen=_MAX_REPORTS)  # the newest last
+        self.requests = SeenRequests()  # as they were at the last look
+        self._shown: int | None = None  # the request whose texts are on show
+        self._look = QTimer(self, interval=LOOK_MS)
+        self._look.timeout.connect(self._look_at_requests)
         self.num_open = 0  # answers to other programs that are written or wait
 
     def start(self) -> None:
@@ -86,12 +90,36 @@ class ServerController(QObject):
         if self._options is not None:
             self._begin(self._options, partial(new_key, self.key_file))
 
+    def watch(self, *, shown: bool) -> None:
+        """Look at the requests every LOOK_MS while a page shows them."""
+        if shown:
+            self._look_at_requests()
+            self._look.start()
+        else:
+            self._look.stop()
+
+    def show_texts(self, number: int | None) -> None:
+        """Look at the texts of a request too, or of none."""
+        self._shown = number
+        self._look_at_requests()
+
+    def stop_answer(self, number: int) -> None:
+        """End the answer to a request. The client gets an error that names Rejoinder's settings."""
+
+        def stop() -> None:
+            if self._running is not None:
+                self._running.stop_answer(number)
+
+        self._lane.run(stop)
+        self._look_at_requests()
+
     def clear_replies(self) -> None:
         """Delete the kept replies."""
         self._lane.run(self._clear_replies)
 
     def close(self) -> None:
         """Stop the server and its answers."""
+        self._look.stop()
         self._lane.run(self._end)
         self._lane.stop()
 
@@ -141,19 +169,30 @@ class ServerController(QObject):
 
     def _take(self, state: ServerState) -> None:
         self.state = state
+        self._shown = None  # the numbers of a new server begin again
+        self._take_requests(SeenRequests())
         self.changed.emit()
 
+    def _look_at_requests(self) -> None:
+        if self.state.url:
+            self._lane.run(partial(self._look_on_lane, self._shown))
+
+    def _look_on_lane(self, shown: int | None) -> None:
+        if self._running is not None:
+            self._running.look(
+                shown, lambda seen: self._lane.deliver(partial(self._take_requests, seen))
+            )
+
+    def _take_requests(self, seen: SeenRequests) -> None:
+        self.requests = seen
+        self.requests_changed.emit()
+
     def report(self, report: Report) -> None:
-        """Pass a report to the main thread. Runs on the thread of the server."""
-        self._lane.deliver(partial(self._add_report, report))
+        """Do nothing: a page looks at the requests while it is shown."""
 
     def note_open(self, num_open: int) -> None:
         """Pass the number of open answers to the main thread. Runs on the thread of the server."""
         self._lane.deliver(partial(self._set_open, num_open))
-
-    def _add_report(self, report: Report) -> None:
-        self.reports.append(report)
-        self.changed.emit()
 
     def _set_open(self, num_open: int) -> None:
         self.num_open = num_open

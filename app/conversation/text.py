@@ -16,6 +16,8 @@ _EMPHASIS = re.compile(r"(?<!\w)\*(\S|\S.*?\S)\*(?!\w)")
 # Number of characters that are searched for a title. Without a limit, a pasted line of a megabyte
 # would take long.
 _SEARCHED_LEN = 400
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_KEPT = "\n\t\u200c\u200d"  # characters that are not printable and harmless
 # Invisible characters that belong to words and emoji: two joiners, and the tags of some flags.
 _JOINING = frozenset("\u200c\u200d") | frozenset(map(chr, range(0xE0020, 0xE0080)))
 
@@ -23,6 +25,21 @@ _JOINING = frozenset("\u200c\u200d") | frozenset(map(chr, range(0xE0020, 0xE0080
 def clean_text(text: str) -> str:
     """Join surrogate pairs and replace lone surrogates, which UTF-8 and SQLite cannot store."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def harmless_text(text: str) -> str:
+    """Return text in which each character that is not printable is U+FFFD.
+
+    Such characters control a terminal, or hide letters and change their order. Line breaks, tabs, blanks
+    of other widths, and the invisible characters that join letters and emoji are kept.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or _is_harmless(c) else _REPLACEMENT for c in text)
+
+
+def _is_harmless(char: str) -> bool:
+    return char in _KEPT or unicodedata.category(char) == "Zs"
 
 
 def one_line(text: str, max_len: int) -> str:
@@ -48,7 +65,7 @@ def _visible(text: str) -> str:
     if text.isprintable():
         return text
     shown = "".join(c for c in text if c in _JOINING or unicodedata.category(c) not in ("Cc", "Cf"))
-    return shown if shown.strip() or not text.strip() else "\N{REPLACEMENT CHARACTER}"
+    return shown if shown.strip() or not text.strip() else _REPLACEMENT
 
 
 def message_text(text: str) -> str:

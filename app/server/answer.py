@@ -12,6 +12,7 @@ from app.server.async_engine import SILENCE_S
 from app.server.chat_request import ChatRequest, Ended
 from app.server.errors import ErrorKind, ServerError
 from app.server.known_chats import SERVER_PREFIX, PlacedChat
+from app.server.live_requests import LiveRequest
 from app.words import server as words
 from engine.events import ModelFacts, RequestFinished
 from engine.types import FinishReason, Request, RequestId, ToolCall
@@ -20,9 +21,12 @@ from engine.types import FinishReason, Request, RequestId, ToolCall
 class DeliveredAnswer:
     """The answer to a request, as far as it was delivered."""
 
-    def __init__(self, chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> None:
+    def __init__(
+        self, chat: ChatRequest, model: ModelFacts, placed: PlacedChat, live: LiveRequest
+    ) -> None:
         self.chat = chat
         self.placed = placed
+        self.live = live
         calls = chat.tools and chat.may_call
         self._splitter = CallSplitter(model.call_start, model.call_end) if calls else CallSplitter()
         self._stops = StopTexts(chat.stops)
@@ -85,14 +89,26 @@ def seed_of(chat: ChatRequest) -> int:
     return int(chat.sampling.get("seed", secrets.randbits(32)))
 
 
-def end_of(finished: RequestFinished, stop: str | None) -> Ended:
+def stopped(live: LiveRequest) -> ServerError:
+    """Return the error of an answer that was cut off.
+
+    A client tries again after many kinds of errors, but not if the request is the cause. So it does not
+    ask again for an answer that the user has stopped.
+    """
+    if live.is_stopped:
+        return ServerError(ErrorKind.INVALID, words.STOPPED_BY_USER)
+    return ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+
+
+def end_of(finished: RequestFinished, answer: DeliveredAnswer) -> Ended:
     """Return the end of an answer.
 
     Raises:
         ServerError: the answer was cut off, for example because another model is loaded.
     """
+    stop = answer.stop
     if finished.reason is FinishReason.CANCELLED and stop is None:
-        raise ServerError(ErrorKind.UNAVAILABLE, words.STOPPED)
+        raise stopped(answer.live)
     usage, plan = finished.usage, finished.usage.plan
     return Ended(
         at_limit=finished.reason is FinishReason.LENGTH,

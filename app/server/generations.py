@@ -11,7 +11,7 @@ from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 
-from app.server.answer import DeliveredAnswer, end_of, request_of, seed_of
+from app.server.answer import DeliveredAnswer, end_of, request_of, seed_of, stopped
 from app.server.answer_text import CallText
 from app.server.async_engine import AsyncEngine
 from app.server.chat_request import (
@@ -28,6 +28,7 @@ from app.server.chat_request import (
 from app.server.errors import ErrorKind, ServerError, error_of, invalid
 from app.server.kept_replies import KeptReplies
 from app.server.known_chats import SERVER_PREFIX, KnownChats
+from app.server.live_requests import LiveRequest, LiveRequests
 from app.server.merging import merged
 from app.server.metrics import Metrics
 from app.server.report import Report, Watcher
@@ -75,6 +76,7 @@ class Generations:
         self._watcher = watcher
         self._chats = KnownChats(replies)
         self.metrics = Metrics(watcher.note_open)
+        self.live = LiveRequests(engine.cancel)
         # Paths of models whose template refuses user messages in a row
         self._merging: set[str] = set()
 
@@ -112,9 +114,14 @@ class Generations:
             if self.metrics.num_open + chat.num_answers > _MAX_OPEN:
                 raise ServerError(ErrorKind.BUSY, words.BUSY)
         answers = self._attempts if chat.num_answers == 1 else self._several
-        with self.reported_errors(chat.client), self.metrics.open_request(chat.num_answers):
-            async with aclosing(answers(chat, model)) as pieces:
+        with (
+            self.reported_errors(chat.client),
+            self.metrics.open_request(chat.num_answers),
+            self.live.opened(chat) as live,
+        ):
+            async with aclosing(answers(chat, model, live)) as pieces:
                 async for piece in pieces:
+                    live.note_piece(piece)
                     yield piece
 
     @contextmanager
@@ -184,33 +191,39 @@ class Generations:
             raise ServerError(ErrorKind.CONTEXT, too_long, "messages")
         return model
 
-    async def _several(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+    async def _several(
+        self, chat: ChatRequest, model: ModelFacts, live: LiveRequest
+    ) -> AsyncGenerator[Piece]:
         """Write several answers at the same time. The first failure ends them all.
 
         The prompt is read before, by a request for one token that is thrown away: requests that begin
         together would each read it.
         """
         reading: Ended | None = None
-        async with aclosing(self._attempts(replace(chat, max_tokens=1, stops=()), model)) as start:
+        only_reading = replace(chat, max_tokens=1, stops=())
+        async with aclosing(self._attempts(only_reading, model, live)) as start:
             async for piece in start:
                 if isinstance(piece, Ended):
                     reading = piece
                 elif isinstance(piece, (SignOfLife, Begun)):
                     yield piece
         assert reading is not None
-        answers = [self._attempts(seeded, model) for seeded in _with_seeds(chat)]
+        live.note_answers()
+        answers = [self._attempts(seeded, model, live) for seeded in _with_seeds(chat)]
         async with aclosing(merged(answers)) as pieces:
             async for index, piece in pieces:
                 if isinstance(piece, Ended):
                     piece = _after_reading(piece, reading)
                 yield replace(piece, index=index)
 
-    async def _attempts(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+    async def _attempts(
+        self, chat: ChatRequest, model: ModelFacts, live: LiveRequest
+    ) -> AsyncGenerator[Piece]:
         """Answer a request. If the template refuses it, merge user messages in a row."""
         refused: TemplateError | None = None
         for tried in self._tries(chat, model):
             try:
-                async with aclosing(self._answer(tried, model)) as pieces:
+                async with aclosing(self._answer(tried, model, live)) as pieces:
                     async for piece in pieces:
                         if refused is not None and isinstance(piece, Begun):
                             self._merging.add(model.path)
@@ -228,20 +241,27 @@ class Generations:
             return (shorter,)
         return chat, shorter
 
-    async def _answer(self, chat: ChatRequest, model: ModelFacts) -> AsyncGenerator[Piece]:
+    async def _answer(
+        self, chat: ChatRequest, model: ModelFacts, live: LiveRequest
+    ) -> AsyncGenerator[Piece]:
         """Answer a request.
 
         Raises:
             ServerError: the request failed.
             TemplateError: the template refused the messages.
         """
+        if live.is_stopped:
+            raise stopped(live)
         placed = self._chats.place(chat.messages)
-        answer = DeliveredAnswer(chat, model, placed)
+        live.change = live.change or placed.change
+        answer = DeliveredAnswer(chat, model, placed, live)
         request = request_of(chat, model, placed)
+        live.running.add(request.request_id)
         events = self._engine.events(request, partial(self._end, answer))
         try:
             async with aclosing(events):
                 async for event in events:
+                    live.note_event(event)
                     pieces = await self._pieces(event, answer)
                     if answer.needs_sign_of_life(is_silent=not pieces):
                         pieces = [SignOfLife()]
@@ -251,6 +271,7 @@ class Generations:
                         self._engine.cancel(request.request_id)
         finally:
             answer.is_abandoned = True
+            live.running.discard(request.request_id)
 
     def _end(self, answer: DeliveredAnswer, last: RequestFinished | RequestFailed) -> None:
         """Let others continue the chat. Keep the reply of a client that has gone, as far as it came."""
@@ -277,6 +298,8 @@ class Generations:
             case TextDelta(_, _, text):
                 return await self._shown(answer.add(text), answer)
             case RequestFailed(_, problem):
+                if answer.live.is_stopped:  # it was still waiting
+                    raise stopped(answer.live)
                 is_template = problem.kind is ProblemKind.TEMPLATE
                 raise TemplateError.of(problem) if is_template else error_of(problem)
             case RequestFinished():
@@ -307,7 +330,7 @@ class Generations:
         """
         pieces = await self._shown(answer.flush(), answer)
         self._note_reply(answer, finished)
-        ended = end_of(finished, answer.stop)
+        ended = end_of(finished, answer)
         client, change = answer.chat.client, answer.placed.change
         self._watcher.report(Report(client=client, ended=ended, change=change))
         return [*pieces, ended]

@@ -212,16 +212,35 @@ def _first_change(
     index = common_prefix_len(chat.message_keys, keys)
     if index == min(len(chat.message_keys), len(keys)):
         return None
-    old, new = chat.messages[index], messages[index]
-    lines = zip_longest(old.content.split("\n"), new.content.split("\n"), fillvalue="")
-    old_line, new_line = next(((a, b) for a, b in lines if a != b), ("", ""))
-    return ChangedLine(index, new.role, *_around_difference(old_line, new_line))
+    old, new = _first_difference(chat.messages[index], messages[index])
+    return ChangedLine(index, messages[index].role, *_around_difference(old, new))
+
+
+def _first_difference(old: Message, new: Message) -> tuple[str, str]:
+    """Return the first lines that differ in messages with different keys. "": it has no such line."""
+    for before, now in zip(_compared_lines(old), _compared_lines(new), strict=True):
+        for lines in zip_longest(before, now, fillvalue=""):
+            if lines[0] != lines[1]:
+                return lines
+    return "", ""
+
+
+def _compared_lines(message: Message) -> tuple[Sequence[str], ...]:
+    """Return the lines of the parts of a message that make its key."""
+    calls = [f"{call.name} {_canonical(call.arguments)}" for call in message.calls]
+    return (message.role,), message.content.strip().split("\n"), calls
 
 
 def _around_difference(old: str, new: str) -> tuple[str, str]:
     """Cut two lines to the part around the first difference."""
     start = max(0, common_prefix_len(old, new) - _MAX_LINE // 2)
-    return old[start : start + _MAX_LINE], new[start : start + _MAX_LINE]
+    return _cut(old, start), _cut(new, start)
+
+
+def _cut(line: str, start: int) -> str:
+    """Return _MAX_LINE characters of a line from a position. Mark the ends at which it was cut."""
+    end = start + _MAX_LINE
+    return f"{'…' * (start > 0)}{line[start:end]}{'…' * (end < len(line))}"
 
 
 def _are_near(old: Sequence[Message], new: Sequence[Message]) -> bool:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import socket
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from app.server.async_engine import AsyncEngine
 from app.server.connection import BoundedConnection
 from app.server.generations import Generations
 from app.server.kept_replies import KeptReplies
+from app.server.live_requests import SeenRequests
 from app.server.report import Watcher
 from app.words import server as words
 from engine.clients import Clients
@@ -88,8 +90,23 @@ class RunningServer:
 
     def clear_replies(self) -> None:
         """Delete all kept replies. Their messages are encoded again when a client sends them."""
-        with contextlib.suppress(RuntimeError):  # the server has ended
-            self._loop.call_soon_threadsafe(self._replies.clear)
+        self._call(self._replies.clear)
+
+    def look(self, shown: int | None, on_seen: Callable[[SeenRequests], None]) -> None:
+        """Pass the requests to `on_seen`, on the thread of the server.
+
+        shown: the number of the request whose texts are wanted.
+        """
+        self._call(lambda: on_seen(self._live.seen(shown)))
+
+    def stop_answer(self, number: int) -> None:
+        """End the answer to a request. What was read stays cached."""
+        self._call(lambda: self._live.stop(number))
+
+    def _call(self, call: Callable[[], None]) -> None:
+        """Run a call on the thread of the server later, unless the server has ended."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(call)
 
     def _run(self) -> None:
         try:
@@ -105,6 +122,7 @@ class RunningServer:
         self._loop = asyncio.get_running_loop()
         self._replies = KeptReplies(self._replies_file)
         generations = Generations(engine, self._replies, self._watcher)
+        self._live = generations.live
         server = _Server(
             uvicorn.Config(
                 make_application(generations, self._access),

@@ -145,12 +145,12 @@ QMenuBar::item:selected {{ background: {colors.selected}; }}
 def _field_rules(colors: Colors, zoom: float) -> str:
     return f"""
 #composerEdit {{ font-size: {round(Type.COMPOSER.size * zoom)}px; }}
-#systemPrompt, #folderPrompt {{
+#systemPrompt, #folderPrompt, #servedText {{
   font-size: {round(Type.UI.size * zoom)}px;
   background: {colors.raised}; border: 1px solid {colors.border};
   border-radius: {Radius.BUTTON}px; padding: {Space.XS}px {Space.S}px;
 }}
-#systemPrompt:focus, #folderPrompt:focus {{ border-color: {colors.accent}; }}
+#systemPrompt:focus, #folderPrompt:focus, #servedText:focus {{ border-color: {colors.accent}; }}
 #titleField {{ {_font(Type.TITLE)} }}
 QSlider {{ min-height: {Size.CONTROL_MINI}px; }}
 QSlider::groove:horizontal {{

@@ -42,6 +42,13 @@ class IconButton(QToolButton):
         action.toggled.connect(self.setChecked)
         self.clicked.connect(action.trigger)
 
+    def show_icon(self, icon: Icon, name: str) -> None:
+        """Show another icon, with another accessible name."""
+        self._icon = icon
+        self.setAccessibleName(name)
+        self.setToolTip(name)
+        self._tint()
+
     def _fit(self) -> None:
         """Scale with the size of text, as far as the bars with one row of icons have room."""
         icon = self._theme.scaled(GRID, MAX_ZOOM)

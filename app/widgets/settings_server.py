@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from typing_extensions import override
 
 from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
 from app.controllers.server import ServerController
+from app.server.live_requests import MAX_ENDED
 from app.settings import Settings
 from app.theme.palette import Theme
 from app.theme.tokens import Size, Space
-from app.viewmodels.server_clients import ClientSettings, client_settings
+from app.viewmodels.server_clients import client_settings
 from app.widgets.button import Button
 from app.widgets.check_box import CheckBox
 from app.widgets.copy_button import CopyButton
 from app.widgets.fields import LineField
 from app.widgets.line_height import Sentences
+from app.widgets.menu import Menu
 from app.widgets.number_field import NumberField
-from app.widgets.segments import Segments
+from app.widgets.server_requests import RequestList
 from app.widgets.settings_page import SettingsPage
 from app.words import server_page as words
 
 _LOWEST_PORT, _HIGHEST_PORT = 1024, 65535
 _HIDDEN = "•" * 12
-_NUM_REQUESTS = 6  # lines on the page
 
 
 class ServerPage(SettingsPage):
-    """The Server page: a switch, the address and the key to copy, and settings for programs."""
+    """The Server page: a switch, the address and the key to copy, settings for programs, requests.
+
+    The requests are live while the page is shown.
+    """
 
     def __init__(
         self,
@@ -51,9 +59,11 @@ class ServerPage(SettingsPage):
             words.PORT, lowest=_LOWEST_PORT, highest=_HIGHEST_PORT, decimals=0, parent=self
         )
         self.origins = LineField(self)
-        self.programs = Segments(words.SETTINGS_FOR, _programs(), self)
+        self.program = Button("", self)
+        self.programs = Menu(self.program)
+        self._chosen = 0  # the program in the menu whose settings are shown
         self.program_text = _CopiedText(words.SETTINGS_FOR, self)
-        self.requests = Sentences(self)
+        self.requests = RequestList(theme, self)
         self._build()
         self._connect()
         self._refresh()
@@ -63,9 +73,11 @@ class ServerPage(SettingsPage):
         self.origins.setPlaceholderText(words.ORIGINS_HINT)
         self.origins.setAccessibleName(words.ORIGINS)
         self.origins.set_width(Size.SIDEBAR)
-        self.requests.setProperty("kind", "row")
-        self.requests.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.programs.show_value(next(iter(self.programs.buttons)))
+        self.program.setMenu(self.programs)
+        for index, one in enumerate(client_settings("", "", None)):
+            action = self.programs.addAction(one.program)
+            action.setCheckable(True)
+            action.triggered.connect(partial(self._on_program, index))
         self.add_row(words.TAB, self.switch)
         self.add_note(words.PURPOSE)
         self.add_row(words.ADDRESS, self.address, fills=True)
@@ -76,10 +88,11 @@ class ServerPage(SettingsPage):
         self.add_row(words.PORT, self.port)
         self.add_row(words.ORIGINS, self.origins)
         self.add_note(words.ORIGINS_NOTE)
-        self.add_row(words.SETTINGS_FOR, self.programs)
+        self.add_row(words.SETTINGS_FOR, self.program)
         self.add_row("", self.program_text, fills=True)
         self._place = self.add_note()
         self.add_row(words.REQUESTS, self.requests, fills=True)
+        self.add_note(words.kept_requests(MAX_ENDED))
         self.end()
         self.controls = [
             self.switch,
@@ -89,7 +102,7 @@ class ServerPage(SettingsPage):
             self.needs_key,
             self.port,
             self.origins,
-            *self.programs.buttons.values(),
+            self.program,
             self.program_text.button,
         ]
         self.order()
@@ -103,7 +116,12 @@ class ServerPage(SettingsPage):
         self.origins.editingFinished.connect(
             lambda: change(server_origins=tuple(self.origins.text().replace(",", " ").split()))
         )
-        self.programs.chosen.connect(self._on_program)
+        self.requests.texts_wanted.connect(self._server.show_texts)
+        self.requests.stopped.connect(self._server.stop_answer)
+        self.requests.reordered.connect(
+            lambda: self.requests.set_tab_order(self.program_text.button)
+        )
+        self._server.requests_changed.connect(self._show_requests)
         for changed in (
             self._server.changed,
             self._preferences.changed,
@@ -118,9 +136,22 @@ class ServerPage(SettingsPage):
         chosen = Settings().server_port if port is None else int(port)
         self._preferences.change(server_port=chosen)
 
-    def _on_program(self, program: object) -> None:
-        self.programs.show_value(program)
+    def _on_program(self, index: int, *_checked: object) -> None:
+        self._chosen = index
         self._refresh()
+
+    def _show_requests(self) -> None:
+        self.requests.show_requests(self._server.requests)
+
+    @override
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._server.watch(shown=True)
+
+    @override
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._server.watch(shown=False)
 
     def _refresh(self) -> None:
         value, state = self._preferences.value, self._server.state
@@ -138,24 +169,18 @@ class ServerPage(SettingsPage):
         self.new_key.setEnabled(bool(state.key))
         self._access.setText(words.ACCESS if value.server_needs_key else words.WITHOUT_KEY)
         self._show_program()
-        lines = [report.line for report in self._server.reports][-_NUM_REQUESTS:]
-        self.requests.setText("\n".join(reversed(lines)) or words.NO_REQUESTS)
 
     def _show_program(self) -> None:
-        state = self._server.state
-        facts = self._models.status.facts
-        name, context_len = (facts.name, facts.context_len) if facts is not None else ("", 0)
-        found = client_settings(state.url, state.key, name, context_len)
-        chosen = next(one for one in found if self.programs.buttons[one.program].isChecked())
+        state, facts = self._server.state, self._models.status.facts
+        chosen = client_settings(state.url, state.key, facts)[self._chosen]
+        for index, action in enumerate(self.programs.actions()):
+            action.setChecked(index == self._chosen)
+        self.program.setText(chosen.program)
+        self.program.setAccessibleName(words.settings_for(chosen.program))
         text = chosen.text if state.url and facts is not None else ""
         hidden = text.replace(state.key, _HIDDEN) if state.key else text
         self.program_text.show_text(text, words.WHEN_ON, hidden=hidden)
         self._place.setText(words.belongs_to(chosen.place))
-
-
-def _programs() -> dict[object, str]:
-    found: tuple[ClientSettings, ...] = client_settings("", "", "", 0)
-    return {one.program: one.program for one in found}
 
 
 class _CopiedText(QWidget):

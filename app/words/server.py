@@ -25,6 +25,7 @@ NO_TOOLS_TO_CALL = "A tool must be called, but there are no tools."
 STOPPED = (
     "The answer was stopped, for example because another model is loaded. Send the request again."
 )
+STOPPED_BY_USER = "The answer was stopped by hand in Rejoinder, in Settings > Server."
 A_TEXT = "a text"
 A_FLAG = "true or false"
 A_LIST = "a list"

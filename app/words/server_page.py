@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.words import computer
+from app.words import computer, units
 
 TAB: Final = "Server"
 SWITCH: Final = "Let Other Programs Use the Model"
@@ -27,9 +27,85 @@ ORIGINS: Final = "Web pages"
 ORIGINS_HINT: Final = "app://obsidian.md"
 ORIGINS_NOTE: Final = "Pages in a browser can’t use the server, except from the addresses here."
 SETTINGS_FOR: Final = "Settings for"
-REQUESTS: Final = "Latest requests"
-NO_REQUESTS: Final = "No answered request yet"
+REQUESTS: Final = "Requests"
+NO_REQUESTS: Final = "No request yet"
+WAITS: Final = "waits"
+STOP: Final = "Stop"
+ANSWER: Final = "Answer"
+ANSWER_SO_FAR: Final = "Answer so far"
+NOTHING_YET: Final = "Nothing is written yet."
+NO_TEXT: Final = "There is no text."
 
 
 def belongs_to(place: str) -> str:
     return f"For {place}."
+
+
+def settings_for(program: str) -> str:
+    return f"{SETTINGS_FOR} {program}"
+
+
+def kept_requests(number: int) -> str:
+    return (
+        f"The list is kept in memory only: the last {number} requests with the start of their last message "
+        "and the end of their answer, until the server stops."
+    )
+
+
+def open_request(client: str, progress: str, age: str) -> str:
+    return f"{client}: {progress} · {age}"
+
+
+def reads(done: int, total: int) -> str:
+    return f"reads {done:,} of {units.tokens(total)}"
+
+
+def writes(number: int) -> str:
+    return f"writes, {units.tokens(number)}"
+
+
+def gone(client: str) -> str:
+    return f"{client}: the program left before the end"
+
+
+def stop_name(client: str) -> str:
+    return f"Stop the answer to {client}"
+
+
+def show_texts(client: str) -> str:
+    return f"Show the text of the request of {client}"
+
+
+def hide_texts(client: str) -> str:
+    return f"Hide the text of the request of {client}"
+
+
+def message_title(role: str, part: str) -> str:
+    return f"Last message ({role}){part}"
+
+
+def reply_title(name: str, part: str) -> str:
+    return f"{name}{part}"
+
+
+def first_of(shown: int, total: int) -> str:
+    return f" · the first {shown:,} of {total:,} characters"
+
+
+def last_of(shown: int, total: int) -> str:
+    return f" · the last {shown:,} of {total:,} characters"
+
+
+def with_change(line: str, number: int, role: str) -> str:
+    return f"{line} · message {number} ({role}) changed"
+
+
+def changed_title(number: int, role: str) -> str:
+    return (
+        f"Message {number} ({role}) has changed since the request before. "
+        "The first line that differs, old and new:"
+    )
+
+
+def changed_lines(old: str, new: str) -> str:
+    return f"- {old}\n+ {new}"

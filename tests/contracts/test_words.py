@@ -52,7 +52,7 @@ EXEMPT = {
     "hub/faults.py": {"_CODES"},  # codes of the Hub
     "server/metrics.py": {"MEDIA_TYPE", "_metric"},  # the format of Prometheus
     "conversation/attachments.py": {"_block", "marked_page"},  # text for the model
-    "conversation/text.py": {"_visible"},  # categories of Unicode
+    "conversation/text.py": {"_visible", "_is_harmless"},  # categories of Unicode
     "conversation/folding.py": {"fold"},  # a Unicode normalisation
     "exchange/documents.py": {"_HEAD", "to_html"},  # HTML tags around the texts
     "extraction/packages.py": {"_FALLBACK"},  # the name of an XML element

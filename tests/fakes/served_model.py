@@ -22,6 +22,7 @@ from typing_extensions import override
 from app.cli.processed import ProcessedTokens
 from app.server import answer
 from app.server.access import Access, ServerAddress
+from app.server.live_requests import SeenRequests
 from app.server.report import Report
 from app.server.running import RunningServer
 from engine.clients import Clients
@@ -108,6 +109,12 @@ class ServedModel:
 
     def post(self, path: str, **body: Any) -> Response:
         return self.send("POST", path, body)
+
+    def look(self, shown: int | None = None) -> SeenRequests:
+        """Return the requests as the Server page gets them, with the texts of one of them."""
+        found: SimpleQueue[SeenRequests] = SimpleQueue()
+        self.server.look(shown, found.put)
+        return found.get(timeout=PATIENCE_S)
 
     def report(self, report: Report) -> None:
         self.reports.put(report)

@@ -26,6 +26,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QMenu, QScrollArea, QWidget
 
 from app.controllers.idle import HOLD_MS
+from app.controllers.server import ServerState
 from app.conversation.attachments import Attachment, make_attachment
 from app.conversation.folder import Folder, FolderColor
 from app.conversation.placement import FolderId
@@ -40,6 +41,7 @@ from app.widgets.commands import CommandId, MenuName
 from app.widgets.main_window import MainWindow
 from app.widgets.models_window import ModelsTab, ModelsWindow
 from app.widgets.preset_sheet import PresetSheet
+from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
 from app.widgets.transcript.rows.row import RowAction
 from app.words import inspector as inspector_words
@@ -64,6 +66,7 @@ from tests.fakes.rig import DEMO, FakeCatalog, Progress, card
 from tests.fakes.stage import Stage
 from tests.screenshots import organising, trouble
 from tests.screenshots.organising import SHORT_MS
+from tests.screenshots.server_requests import requests
 
 THOUGHT_S = 4.0  # duration of a thought on the fake clock
 DAY = 24 * 3600.0
@@ -392,6 +395,43 @@ def settings(stage: Stage, tab: Icon) -> None:
     stage.wait(200)
 
 
+def server_requests(stage: Stage) -> None:
+    """Show requests of other programs, with the texts of one of them."""
+    settings(stage, Icon.SERVER)
+    page = stage.window.findChild(ServerPage)
+    assert isinstance(page, ServerPage)
+    server = stage.core.server
+    server.state = ServerState("http://127.0.0.1:7710", "0123456789abcdef")
+    server.changed.emit()
+    server.requests = requests(number=0)
+    server.requests_changed.emit()
+    page.requests.rows[3].toggle.click()
+    server.requests = requests(number=3)
+    server.requests_changed.emit()
+    stage.wait(200)
+    _scroll_to(page, page.requests.y())
+    stage.wait(SHORT_MS)
+
+
+def server_programs(stage: Stage) -> None:
+    """Show the settings for VS Code."""
+    settings(stage, Icon.SERVER)
+    page = stage.window.findChild(ServerPage)
+    assert isinstance(page, ServerPage)
+    stage.core.server.state = ServerState("http://127.0.0.1:7710", "0123456789abcdef")
+    next(one for one in page.programs.actions() if one.text() == "VS Code").trigger()
+    stage.wait(SHORT_MS)
+    _scroll_to(page, page.program.y() - page.program.height())
+    stage.wait(SHORT_MS)
+
+
+def _scroll_to(page: QWidget, place: int) -> None:
+    """Scroll a page of the settings to a place in it."""
+    areas = page.window().findChildren(QScrollArea)
+    area = next(area for area in areas if area.widget() is page)
+    area.verticalScrollBar().setValue(place)
+
+
 def several_macs(stage: Stage) -> None:
     settings(stage, Icon.ADVANCED)
     several = stage.core.several
@@ -415,9 +455,7 @@ def _show_several(stage: Stage) -> None:
     sheet = stage.window.findChild(SettingsWindow)
     assert isinstance(sheet, SettingsWindow)
     several = sheet.advanced.several
-    areas = sheet.findChildren(QScrollArea)
-    area = next(area for area in areas if area.widget() is sheet.advanced)
-    area.verticalScrollBar().setValue(several.y())
+    _scroll_to(sheet.advanced, several.y())
     stage.wait(SHORT_MS)
 
 
@@ -777,6 +815,8 @@ SCENES = {
     "settings-shortcuts": WindowScene(partial(settings, tab=Icon.KEYBOARD)),
     "settings-storage": WindowScene(partial(settings, tab=Icon.STORAGE)),
     "settings-server": WindowScene(partial(settings, tab=Icon.SERVER)),
+    "server-programs": WindowScene(server_programs, ("normal", "small")),
+    "server-requests": WindowScene(server_requests, ("normal", "small")),
     "settings-several": WindowScene(several_macs),
     "settings-checked": WindowScene(checked_macs),
     "lost-mac": WindowScene(lost_mac, ("normal", "small")),

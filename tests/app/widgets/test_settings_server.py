@@ -94,12 +94,14 @@ def test_new_key_replaces_the_old_one(stage: Stage, qtbot: QtBot) -> None:
 def test_settings_of_programs_have_address_and_key(stage: Stage, qtbot: QtBot) -> None:
     page = opened(stage)
     url = switched_on(stage, page, qtbot)
-    for program, button in page.programs.buttons.items():
-        QTest.mouseClick(button, LEFT)
+    for action in page.programs.actions():
+        action.trigger()
         QTest.mouseClick(page.program_text.button, LEFT)
         copied = QGuiApplication.clipboard().text()
-        assert url in copied, program
-    QTest.mouseClick(page.programs.buttons["opencode"], LEFT)
+        assert url in copied, action.text()
+        assert page.program.text() == action.text()
+        assert [one.text() for one in page.programs.actions() if one.isChecked()] == [action.text()]
+    next(one for one in page.programs.actions() if one.text() == "opencode").trigger()
     provider = json.loads(page.program_text.button.copied_text)["provider"]["rejoinder"]
     assert provider["options"]["apiKey"] == stage.core.server.state.key
     assert stage.core.server.state.key not in page.program_text.code.text()
