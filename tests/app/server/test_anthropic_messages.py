@@ -423,11 +423,22 @@ def test_what_is_ignored_is_named(calling: ServedModel) -> None:
     assert [one["function"]["name"] for one in json.loads(request.tools)] == ["add"]
 
 
-def test_name_of_an_ignored_field_cannot_break_a_header(served: ServedModel) -> None:
-    answer = served.post(PATH, max_tokens=1, messages=[user("Hi.")], **{"a\r\nset-cookie: é": 1})
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a\r\nset-cookie: é", "a??set-cookie: ?"),
+        (" a ", "a"),
+        ("fox " * 200, "fox " * 124 + "fox"),  # it is cut at a blank
+        ("  ", None),
+    ],
+)
+def test_name_of_an_ignored_field_cannot_break_a_header(
+    served: ServedModel, name: str, header: str | None
+) -> None:
+    answer = served.post(PATH, max_tokens=1, messages=[user("Hi.")], **{name: 1})
 
     assert answer.status == 200
-    assert answer.headers["x-rejoinder-ignored"] == "a??set-cookie: ?"
+    assert answer.headers.get("x-rejoinder-ignored") == header
 
 
 @pytest.mark.parametrize("thinking", [{"type": "adaptive"}, {"type": "disabled"}])
