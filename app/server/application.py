@@ -237,7 +237,7 @@ def _headers(chat: ChatRequest, ended: Ended | None = None) -> dict[str, str]:
 
 def _ignored(names: Iterable[str]) -> dict[str, str]:
     """Return the header that names the ignored fields of a body."""
-    text = ", ".join(names)[:500]
+    text = ", ".join(names)[:500].strip()  # a header that ends with a blank is refused
     if not text:
         return {}
     return {"x-rejoinder-ignored": "".join(c if " " <= c <= "~" else "?" for c in text)}

@@ -110,7 +110,8 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
     """Return messages in the form that chat templates accept.
 
     System messages at the start become one. A later one becomes a user message, because most templates
-    allow a system message only at the start. Replies in a row become one: some protocols send the text
+    allow a system message only at the start. After the result of a tool it becomes a part of this result:
+    after a user message, templates drop the thoughts that led to the calls. Replies in a row become one: some protocols send the text
     of a reply and each of its calls by themselves. Messages of the system and of users without any text
     are left out. A reply alone gives no messages, because there is none that it answers.
     """
@@ -119,6 +120,9 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
         last = normal[-1] if normal else None
         if message.role is Role.SYSTEM and any(other.role is not Role.SYSTEM for other in normal):
             message = replace(message, role=Role.USER)
+            if message.content and last is not None and last.role is Role.TOOL:
+                normal[-1] = _joined(last, message)
+                continue
         if not message.content and message.role in (Role.SYSTEM, Role.USER):
             continue
         joins = message.role in (Role.SYSTEM, Role.ASSISTANT)

@@ -12,7 +12,13 @@ from tokenizers import Tokenizer
 from typing_extensions import override
 
 from engine.chat.segments import Renderer, Segment
-from engine.errors import TemplateError, TemplateLimitError, TokenizerError, ToolCallError
+from engine.errors import (
+    TemplateError,
+    TemplateLimitError,
+    TextTooLongError,
+    TokenizerError,
+    ToolCallError,
+)
 from engine.types import Message, ToolCall
 from engine.worker.frames import Frame, pack_texts, unpack_texts
 from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared_worker
@@ -21,6 +27,9 @@ from engine.worker.process import SETUP_S, WorkerEndedError, WorkerError, shared
 # sensible template or tokenizer takes: 1e-6 s for each character to encode.
 _CALL_S = 4.0
 _CHARACTER_S = 1e-5
+# Characters of a text from which the text is to blame, and not the tokenizer, if a limit is exceeded.
+# Encoding takes about 200 bytes a character.
+_LONG_TEXT = 1_000_000
 # Most characters of a tool call and the tools of its request. A model writes 100,000 in hours.
 _MAX_CALL_LEN = 4_000_000
 
@@ -173,6 +182,8 @@ class IsolatedEncoder:
         try:
             answer = self._worker.call(self._number, self._setup, frame, limit_s)
         except WorkerError as error:
+            if isinstance(error, WorkerEndedError) and sum(lengths) > _LONG_TEXT:
+                raise TextTooLongError(str(error)) from error
             raise TokenizerError(str(error)) from error
         return tuple(array("I", answer.body))
 

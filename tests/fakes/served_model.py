@@ -53,6 +53,8 @@ class ServedModel:
 
     def __init__(self, config: EngineConfig, access: Access, replies_file: Path | None) -> None:
         self.replies: deque[ForcedReply] = deque()
+        # Returns the reply to a request. None: the model draws one.
+        self.reply_to: Callable[[Request], ForcedReply | None] = self._next_reply
         self.requests: list[Request] = []
         self.finished: list[RequestFinished] = []
         self.reports: SimpleQueue[Report] = SimpleQueue()
@@ -60,7 +62,7 @@ class ServedModel:
         self.processed = ProcessedTokens()
         self._events: SimpleQueue[Event] = SimpleQueue()  # of models and own questions
         clients = _RecordingClients(self._on_event, self.finished.append)
-        self.engine = _ScriptedEngine(config, clients.emit, self.replies, self.requests)
+        self.engine = _ScriptedEngine(config, clients.emit, self._submitted)
         self.engine.start()
         self.server = RunningServer(
             self.engine, clients, ServerAddress(access=access), self, replies_file
@@ -129,6 +131,13 @@ class ServedModel:
             last.prompt_ids, last.output_ids, restored=last.usage.plan.restored
         )
 
+    def _submitted(self, request: Request) -> ForcedReply | None:
+        self.requests.append(request)
+        return self.reply_to(request)
+
+    def _next_reply(self, _request: Request) -> ForcedReply | None:
+        return self.replies.popleft() if self.replies else None
+
     def _on_event(self, event: Event) -> None:
         if isinstance(event, (ModelLoading, ModelLoaded, ModelFailed, Answered)):
             self._events.put(event)
@@ -169,24 +178,20 @@ def _served(
 
 
 class _ScriptedEngine(Engine):
-    """An engine that gives the replies of a list, as long as it has some."""
+    """An engine that gives replies which its owner chooses."""
 
     def __init__(
         self,
         config: EngineConfig,
         on_event: Callable[[Event], None],
-        replies: deque[ForcedReply],
-        requests: list[Request],
+        reply_to: Callable[[Request], ForcedReply | None],
     ) -> None:
         super().__init__(config, on_event)
-        self._replies = replies
-        self._requests = requests
+        self._reply_to = reply_to
 
     @override
     def submit(self, request: Request) -> None:
-        self._requests.append(request)
-        forced = self._replies.popleft() if self._replies else None
-        super().submit(replace(request, forced=forced))
+        super().submit(replace(request, forced=self._reply_to(request)))
 
 
 class _RecordingClients(Clients):

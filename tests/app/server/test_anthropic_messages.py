@@ -432,11 +432,22 @@ def test_what_is_ignored_is_named(calling: ServedModel) -> None:
     assert [one["function"]["name"] for one in json.loads(request.tools)] == ["add"]
 
 
-def test_name_of_an_ignored_field_cannot_break_a_header(served: ServedModel) -> None:
-    answer = served.post(PATH, max_tokens=1, messages=[user("Hi.")], **{"a\r\nset-cookie: é": 1})
+@pytest.mark.parametrize(
+    ("name", "header"),
+    [
+        ("a\r\nset-cookie: é", "a??set-cookie: ?"),
+        (" a ", "a"),
+        ("fox " * 200, "fox " * 124 + "fox"),  # it is cut at a blank
+        ("  ", None),
+    ],
+)
+def test_name_of_an_ignored_field_cannot_break_a_header(
+    served: ServedModel, name: str, header: str | None
+) -> None:
+    answer = served.post(PATH, max_tokens=1, messages=[user("Hi.")], **{name: 1})
 
     assert answer.status == 200
-    assert answer.headers["x-rejoinder-ignored"] == "a??set-cookie: ?"
+    assert answer.headers.get("x-rejoinder-ignored") == header
 
 
 @pytest.mark.parametrize("thinking", [{"type": "adaptive"}, {"type": "disabled"}])
@@ -578,6 +589,33 @@ def test_calls_and_results_feed_no_known_token(calling: ServedModel, is_stream: 
 
     replies = [one for one in calling.requests[-1].messages if one.role is Role.ASSISTANT]
     assert all(one.reply is not None for one in replies)
+
+
+def test_system_message_after_a_result_keeps_the_thoughts_of_the_task(calling: ServedModel) -> None:
+    """Claude Code sends reminders as system messages. After a message of the user, thoughts are dropped."""
+    call = "<tool_call>\n<function=look>\n<parameter=word>\nfox\n</parameter>\n</function>\n</tool_call>"
+    messages: list[dict[str, Any]] = [user("Reminded: what is a fox?")]
+    for content in ("An animal.", "A red one."):
+        calling.replies.append(ForcedReply(text=call, reasoning="I look it up."))
+        answer = calling.post(
+            PATH, messages=messages, tools=[LOOK], max_tokens=200, thinking={"type": "adaptive"}
+        )
+        (block,) = [one for one in answer.body["content"] if one["type"] == "tool_use"]
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": content}
+        messages += [
+            {"role": "assistant", "content": answer.body["content"]},
+            {"role": "user", "content": [result]},
+            {"role": "system", "content": "Use the list of tasks."},
+        ]
+    calling.replies.append(ForcedReply(text="Red."))
+    answer = calling.post(
+        PATH, messages=messages, tools=[LOOK], max_tokens=200, thinking={"type": "adaptive"}
+    )
+
+    assert [one.role for one in calling.requests[-1].messages[-2:]] == [Role.ASSISTANT, Role.TOOL]
+    assert calling.requests[-1].messages[-1].content == "A red one.\n\nUse the list of tasks."
+    plan = answer.body["usage"]["rejoinder"]
+    assert (plan["replayed"], plan["read"] < 60) == (0, True)
 
 
 def test_stream_gives_signs_of_life_while_the_model_writes_a_call(

@@ -10,7 +10,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, pre_tokenizers
 
 from engine.chat.encoder import TextEncoder
-from engine.errors import TemplateError, TokenizerError
+from engine.errors import TemplateError, TextTooLongError, TokenizerError
 from engine.models import isolated
 from engine.models.isolated import IsolatedEncoder, IsolatedRenderer
 from engine.models.renderer import JinjaRenderer
@@ -117,6 +117,16 @@ def test_tokenizer_that_backtracks_ends_with_a_sentence(monkeypatch: pytest.Monk
         encoder.encode_text(("x" * 20 + "z") * 3000)
 
     assert encoder.encode_text("xy")
+
+
+def test_long_text_that_exceeds_a_limit_is_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = train_tokenizer()
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"(x+x+)+y"), "isolated")
+    encoder = IsolatedEncoder(backend)
+    monkeypatch.setattr(isolated, "_LONG_TEXT", 50_000)
+
+    with limits(monkeypatch), pytest.raises(TextTooLongError, match="It takes longer than"):
+        encoder.encode_text(("x" * 20 + "z") * 3000)
 
 
 def test_dropped_tokenizer_leaves_the_worker_process() -> None:

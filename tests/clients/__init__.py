@@ -1,0 +1,1 @@
+"""Real coding agents against the server, with a scripted tiny model."""

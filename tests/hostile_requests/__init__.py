@@ -1,0 +1,1 @@
+"""Hostile requests to a real server process."""
