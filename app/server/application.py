@@ -124,7 +124,7 @@ async def _ollama_running(generations: Generations, _request: Request) -> Respon
 
 
 async def _ollama_show(generations: Generations, bodies: Bodies, request: Request) -> Response:
-    with generations.reported_errors(_client(request)):
+    with generations.reported_refusals(_client(request)):
         async with bodies.read(request):
             return JSONResponse(ollama_models.show(await generations.model()))
 
@@ -164,7 +164,7 @@ async def _count(
     generations: Generations, bodies: Bodies, protocol: Protocol, request: Request
 ) -> Response:
     """Count the tokens of a chat."""
-    with generations.reported_errors(_client(request)):
+    with generations.reported_refusals(_client(request)):
         async with bodies.read(request) as fields:
             chat = _completed(protocol.read(fields), fields, request)
         del fields

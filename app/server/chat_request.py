@@ -111,9 +111,10 @@ def normal_messages(messages: Iterable[Message]) -> tuple[Message, ...]:
 
     System messages at the start become one. A later one becomes a user message, because most templates
     allow a system message only at the start. After the result of a tool it becomes a part of this result:
-    after a user message, templates drop the thoughts that led to the calls. Replies in a row become one: some protocols send the text
-    of a reply and each of its calls by themselves. Messages of the system and of users without any text
-    are left out. A reply alone gives no messages, because there is none that it answers.
+    after a user message, templates drop the thoughts that led to the calls. Replies in a row become one:
+    some protocols send the text of a reply and each of its calls by themselves. Messages of the system
+    and of users without any text are left out. A reply alone gives no messages, because there is none
+    that it answers.
     """
     normal: list[Message] = []
     for message in messages:

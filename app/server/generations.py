@@ -114,29 +114,31 @@ class Generations:
             if self.metrics.num_open + chat.num_answers > _MAX_OPEN:
                 raise ServerError(ErrorKind.BUSY, words.BUSY)
         answers = self._attempts if chat.num_answers == 1 else self._several
-        with (
-            self.reported_errors(chat.client),
-            self.metrics.open_request(chat.num_answers),
-            self.live.opened(chat) as live,
-        ):
-            async with aclosing(answers(chat, model, live)) as pieces:
-                async for piece in pieces:
-                    live.note_piece(piece)
-                    yield piece
+        try:
+            with self.metrics.open_request(chat.num_answers), self.live.opened(chat) as live:
+                async with aclosing(answers(chat, model, live)) as pieces:
+                    async for piece in pieces:
+                        live.note_piece(piece)
+                        yield piece
+        except ServerError as error:
+            self._watcher.report(Report(client=chat.client, ended=error))
+            raise
 
     @contextmanager
     def unopened_request(self, client: str) -> Generator[None]:
         """Count and report a request for an answer only if it is refused before it is opened."""
-        with self.reported_errors(client), self.metrics.unopened_request():
+        with self.reported_refusals(client), self.metrics.unopened_request():
             yield
 
     @contextmanager
-    def reported_errors(self, client: str) -> Generator[None]:
-        """Report the error that a client gets, if it gets one."""
+    def reported_refusals(self, client: str) -> Generator[None]:
+        """Report the error that a client gets in place of an answer, if it gets one."""
         try:
             yield
         except ServerError as error:
-            self._watcher.report(Report(client=client, ended=error))
+            report = Report(client=client, ended=error)
+            self.live.note_refused(report)
+            self._watcher.report(report)
             raise
 
     async def count(self, chat: ChatRequest) -> int:

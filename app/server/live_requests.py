@@ -50,6 +50,7 @@ class SeenRequest:
     num_written: int
     report: Report | None  # the end of the request, None before it and if the client has gone
     change: ChangedLine | None  # because of which tokens are read again
+    has_texts: bool = True
 
     @property
     def is_open(self) -> bool:
@@ -164,20 +165,46 @@ class LiveRequest:
         )
 
     def texts(self) -> RequestTexts:
-        reply = "\n\n".join(one.text for one in self._replies)
+        reply = "\n\n".join(reply.text for reply in self._replies)
         return RequestTexts(
             number=self.number,
             role=self._role,
             message=harmless_text(self._message),
             message_len=self._message_len,
             reply=harmless_text(reply[-MAX_CHARS:]),
-            reply_len=sum(one.num_chars for one in self._replies),
+            reply_len=sum(reply.num_chars for reply in self._replies),
         )
 
     def _show_reading(self, done: int, total: int) -> None:
         if not self._num_written:
             self._state = RequestState.READS
             self._num_read, self._num_to_read = done, total
+
+
+class RefusedRequest:
+    """A request that was refused before the model got it. Its texts are not kept."""
+
+    def __init__(self, number: int, report: Report) -> None:
+        self.number = number
+        self._report = report
+        self._came_at = time.monotonic()
+
+    def seen(self) -> SeenRequest:
+        return SeenRequest(
+            number=self.number,
+            client=self._report.client,
+            state=RequestState.ENDED,
+            came_at=self._came_at,
+            num_read=0,
+            num_to_read=0,
+            num_written=0,
+            report=self._report,
+            change=None,
+            has_texts=False,
+        )
+
+    def texts(self) -> None:
+        return None
 
 
 class LiveRequests:
@@ -188,23 +215,28 @@ class LiveRequests:
         self._cancel = cancel
         self._numbers = count(1)
         self._open: dict[int, LiveRequest] = {}
-        self._ended: deque[LiveRequest] = deque(maxlen=MAX_ENDED)  # the newest first
+        # The newest first
+        self._ended: deque[LiveRequest | RefusedRequest] = deque(maxlen=MAX_ENDED)
 
     @contextmanager
     def opened(self, chat: ChatRequest) -> Generator[LiveRequest]:
         """Follow a request until the end of the context."""
-        one = LiveRequest(next(self._numbers), chat, self._cancel)
-        self._open[one.number] = one
+        request = LiveRequest(next(self._numbers), chat, self._cancel)
+        self._open[request.number] = request
         failed: ServerError | None = None
         try:
-            yield one
+            yield request
         except ServerError as error:
             failed = error
             raise
         finally:
-            one.end(failed)
-            del self._open[one.number]
-            self._ended.appendleft(one)
+            request.end(failed)
+            del self._open[request.number]
+            self._ended.appendleft(request)
+
+    def note_refused(self, report: Report) -> None:
+        """Keep the end of a request that the model does not get."""
+        self._ended.appendleft(RefusedRequest(next(self._numbers), report))
 
     def stop(self, number: int) -> None:
         """End the answer to a request, unless it has ended."""
@@ -214,8 +246,8 @@ class LiveRequests:
     def seen(self, shown: int | None) -> SeenRequests:
         """Return all requests. shown: the number of the request whose texts are wanted."""
         kept = (*reversed(self._open.values()), *self._ended)
-        texts = next((one.texts() for one in kept if one.number == shown), None)
-        return SeenRequests(tuple(one.seen() for one in kept), texts)
+        texts = next((request.texts() for request in kept if request.number == shown), None)
+        return SeenRequests(tuple(request.seen() for request in kept), texts)
 
 
 class _End:

@@ -181,6 +181,9 @@ class RequestRow(QWidget):
         self.stop = Button(words.STOP, self)
         self.stop.setAccessibleName(words.stop_name(client))
         self.pane: TextsPane | None = None
+        policy = self.toggle.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)  # the lines of all rows begin at one place
+        self.toggle.setSizePolicy(policy)
         head = QHBoxLayout()
         head.setSpacing(Space.XS)
         top = Qt.AlignmentFlag.AlignTop
@@ -203,6 +206,7 @@ class RequestRow(QWidget):
         if not request.is_open and self.stop.hasFocus():
             self.toggle.setFocus()
         self.stop.setVisible(request.is_open)
+        self.toggle.setVisible(request.has_texts)
 
     def open(self) -> None:
         """Add the pane of texts."""

@@ -124,6 +124,18 @@ def test_request_that_waits_for_its_turn_can_be_stopped(served: ServedModel) -> 
     assert statuses == {400}
 
 
+def test_refused_request_is_seen_with_its_reason_and_without_texts(served: ServedModel) -> None:
+    served.post(PATH, **asked(temperature="hot secret"))
+    (refused, *_) = served.look(newest(served).number).requests
+
+    assert refused.state is RequestState.ENDED
+    assert refused.report is not None
+    assert "temperature" in refused.report.line
+    assert "secret" not in refused.report.line
+    assert not refused.has_texts
+    assert served.look(refused.number).texts is None
+
+
 def test_client_that_left_is_named(served: ServedModel) -> None:
     served.replies.append(LONG)
     with streamed(served):

@@ -165,8 +165,7 @@ def test_items_become_messages() -> None:
         (Role.USER, "What is there?", ""),
         (Role.ASSISTANT, "I look.", ""),
         (Role.TOOL, "A boat.", "look"),
-        (Role.TOOL, "Done.", "wait"),
-        (Role.USER, "It is late.", ""),
+        (Role.TOOL, "Done.\n\nIt is late.", "wait"),
         (Role.USER, "Go on.", ""),
     ]
     assert [call.name for call in messages[2].calls] == ["look", "wait"]
