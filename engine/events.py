@@ -27,6 +27,7 @@ from engine.types import (
     Request,
     RequestId,
     SamplingParams,
+    TokenScore,
 )
 from engine.usage import PromptPlan, Usage
 from engine.wanted import Wanted
@@ -282,6 +283,8 @@ class RequestFinished:
     # Token ids of the prompt. If the request continued a cut-off reply, the prompt ends with the
     # earlier part of this reply.
     prompt_ids: tuple[int, ...]
+    # The tokens of the answer that this request generated, if it asked for them (Request.num_likeliest)
+    scores: tuple[TokenScore, ...] = ()
 
     @property
     def output_ids(self) -> tuple[int, ...]:

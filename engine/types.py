@@ -134,6 +134,20 @@ class ForcedReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TokenScore:
+    """The log-probability of a token of an answer, and of the tokens that the model thought likeliest.
+
+    The text of a token that is a part of a character contains U+FFFD.
+    """
+
+    text: str
+    logprob: float  # natural logarithm
+    likeliest: tuple[
+        tuple[str, float], ...
+    ] = ()  # texts and log-probabilities, the likeliest first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFormat:
     """The form that an answer must have: a JSON value of a schema, or calls of functions, or either.
 
@@ -174,6 +188,9 @@ class Request:
     # The functions that the model may call, as a JSON list in the form of OpenAI's API. "" for none.
     tools: str = ""
     answer_format: AnswerFormat | None = None  # None: any answer
+    # Number of the likeliest tokens whose log-probabilities are wanted beside that of each token of the
+    # answer (RequestFinished.scores). None: no log-probabilities are wanted.
+    num_likeliest: int | None = None
     forced: ForcedReply | None = None
     # Cancel the request after this many delivered tokens; None for no limit.
     stop_after: int | None = None

@@ -13,6 +13,7 @@ from app.server.chat_request import ChatRequest, Ended
 from app.server.errors import ErrorKind, ServerError
 from app.server.known_chats import SERVER_PREFIX, PlacedChat
 from app.server.live_requests import LiveRequest
+from app.server.logprobs import scores_within
 from app.words import server as words
 from engine.events import ModelFacts, RequestFinished
 from engine.types import FinishReason, Request, RequestId, ToolCall
@@ -81,6 +82,7 @@ def request_of(chat: ChatRequest, model: ModelFacts, placed: PlacedChat) -> Requ
         max_drafts=None,
         tools=chat.tools,
         answer_format=chat.answer_format,
+        num_likeliest=chat.num_likeliest,
     )
 
 
@@ -122,4 +124,5 @@ def end_of(finished: RequestFinished, answer: DeliveredAnswer) -> Ended:
         first_word_ms=usage.ttft_ms,
         queue_ms=usage.queue_ms,
         total_ms=usage.total_ms,
+        scores=scores_within(finished.scores, len(answer.raw)),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from engine.types import AnswerFormat, Message, Role, ToolCall
+from engine.types import AnswerFormat, Message, Role, TokenScore, ToolCall
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class ChatRequest:
     # may differ
     client_names: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
     num_answers: int = 1  # answers that are written at the same time
+    num_likeliest: int | None = None  # as in engine.types.Request
     max_tokens: int | None = None
     stops: tuple[str, ...] = ()  # texts before which the answer ends
     thinking: bool | None = None
@@ -89,6 +90,7 @@ class Ended(_OfAnswer):
     first_word_ms: float
     queue_ms: float = 0.0  # a part of first_word_ms, in which a model may have been loaded
     total_ms: float = 0.0
+    scores: tuple[TokenScore, ...] = ()  # of the tokens that the client got, if it asked for them
 
 
 Piece = SignOfLife | Begun | Thought | Said | Called | Ended

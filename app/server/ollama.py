@@ -31,6 +31,7 @@ from app.server.chat_request import (
 )
 from app.server.errors import ServerError, invalid, unsupported
 from app.server.fields import Fields, as_json
+from app.server.logprobs import read_likeliest, token_list
 from app.server.openai_chat import read_tools
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer, arguments_of, promise
 from app.server.shared_fields import MAX_TOKENS, read_sampling
@@ -80,8 +81,6 @@ def _request(
 ) -> ChatRequest:
     """Translate what both protocols have in common. param: the field of the messages."""
     rule = read_call_rule(fields)
-    if fields.flag("logprobs"):
-        raise invalid(words.NO_LOGPROBS, "logprobs")
     normal = normal_messages(messages)
     if all(message.role not in (Role.USER, Role.TOOL) for message in normal):
         raise invalid(words.NO_MESSAGES, param)
@@ -94,6 +93,7 @@ def _request(
         messages=normal,
         tools=tools,
         may_call=rule.may_call,
+        num_likeliest=read_likeliest(fields),
         answer_format=rule.format_with(_read_schema(fields), tools),
         max_tokens=most if most and most > 0 else None,  # Ollama: no limit at 0 or below
         stops=options.texts("stop", most=16),
@@ -242,7 +242,9 @@ def _as_call(call: ToolCall, index: int) -> dict[str, object]:
 
 def _end(ended: Ended) -> dict[str, object]:
     """Return the fields of the end of an answer. Durations are in nanoseconds."""
+    logprobs = {"logprobs": token_list(ended.scores)} if ended.scores else {}
     return {
+        **logprobs,
         "done": True,
         "done_reason": "length" if ended.at_limit else "stop",
         "total_duration": round(ended.total_ms * _NS_IN_MS),

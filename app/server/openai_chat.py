@@ -26,6 +26,7 @@ from app.server.chat_request import (
 )
 from app.server.errors import ServerError, invalid, unsupported
 from app.server.fields import Fields, as_json
+from app.server.logprobs import read_likeliest, token_list
 from app.server.protocol import (
     STREAM_END,
     AnswerForm,
@@ -45,7 +46,7 @@ from app.server.shared_fields import (
 )
 from app.words import server as words
 from engine.events import ModelFacts
-from engine.types import Message, Role, ToolCall
+from engine.types import Message, Role, TokenScore, ToolCall
 
 _ROLES = {
     "system": Role.SYSTEM,
@@ -63,8 +64,6 @@ def read(fields: Fields) -> ChatRequest:
     num_answers = fields.integer("n", 1, 1 << 31) or 1
     if num_answers > _MAX_ANSWERS:
         raise invalid(words.too_many_choices(_MAX_ANSWERS), "n")
-    if fields.flag("logprobs"):
-        raise invalid(words.NO_LOGPROBS, "logprobs")
     most = read_limit(fields, "max_completion_tokens")
     older_most = read_limit(fields, "max_tokens")
     tools, rule = read_tools(fields), read_call_rule(fields)
@@ -77,6 +76,7 @@ def read(fields: Fields) -> ChatRequest:
         may_call=rule.may_call,
         answer_format=rule.format_with(read_schema(fields.section("response_format")), tools),
         num_answers=num_answers,
+        num_likeliest=read_likeliest(fields),
         max_tokens=older_most if most is None else most,
         stops=fields.texts("stop", most=16),
         thinking=read_thinking(fields),
@@ -162,7 +162,8 @@ class ChatForm(AnswerForm):
                 yield self._chunk(piece.index, {"tool_calls": [numbered]})
                 self._num_calls[piece.index] += 1
             case Ended():
-                yield self._chunk(piece.index, {}, _reason(piece, self._num_calls[piece.index]))
+                reason = _reason(piece, self._num_calls[piece.index])
+                yield self._chunk(piece.index, {}, reason, piece.scores)
                 self._ended.append(piece)
                 if len(self._ended) == len(self._num_calls):
                     yield from self._end()
@@ -191,8 +192,15 @@ class ChatForm(AnswerForm):
             yield server_event({**self._head, "object": "chat.completion.chunk", **usage})
         yield STREAM_END
 
-    def _chunk(self, index: int, delta: dict[str, object], reason: str | None = None) -> str:
-        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": None}
+    def _chunk(
+        self,
+        index: int,
+        delta: dict[str, object],
+        reason: str | None = None,
+        scores: Sequence[TokenScore] = (),
+    ) -> str:
+        logprobs = _logprobs(scores)
+        choice = {"index": index, "delta": delta, "finish_reason": reason, "logprobs": logprobs}
         return server_event({**self._head, "object": "chat.completion.chunk", "choices": [choice]})
 
 
@@ -207,8 +215,12 @@ def _choice(answer: WholeAnswer, index: int) -> dict[str, object]:
         "index": index,
         "message": message,
         "finish_reason": _reason(answer.ended, len(answer.calls)),
-        "logprobs": None,
+        "logprobs": _logprobs(answer.ended.scores),
     }
+
+
+def _logprobs(scores: Sequence[TokenScore]) -> dict[str, object] | None:
+    return {"content": token_list(scores), "refusal": None} if scores else None
 
 
 def _as_call(call: ToolCall) -> dict[str, object]:

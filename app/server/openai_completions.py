@@ -26,6 +26,7 @@ from app.server.chat_request import (
 )
 from app.server.errors import ServerError, invalid
 from app.server.fields import Fields
+from app.server.logprobs import columns, read_likeliest_number
 from app.server.openai_chat import error_body, usage_of
 from app.server.protocol import (
     STREAM_END,
@@ -50,13 +51,12 @@ def read(fields: Fields) -> ChatRequest:
         raise invalid(words.NO_ECHO, "echo")
     if fields.text("suffix"):
         raise invalid(words.NO_SUFFIX, "suffix")
-    if fields.raw("logprobs") is not None:
-        raise invalid(words.NO_LOGPROBS, "logprobs")
     messages = normal_messages([Message(role=Role.USER, content=_prompt(fields))])
     if not messages:
         raise invalid(words.NO_MESSAGES, "prompt")
     return ChatRequest(
         messages=messages,
+        num_likeliest=read_likeliest_number(fields),
         max_tokens=read_limit(fields, "max_tokens"),
         stops=fields.texts("stop", most=16),
         thinking=read_thinking(fields),
@@ -116,7 +116,8 @@ class _CompletionForm(AnswerForm):
 
     def _body(self, text: str, ended: Ended | None = None) -> dict[str, object]:
         reason = None if ended is None else ("length" if ended.at_limit else "stop")
-        choice = {"index": 0, "text": text, "finish_reason": reason, "logprobs": None}
+        logprobs = columns(ended.scores) if ended is not None and ended.scores else None
+        choice = {"index": 0, "text": text, "finish_reason": reason, "logprobs": logprobs}
         return {**self._head, "choices": [choice]}
 
 

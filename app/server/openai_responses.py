@@ -12,6 +12,7 @@ from app.server.answer_rules import read_call_rule, read_schema
 from app.server.chat_request import ChatRequest, normal_messages
 from app.server.errors import ErrorKind, invalid, unsupported
 from app.server.fields import Fields, as_json
+from app.server.logprobs import MAX_LIKELIEST
 from app.server.openai_chat import error_body
 from app.server.protocol import Protocol
 from app.server.response_form import ResponseForm
@@ -43,6 +44,14 @@ _IGNORED_ITEMS = (
 )
 
 
+# The only value of `include` that has an effect
+_LOGPROBS = "message.output_text.logprobs"
+
+
+def _ignored_parts(included: Iterable[str]) -> tuple[str, ...]:
+    return ("include",) if set(included) - {_LOGPROBS} else ()
+
+
 def read(fields: Fields) -> ChatRequest:
     """Translate the body of a request."""
     for name in _STORED:
@@ -50,11 +59,13 @@ def read(fields: Fields) -> ChatRequest:
             raise invalid(words.nothing_stored(name), name)
     if fields.flag("background"):
         raise unsupported("background", "true")
-    if fields.integer("top_logprobs", 0, 20):
-        raise invalid(words.NO_LOGPROBS, "top_logprobs")
     text = fields.section("text")
     schema = read_schema(text and text.section("format"))
     reasoning = fields.section("reasoning")
+    included = fields.texts("include", most=32)
+    likeliest = fields.integer("top_logprobs", 0, MAX_LIKELIEST)
+    if likeliest is None and _LOGPROBS in included:
+        likeliest = 0
     tools, rule = read_tools(fields), read_call_rule(fields)
     if rule.name:
         rule = replace(rule, name=tools.model_name("", rule.name))
@@ -68,10 +79,11 @@ def read(fields: Fields) -> ChatRequest:
         client_names=tools.client_names,
         may_call=rule.may_call,
         answer_format=rule.format_with(schema, tools.definitions),
+        num_likeliest=likeliest,
         max_tokens=fields.integer("max_output_tokens", 1, MAX_TOKENS),
         thinking=reasoning and thinks_with(reasoning.text("effort")),
         sampling=read_sampling(fields),
-        ignored=(*tools.ignored, *dict.fromkeys(items.ignored)),
+        ignored=(*tools.ignored, *dict.fromkeys(items.ignored), *_ignored_parts(included)),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from typing_extensions import override
@@ -24,9 +24,10 @@ from app.server.chat_request import (
 )
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
+from app.server.logprobs import token_list
 from app.server.protocol import AnswerForm, WholeAnswer, comment, promise, server_event
 from engine.events import ModelFacts
-from engine.types import ToolCall
+from engine.types import TokenScore, ToolCall
 
 _CODES = {
     ErrorKind.CONTEXT: "context_length_exceeded",
@@ -143,7 +144,7 @@ class ResponseForm(AnswerForm):
             case Ended():
                 if not self._items and self._open is None:
                     yield from self._open_item(_MESSAGE)
-                yield from self._close_item(_status(piece))
+                yield from self._close_item(_status(piece), piece.scores)
                 yield self._event(f"response.{_status(piece)}", response=self._finished(piece))
 
     @override
@@ -159,7 +160,8 @@ class ResponseForm(AnswerForm):
         if not shown and not answer.calls:
             shown = [(_MESSAGE, "")]
         for kind, text in shown:
-            item_id, content = _new_id(kind.id_start), [kind.make_part(text)]
+            scored = {"logprobs": token_list(ended.scores)} if kind is _MESSAGE else {}
+            item_id, content = _new_id(kind.id_start), [{**kind.make_part(text), **scored}]
             self._items.append(kind.make_item(item_id, content, _COMPLETED))
         self._items += [self._call_item(call) for call in answer.calls]
         if ended.at_limit:
@@ -181,13 +183,14 @@ class ResponseForm(AnswerForm):
         yield self._event("response.output_item.added", output_index=len(self._items), item=item)
         yield self._part_event("response.content_part.added", part=kind.make_part(""))
 
-    def _close_item(self, status: str) -> Iterator[str]:
-        """Complete the open item, if there is one."""
+    def _close_item(self, status: str, scores: Sequence[TokenScore] = ()) -> Iterator[str]:
+        """Complete the open item, if there is one. scores: those of the whole answer."""
         if self._open is None:
             return
         kind, item_id, text = self._open.kind, self._open.item_id, self._open.text
-        part = kind.make_part(text)
-        yield self._part_event(f"response.{kind.part}.done", text=text, **kind.event_fields)
+        scored = {"logprobs": token_list(scores)} if kind is _MESSAGE else {}
+        part = {**kind.make_part(text), **scored}
+        yield self._part_event(f"response.{kind.part}.done", text=text, **scored)
         yield self._part_event("response.content_part.done", part=part)
         yield from self._complete(kind.make_item(item_id, [part], status))
         self._open = None

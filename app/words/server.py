@@ -36,7 +36,6 @@ UNKNOWN_CLIENT = "a program"
 PROMPT_TOO_LONG = "Prompt is too long"
 NO_MODEL = "No model is loaded. Load one in Rejoinder."
 BROKEN = "The server failed. Its log has the reason."
-NO_LOGPROBS = "The server has no probabilities of tokens."
 NO_ECHO = "The server can’t repeat the prompt. Leave out echo."
 NO_SUFFIX = "The server can’t fill a gap in a text. Leave out suffix."
 SERVE_BESIDE_WINDOW = (

@@ -44,8 +44,9 @@ from engine.runner.explain import PrefixHit
 from engine.runner.feeding import Feeder
 from engine.runner.history import History
 from engine.runner.plan import plan_prompt
+from engine.runner.scores import ScoredTokens
 from engine.runner.sequence import Clock, Sequence, room_for
-from engine.types import FinishReason, Request
+from engine.types import FinishReason, Request, TokenScore
 from engine.usage import PromptPlan, Usage
 
 log = logging.getLogger(__name__)
@@ -150,6 +151,7 @@ class Runner:
             reply=sequence.reply.tokens(),
             usage=self._usage(sequence),
             prompt_ids=sequence.prompt.token_ids,
+            scores=self._scores(sequence),
         )
         return [*events, finished]
 
@@ -213,6 +215,9 @@ class Runner:
             self._model.prompts.tokenizer, in_reasoning=prompt.in_reasoning, begun=prompt.begun
         )
         source = self._make_source(self._model, request, reply)
+        scored = None
+        if request.num_likeliest is not None:
+            source = scored = ScoredTokens(source, request.num_likeliest)
         fetched = NOTHING_FETCHED
         disk = self._feeder.disk
         if disk is not None and not request.side:
@@ -236,6 +241,7 @@ class Runner:
                 prefill=self._feeder.prefill(prompt, lease),
                 reply=reply,
                 source=source,
+                scored=scored,
                 clock=clock,
                 max_output=self._admission.max_output(prompt, request),
                 logits=lease.logits,
@@ -262,6 +268,8 @@ class Runner:
             return self.finish(sequence, FinishReason.STOP)
         sequence.clock.first_token = sequence.clock.first_token or now
         sequence.clock.last_token = now
+        if sequence.scored is not None:
+            sequence.scored.keep(len(sequence.reply.token_ids), token_id)
         events = self._deltas(sequence, sequence.reply.add(token_id))
         reason = self._limit_reached(sequence)
         return events if reason is None else [*events, *self.finish(sequence, reason)]
@@ -278,6 +286,12 @@ class Runner:
             TextDelta(request_id, piece.channel, piece.text, sequence.num_output)
             for piece in pieces
         ]
+
+    def _scores(self, sequence: Sequence) -> tuple[TokenScore, ...]:
+        if sequence.scored is None:
+            return ()
+        start = sequence.reply.tokens().answer_start
+        return sequence.scored.scores(self._model.prompts.tokenizer, start)
 
     def _usage(self, sequence: Sequence) -> Usage:
         clock = sequence.clock

@@ -13,6 +13,7 @@ from engine.chat.reply import ReplyStream
 from engine.events import ReadAhead
 from engine.runner.drawing import TokenSource
 from engine.runner.prefill import Prefill
+from engine.runner.scores import ScoredTokens
 from engine.speculation.pace import MAX_PASS_LEN
 from engine.types import FinishReason, Message, Request, Role
 from engine.usage import PromptPlan
@@ -60,6 +61,7 @@ class Sequence:
     prefill: Prefill
     reply: ReplyStream  # the reply so far, including the earlier part of a continued reply
     source: TokenSource
+    scored: ScoredTokens | None = None  # `source`, if it computes log-probabilities
     clock: Clock
     max_output: int  # highest number of tokens that this request may add to the reply
     logits: mx.array | None = None  # logits (V,) after the prompt; None during prefill

@@ -261,7 +261,7 @@ REFUSED: list[tuple[str, str, object]] = [
     (CHAT, "format", [{"type": "object"}]),
     (CHAT, "think", "wildly"),
     (CHAT, "think", 1),
-    (CHAT, "logprobs", True),
+    (CHAT, "logprobs", "many"),
     (CHAT, "options", [1]),
     (CHAT, "options.temperature", {"temperature": "hot"}),
     (CHAT, "tools[0].type", [{"type": "search"}]),

@@ -70,7 +70,7 @@ REFUSED: list[tuple[str, object]] = [
     ("suffix", "The end."),
     ("best_of", 2),
     ("n", 2),
-    ("logprobs", 0),
+    ("logprobs", 21),
     ("max_tokens", 0),
 ]
 

@@ -246,7 +246,7 @@ def test_fields_of_advice_are_accepted_and_named(served: ServedModel) -> None:
 
     assert answer.status == 200
     names = answer.headers["x-rejoinder-ignored"].split(", ")
-    assert names == [*list(advice)[:-1], "odd??name", "text.verbosity"]
+    assert sorted(names) == sorted([*list(advice)[:-1], "odd??name", "text.verbosity"])
 
 
 REFUSED: list[tuple[str, object]] = [
@@ -274,7 +274,7 @@ REFUSED: list[tuple[str, object]] = [
     ("reasoning", "high"),
     ("max_output_tokens", 0),
     ("temperature", "hot"),
-    ("top_logprobs", 2),
+    ("top_logprobs", 21),
 ]
 
 

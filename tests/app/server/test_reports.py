@@ -45,8 +45,12 @@ def line_of(served: ServedModel, path: str, **body: object) -> tuple[int, str]:
         ("/v1/completions", {"prompt": "Hi.", "echo": True}, words.NO_ECHO),
         ("/v1/messages", {"messages": 1}, words.wrong_field("messages", words.A_LIST)),
         ("/v1/messages/count_tokens", {"messages": []}, words.NO_MESSAGES),
-        ("/v1/responses", {"input": "Hi.", "top_logprobs": 3}, words.NO_LOGPROBS),
-        ("/api/chat", {"messages": HELLO, "logprobs": True}, words.NO_LOGPROBS),
+        ("/v1/responses", {"input": []}, words.NO_MESSAGES),
+        (
+            "/api/chat",
+            {"messages": HELLO, "logprobs": 1},
+            words.wrong_field("logprobs", words.A_FLAG),
+        ),
         ("/api/generate", {"prompt": "Hi.", "suffix": "."}, words.NO_SUFFIX),
     ],
 )
