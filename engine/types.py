@@ -141,6 +141,7 @@ class TokenScore:
     """
 
     text: str
+    end: int  # length of the text of the answer up to the end of this token
     logprob: float  # natural logarithm
     likeliest: tuple[
         tuple[str, float], ...

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import dropwhile, takewhile
 
 from app.server.fields import Fields
 from engine.types import TokenScore
@@ -22,14 +24,14 @@ def read_likeliest_number(fields: Fields) -> int | None:
 
 
 def scores_within(scores: Sequence[TokenScore], num_chars: int) -> tuple[TokenScore, ...]:
-    """Return the scores of the tokens that end within the first characters of the answer."""
-    num_kept, length = 0, 0
-    for score in scores:
-        length += len(score.text)
-        if length > num_chars:
-            break
-        num_kept += 1
-    return tuple(scores[:num_kept])
+    """Return the scores of the tokens that end within the first characters of the answer.
+
+    The line breaks before an answer do not belong to its text.
+    """
+    shown = list(dropwhile(lambda score: not score.text.strip("\n"), scores))
+    start = scores[len(scores) - len(shown) - 1].end if len(shown) < len(scores) else 0
+    moved = (replace(score, end=score.end - start) for score in shown)
+    return tuple(takewhile(lambda score: score.end <= num_chars, moved))
 
 
 def token_list(scores: Sequence[TokenScore]) -> list[dict[str, object]]:
@@ -50,14 +52,9 @@ def _token(text: str, logprob: float) -> dict[str, object]:
 
 def columns(scores: Sequence[TokenScore]) -> dict[str, object]:
     """Return scores as a list for each column: in the older completions."""
-    offsets: list[int] = []
-    length = 0
-    for score in scores:
-        offsets.append(length)
-        length += len(score.text)
     return {
         "tokens": [score.text for score in scores],
         "token_logprobs": [score.logprob for score in scores],
         "top_logprobs": [dict(score.likeliest) for score in scores],
-        "text_offset": offsets,
+        "text_offset": [0, *(score.end for score in scores[:-1])],
     }

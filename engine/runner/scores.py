@@ -50,15 +50,17 @@ class ScoredTokens(TokenSource):
 
     def scores(self, tokenizer: ChatTokenizer, start: int) -> tuple[TokenScore, ...]:
         """Return the kept log-probabilities of the tokens from index `start` on, in order."""
+        kept = [entry for index, entry in sorted(self._kept.items()) if index >= start]
+        ends = tokenizer.text_ends([token_id for token_id, _, _ in kept])
         return tuple(
             TokenScore(
                 text=tokenizer.decode([token_id]),
+                end=end,
                 logprob=logprob,
                 likeliest=tuple(
                     (tokenizer.decode([other]), likeliest[other])
                     for other in sorted(likeliest, key=likeliest.__getitem__, reverse=True)
                 ),
             )
-            for index, (token_id, logprob, likeliest) in sorted(self._kept.items())
-            if index >= start
+            for (token_id, logprob, likeliest), end in zip(kept, ends, strict=True)
         )

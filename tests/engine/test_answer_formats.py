@@ -111,6 +111,7 @@ def test_answers_have_the_schema_alone_together_and_with_drafts(
 ) -> None:
     requests = [replace(request_of(number, JSON), max_drafts=MAX_DRAFTS) for number in range(3)]
     requests.append(replace(request_of(3, JSON), answer_format=None, max_tokens=40))
+    requests = [replace(request, num_likeliest=2) for request in requests]
     drafter = PlantedDrafts(0.7)
     plant(monkeypatch, drafter)
     client = open_model()
@@ -121,6 +122,12 @@ def test_answers_have_the_schema_alone_together_and_with_drafts(
 
         assert ids_of(together) == ids_of(alone)
         assert sum(one.usage.accepted_tokens for one in together.values()) > 10
+        for name, finished in together.items():
+            scores = [score.logprob for score in finished.scores]
+            assert finished.scores[-1].end == len(finished.content)
+            assert scores == pytest.approx(
+                [score.logprob for score in alone[name].scores], abs=0.01
+            )
     for request in requests[:3]:
         assert_person(alone[request.request_id])
 

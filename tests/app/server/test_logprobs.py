@@ -104,7 +104,8 @@ def test_stop_text_and_reasoning_have_none(served: ServedModel) -> None:
 
 
 def test_token_that_begins_within_the_text_and_ends_behind_it_is_left_out() -> None:
-    scores = [TokenScore(text=text, logprob=-1.0) for text in ("ab", "cd", "e")]
+    texts = (("ab", 2), ("cd", 4), ("e", 5))
+    scores = [TokenScore(text=text, end=end, logprob=-1.0) for text, end in texts]
 
     assert scores_within(scores, 3) == tuple(scores[:1])
     assert scores_within(scores, 5) == tuple(scores)

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import mlx.core as mx
+from typing_extensions import override
 
 from engine.models.filters import make_filter
-from engine.runner.drawing import ForcedTokens, SampledTokens, TokenSource
+from engine.runner.drawing import ForcedTokens, SampledTokens, TokensBefore, TokenSource
 from engine.types import SamplingParams
 
 LOGITS = mx.array([2.0, 1.0, 0.5, -1.0, -3.0])
 PARAMS = SamplingParams(temperature=1.0, top_p=0.95, repetition_penalty=1.3, seed=3)
 
 
-def recent() -> mx.array:
-    return mx.array([0, 1])
+class Before(TokensBefore):
+    @override
+    def recent(self) -> mx.array:
+        return mx.array([0, 1])
+
+    @override
+    def answer_ids(self) -> list[int] | None:
+        return None
 
 
 def sampled(params: SamplingParams) -> SampledTokens:
@@ -21,7 +28,7 @@ def sampled(params: SamplingParams) -> SampledTokens:
 
 
 def ids_of(source: TokenSource, indices: range) -> list[object]:
-    return [source.draw(LOGITS, recent, index=index).item() for index in indices]
+    return [source.draw(LOGITS, Before(), index=index).item() for index in indices]
 
 
 def test_tokens_sampled_in_reverse_order_are_the_same() -> None:
@@ -40,7 +47,7 @@ def test_forced_reply_is_followed_by_the_end_token() -> None:
 
 def test_forced_token_is_read_after_its_logits_are_computed() -> None:
     logits = mx.ones((1 << 20,)) * 2.0
-    token_id = ForcedTokens((7,), start=0, eos_id=1).draw(logits, recent, index=0)
+    token_id = ForcedTokens((7,), start=0, eos_id=1).draw(logits, Before(), index=0)
     before = mx.get_active_memory()
 
     assert token_id.item() == 7
