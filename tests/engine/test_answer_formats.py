@@ -198,13 +198,18 @@ def test_an_unknown_format_of_a_text_demands_nothing(open_model: Open) -> None:
         "properties": {
             "format": {"enum": [{"format": "odd"}]},
             "at": {"enum": ["x"], "format": "odd"},
+            "default": {"enum": ["y"], "format": "odd"},
         },
-        "required": ["format", "at"],
+        "required": ["format", "at", "default"],
         "additionalProperties": False,
     }
     finished = finish(open_model(), request_of(1, AnswerFormat(schema=json.dumps(schema))))
 
-    assert json.loads(finished.content) == {"format": {"format": "odd"}, "at": "x"}
+    assert json.loads(finished.content) == {
+        "format": {"format": "odd"},
+        "at": "x",
+        "default": "y",
+    }
 
 
 @pytest.mark.parametrize(
@@ -238,3 +243,64 @@ def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None
         assert isinstance(event, RequestFailed)
         assert event.problem.kind is ProblemKind.ANSWER_FORMAT
         assert cause in event.problem.cause
+
+
+COLOUR = {"type": "string", "enum": ["red"]}
+
+
+@pytest.mark.parametrize("build", [qwen, hermes])
+def test_arguments_of_a_forced_call_match_their_schemas(
+    open_model: Open, build: Callable[[Path], Path]
+) -> None:
+    schemas: dict[str, object] = {
+        "untyped": {"enum": ["red"]},
+        "constant": {"type": "string", "const": "red"},
+        "nullable": {"anyOf": [COLOUR, COLOUR]},
+        "listed": {"type": ["string", "null"], "enum": ["red"]},
+        "referred": {"$ref": "#/$defs/Colour"},
+    }
+    parameters = {
+        "type": "object",
+        "properties": schemas,
+        "required": list(schemas),
+        "additionalProperties": False,
+        "$defs": {"Colour": COLOUR},
+    }
+    listed = json.loads(tools("look"))
+    listed[0]["function"]["parameters"] = parameters
+    client = open_model(build)
+    facts = client.core.model and client.core.model.facts
+    assert facts
+    wanted = AnswerFormat(functions=("look",), calls_once=True)
+    text = finish(client, request_of(1, wanted, json.dumps(listed))).content
+    inner = text.removeprefix(facts.call_start).removesuffix(facts.call_end)
+    (call,) = client.answer(client.parse_calls(inner, json.dumps(listed)))
+
+    assert json.loads(call.arguments) == dict.fromkeys(schemas, "red")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        True,
+        {"properties": [1]},
+        {"properties": {"a": {}}, "required": 5},
+        {"properties": {"a": True}},
+        {"properties": {"a b": {"type": "string"}}},
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        {
+            "properties": {f"p{number}": {"type": "integer"} for number in range(100)},
+            "$defs": {"long": {"const": "x" * 100_000}},
+        },
+    ],
+)
+def test_parameters_that_a_call_cannot_keep_are_refused(
+    open_model: Open, parameters: object
+) -> None:
+    listed = json.loads(tools("look"))
+    listed[0]["function"]["parameters"] = parameters
+    wanted = AnswerFormat(functions=("look",))
+    failed = run(open_model(), request_of(1, wanted, json.dumps(listed)))
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.kind is ProblemKind.ANSWER_FORMAT
