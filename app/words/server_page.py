@@ -65,7 +65,7 @@ def writes(number: int) -> str:
 
 
 def gone(client: str) -> str:
-    return f"{client}: the program left before the end"
+    return f"{client}: the connection ended before the answer"
 
 
 def stop_name(client: str) -> str:
