@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
+import mlx.core as mx
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel, Metaspace
+from tokenizers.models import BPE
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
+from engine.errors import AnswerFormatError
 from engine.events import RequestFailed, RequestFinished, Submit
+from engine.grammar.matcher import GrammarTokenizer
 from engine.problem import ProblemKind
+from engine.runner.drawing import FormattedTokens
 from engine.types import (
     MAX_DRAFTS,
     AnswerFormat,
@@ -192,6 +200,27 @@ def test_reasoning_before_a_formatted_answer_is_free(open_model: Open) -> None:
     assert not finished.content
 
 
+@pytest.mark.parametrize(("in_answer", "drawn"), [(False, 3), (True, 1)])
+def test_end_of_a_reply_within_its_reasoning_begins_the_answer(in_answer: bool, drawn: int) -> None:
+    class Before:
+        def recent(self) -> mx.array:
+            raise AssertionError
+
+        def answer_ids(self) -> list[int] | None:
+            return [] if in_answer else None
+
+    source = Mock()
+    grammar = Mock()
+    grammar.allowed_after.return_value = memoryview(bytes([0, 1, 0, 0]))
+    tokens = FormattedTokens(source, grammar, opening_ids=(), closing_ids=(3,), eos_ids=(2,))
+    logits = mx.array([1.0, 2.0, 5.0, 0.0])
+
+    tokens.draw(logits, Before(), index=4)
+    (filtered, *_), _ = source.draw.call_args
+
+    assert mx.argmax(filtered).item() == drawn
+
+
 def test_an_unknown_format_of_a_text_demands_nothing(open_model: Open) -> None:
     schema = {
         "type": "object",
@@ -232,6 +261,17 @@ def test_a_schema_that_cannot_be_kept_is_refused(
     assert failed.problem.kind is ProblemKind.ANSWER_FORMAT
     assert cause in failed.problem.cause
     assert_person(finish(client, request_of(2, JSON)))
+
+
+@pytest.mark.parametrize(("decoder", "eos_ids"), [(Metaspace(), {1}), (ByteLevel(), ())])
+def test_a_tokenizer_that_cannot_be_used_is_named(
+    decoder: Metaspace | ByteLevel, eos_ids: Collection[int]
+) -> None:
+    backend = Tokenizer(BPE({"a": 0, "b": 1}, []))
+    backend.decoder = decoder
+
+    with pytest.raises(AnswerFormatError, match="tokenizer"):
+        GrammarTokenizer(backend, 2, eos_ids)
 
 
 def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None:
