@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import mlx.core as mx
@@ -22,6 +23,7 @@ from engine.events import RequestFailed, RequestFinished, Submit
 from engine.grammar.matcher import GrammarTokenizer
 from engine.problem import ProblemKind
 from engine.runner.drawing import FormattedTokens
+from engine.runner.speculation import Speculation
 from engine.types import (
     MAX_DRAFTS,
     AnswerFormat,
@@ -133,22 +135,29 @@ def test_answers_have_the_schema_alone_together_and_with_drafts(
         assert_person(alone[request.request_id])
 
 
-def test_drafts_never_lead_out_of_the_reasoning(
-    open_model: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_reasoning_before_an_answer_in_a_format_waits_for_no_drafts(
+    open_model: Open, monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
-    drafter = PlantedDrafts(1.0)
-    plant(monkeypatch, drafter)
-    client = open_model()
-    tokenizer = client.core.model and client.core.model.prompts.tokenizer
-    assert tokenizer
-    (end_id,) = tokenizer.markers.think_end
-    drafter.is_learning = False
-    request = replace(request_of(1, JSON), thinking=True, max_drafts=MAX_DRAFTS)
-    drafter.replies[request.request_id] = [end_id] * 300
-    sampling = replace(request.sampling, temperature=0.0)
-    finished = finish(client, replace(request, sampling=sampling, max_tokens=30))
+    waits: list[bool] = []
+    may_propose = Speculation.may_propose
 
-    assert finished.usage.accepted_tokens == 0
+    def watched(drafter: Speculation, sequences: Sequence[Any]) -> bool:
+        waits.append(may_propose(drafter, sequences))
+        return waits[-1]
+
+    client = open_model()
+    request = replace(request_of(1, JSON), thinking=True, max_drafts=MAX_DRAFTS, max_tokens=40)
+    finish(client, request)
+    monkeypatch.setattr(Speculation, "may_propose", watched)
+    # The reasoning of the first answer is drafted for the second one.
+    wanted = request.answer_format if is_kept else None
+    again = replace(request, request_id=RequestId("again"), answer_format=wanted)
+    finished = finish(client, again)
+
+    assert finished.reasoning
+    assert not finished.content
+    assert any(waits) is not is_kept
 
 
 def test_a_continued_answer_keeps_to_the_format_and_restores_its_beginning(
