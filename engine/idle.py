@@ -394,5 +394,5 @@ def _attempt_idle(work: Callable[[], T]) -> T | None:
     if not isinstance(result, Failure):
         return result
     if result.is_expected:
-        log.info("an idle job ended with an error: %s", result.problem)
+        log.info("an idle job ended with an error: %s", result.problem.log_text)
     return None

@@ -22,6 +22,10 @@ class ProblemKind(StrEnum):
     STOPPED = "stopped"  # the user stopped the work, so there is nothing to show
 
 
+# Kinds whose cause may quote a request: names in a schema, or a text that a chat template raises
+_QUOTING = (ProblemKind.ANSWER_FORMAT, ProblemKind.TEMPLATE)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """The description of an error in words for the user."""
@@ -36,7 +40,7 @@ class Problem:
     @property
     def log_text(self) -> str:
         """The text for the log, which must not quote what a user or a program wrote."""
-        return self.title if self.kind is ProblemKind.ANSWER_FORMAT else str(self)
+        return self.title if self.kind in _QUOTING else str(self)
 
     @override
     def __str__(self) -> str:

@@ -11,6 +11,8 @@ from app.server.fields import Fields, as_json
 from app.words import server as words
 from engine.types import AnswerFormat
 
+# Characters of a schema. Larger ones would stop the engine for seconds while they are compiled.
+_MAX_SCHEMA_LEN = 200_000
 _ANY_OBJECT: dict[str, object] = {"type": "object"}
 
 
@@ -61,7 +63,9 @@ def read_call_rule(fields: Fields) -> CallRule:
         if (kind := choice.text("type")) != "function":
             raise unsupported("tool_choice.type", kind)
         named = choice.section("function") or choice
-        return CallRule(must_call=True, name=named.text("name"), calls_once=True)
+        if not (name := named.text("name")):
+            raise invalid(words.wrong_field(named.path_of("name"), words.A_TEXT), "tool_choice")
+        return CallRule(must_call=True, name=name, calls_once=True)
     match fields.text("tool_choice"):
         case "" | "auto":
             return CallRule()
@@ -90,13 +94,26 @@ def read_schema(section: Fields | None) -> str:
             raise unsupported(section.path_of("type"), kind)
 
 
-def _schema_of(section: Fields, default: dict[str, object] | None) -> str:
+def _schema_of(section: Fields, default: object) -> str:
     for name in ("name", "description", "strict"):  # the schema is always kept
         section.raw(name)
     schema = section.raw("schema")
-    if schema is None:
-        schema = default
+    return schema_text(default if schema is None else schema, section.path_of("schema"))
+
+
+def schema_text(schema: object, path: str) -> str:
+    """Return a JSON schema as JSON.
+
+    Args:
+        schema: the value of a field.
+        path: the field.
+
+    Raises:
+        ServerError: it is no object, or too long.
+    """
     if not isinstance(schema, dict):
-        path = section.path_of("schema")
         raise invalid(words.wrong_field(path, words.AN_OBJECT), path)
-    return as_json(cast("object", schema))
+    text = as_json(cast("object", schema))
+    if len(text) > _MAX_SCHEMA_LEN:
+        raise invalid(words.schema_too_long(_MAX_SCHEMA_LEN), path)
+    return text

@@ -67,16 +67,15 @@ def _read_call_rule(fields: Fields) -> CallRule:
     choice = fields.section("tool_choice")
     if choice is None:
         return CallRule()
-    once = bool(choice.flag("disable_parallel_tool_use"))
     match choice.text("type"):
         case "auto":
-            return CallRule(calls_once=once)
+            return CallRule()
         case "none":
             return CallRule(may_call=False)
-        case "any":
-            return CallRule(must_call=True, calls_once=once)
-        case "tool":
-            return CallRule(must_call=True, name=choice.text("name"), calls_once=once)
+        case "any" | "tool" as kind:
+            once = bool(choice.flag("disable_parallel_tool_use"))
+            name = choice.text("name") if kind == "tool" else ""
+            return CallRule(must_call=True, name=name, calls_once=once)
         case kind:
             raise unsupported("tool_choice.type", kind)
 

@@ -80,8 +80,17 @@ class BoundedConnection(H11Protocol):
         """End the connection, and so the answer, if the client has taken none of so many bytes."""
         if self.transport.get_write_buffer_size() < num_bytes:
             self._expect_taking()
-        else:
+        elif not self._is_writing:
             self.transport.abort()
+
+    @property
+    def _is_writing(self) -> bool:
+        """True while a next answer adds bytes, after which their number tells nothing.
+
+        The time starts again when this answer waits for the client, or is complete.
+        """
+        is_answered = not self.cycle or self.cycle.response_complete
+        return not is_answered and not self.flow.write_paused
 
     def _stop_aborting(self) -> None:
         if self._aborting is not None:

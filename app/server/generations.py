@@ -6,6 +6,7 @@ protocol <----Piece------ Generations.generate <---events-- engine
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Generator, Iterable
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
@@ -52,6 +53,8 @@ from engine.types import (
     Message,
     Role,
 )
+
+log = logging.getLogger(__name__)
 
 _MAX_OPEN = 64  # requests that run or wait
 # More characters than any text has for each token. Longer texts are refused without being encoded, which
@@ -115,7 +118,11 @@ class Generations:
                 raise ServerError(ErrorKind.BUSY, words.BUSY)
         answers = self._attempts if chat.num_answers == 1 else self._several
         try:
-            with self.metrics.open_request(chat.num_answers), self.live.opened(chat) as live:
+            with (
+                self.metrics.open_request(chat.num_answers),
+                self.live.opened(chat) as live,
+                _logged_bugs(),
+            ):
                 async with aclosing(answers(chat, model, live)) as pieces:
                     async for piece in pieces:
                         live.note_piece(piece)
@@ -345,6 +352,21 @@ class Generations:
             reply=finished.reply,
         )
         self._chats.note_reply(answer.placed, reply, answer.shown, tuple(answer.calls))
+
+
+@contextmanager
+def _logged_bugs() -> Generator[None]:
+    """Log an unexpected exception, and raise a ServerError in its place.
+
+    Otherwise it would end a stream without an error, and count as a client that has gone.
+    """
+    try:
+        yield
+    except ServerError:
+        raise
+    except Exception as error:
+        log.exception("an answer failed")
+        raise ServerError(ErrorKind.BROKEN, words.BROKEN) from error
 
 
 def _sign_of_life(progress: PrefillProgress | None) -> SignOfLife:

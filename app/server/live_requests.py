@@ -34,7 +34,7 @@ class RequestState(Enum):
     READS = auto()
     WRITES = auto()
     ENDED = auto()
-    GONE = auto()  # the client went before the end
+    GONE = auto()  # the connection of the client ended before the answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

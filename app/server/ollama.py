@@ -13,11 +13,10 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import cast
 
 from typing_extensions import override
 
-from app.server.answer_rules import read_call_rule
+from app.server.answer_rules import read_call_rule, schema_text
 from app.server.chat_request import (
     Begun,
     Called,
@@ -104,12 +103,15 @@ def _request(
 
 def _read_schema(fields: Fields) -> str:
     """Return the JSON schema of the answer. "": the answer is free."""
-    wanted = fields.raw("format") or ""
-    if wanted == "json":
-        return as_json({"type": "object"})
-    if wanted and not isinstance(wanted, dict):
-        raise _unknown_value(fields, "format")
-    return as_json(cast("object", wanted)) if wanted else ""
+    match wanted := fields.raw("format") or "":
+        case "":
+            return ""
+        case "json":
+            return schema_text({"type": "object"}, "format")
+        case str():
+            raise unsupported("format", wanted)
+        case _:
+            return schema_text(wanted, "format")
 
 
 def _messages(fields: Fields) -> Iterator[Message]:

@@ -64,7 +64,7 @@ def client_settings(url: str, key: str, model: ModelFacts | None) -> tuple[Clien
 
 
 def _codex(api: str, key: str, model: str) -> str:
-    name = json.dumps(model)
+    name = json.dumps(model, ensure_ascii=False)  # TOML knows no halves of characters
     return (
         f"# In the shell before: export REJOINDER_API_KEY={key}\n"
         f'model = {name}\nmodel_provider = "rejoinder"\n\n[model_providers.rejoinder]\n'

@@ -58,7 +58,7 @@ class ShownText(TextField):
         bar.setValue(bar.maximum() if at_end else place)
 
     def _fit(self) -> None:
-        num_lines = sum(one.lineCount() for one in self.lines.paragraphs())
+        num_lines = sum(block.lineCount() for block in self.lines.paragraphs())
         is_long = num_lines > _MAX_LINES
         policy = Qt.ScrollBarPolicy
         self.setVerticalScrollBarPolicy(
@@ -249,9 +249,9 @@ class RequestList(QWidget):
         """Show requests. If many are new, make the rows of some of them a moment later."""
         self._seen = seen
         now = time.monotonic()
-        new = [one.number for one in seen.requests if one.number not in self.rows]
+        new = [request.number for request in seen.requests if request.number not in self.rows]
         later = set(new[_MAX_NEW:])
-        shown = tuple(one for one in seen.requests if one.number not in later)
+        shown = tuple(request for request in seen.requests if request.number not in later)
         self._arrange(shown)
         for request in shown:
             row = self.rows[request.number]
@@ -269,7 +269,7 @@ class RequestList(QWidget):
 
     def _arrange(self, requests: tuple[SeenRequest, ...]) -> None:
         """Make the rows those of the requests, in their order."""
-        numbers = [one.number for one in requests]
+        numbers = [request.number for request in requests]
         if numbers == list(self.rows):
             return
         gone = self.rows.keys() - set(numbers)
@@ -279,7 +279,8 @@ class RequestList(QWidget):
         if self._opened in gone:
             self._opened = None
         self.rows = {
-            one.number: self.rows.get(one.number) or self._make_row(one) for one in requests
+            request.number: self.rows.get(request.number) or self._make_row(request)
+            for request in requests
         }
         for index, row in enumerate(self.rows.values()):
             self._layout.insertWidget(index, row)

@@ -74,8 +74,8 @@ class ServerPage(SettingsPage):
         self.origins.setAccessibleName(words.ORIGINS)
         self.origins.set_width(Size.SIDEBAR)
         self.program.setMenu(self.programs)
-        for index, one in enumerate(client_settings("", "", None)):
-            action = self.programs.addAction(one.program)
+        for index, settings in enumerate(client_settings("", "", None)):
+            action = self.programs.addAction(settings.program)
             action.setCheckable(True)
             action.triggered.connect(partial(self._on_program, index))
         self.add_row(words.TAB, self.switch)

@@ -63,6 +63,10 @@ def wrong_origin(origin: str) -> str:
     )
 
 
+def schema_too_long(most: int) -> str:
+    return f"The schema has more than {most:,} characters. Shorten it."
+
+
 def too_large(limit: int) -> str:
     return f"The body is larger than {limit // 1_000_000} MB."
 

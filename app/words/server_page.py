@@ -47,8 +47,8 @@ def settings_for(program: str) -> str:
 
 def kept_requests(number: int) -> str:
     return (
-        f"The list is kept in memory only: the last {number} requests with the start of their last message "
-        "and the end of their answer, until the server stops."
+        f"The list is kept in memory only: the last {number} requests. Those that the model got have the "
+        "start of their last message and the end of their answer, until the server stops."
     )
 
 
@@ -65,7 +65,7 @@ def writes(number: int) -> str:
 
 
 def gone(client: str) -> str:
-    return f"{client}: the program left before the end"
+    return f"{client}: the connection ended before the answer"
 
 
 def stop_name(client: str) -> str:

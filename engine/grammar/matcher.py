@@ -28,15 +28,23 @@ class GrammarTokenizer:
             backend: the tokenizer of the model.
             vocab_size: number of logits of the model.
             eos_ids: ids of the tokens that end a reply.
+
+        Raises:
+            AnswerFormatError: the texts of the tokens cannot be found, or no token ends a reply.
         """
         self._num_logits = vocab_size
         size = max(vocab_size, backend.get_vocab_size())
-        self._tokenizer = LLTokenizer(
-            backend.to_str(),
-            n_vocab=size,
-            eos_token=sorted(eos_ids),
-            slices=LLTokenizer.json_slices(),
-        )
+        try:
+            self._tokenizer = LLTokenizer(
+                backend.to_str(),
+                n_vocab=size,
+                eos_token=sorted(eos_ids),
+                slices=LLTokenizer.json_slices(),
+            )
+        except ValueError as error:
+            raise AnswerFormatError(
+                "This model’s tokenizer is of an unknown kind.", details=repr(error)
+            ) from error
 
     def grammar(self, text: str) -> Grammar:
         """Compile a grammar in the language of llguidance, a variant of Lark.

@@ -17,6 +17,9 @@ from engine.errors import AnswerFormatError
 from engine.types import AnswerFormat
 
 _Json = Mapping[str, object]
+# Most characters of all rules. The definitions of a schema are repeated for each argument in XML, so
+# that 2 MB of schemas could become 10 GB of rules.
+_MAX_LEN = 8_000_000
 # Blanks only where a reader expects them. Otherwise a model could write blanks without end.
 _JSON_OPTIONS = {"whitespace_flexible": False, "item_separator": ", ?", "key_separator": ": ?"}
 # Formats of texts that llguidance knows
@@ -26,6 +29,8 @@ _TEXT_FORMATS = frozenset(
 _VALUES = ("enum", "const", "default", "examples")  # keywords with values in place of schemas
 # Keywords of a schema to which its parts refer
 _DEFINITIONS = ("$defs", "definitions")
+# Keywords whose values are objects of schemas by name
+_NAMED = (*_DEFINITIONS, "properties", "patternProperties", "dependentSchemas")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,19 @@ class _Rules:
 
     def __init__(self) -> None:
         self._lines: list[str] = []
+        self._len = 0
 
     def add(self, body: str, attributes: str = "") -> str:
-        """Add a rule. Return its name."""
+        """Add a rule. Return its name.
+
+        Raises:
+            AnswerFormatError: the rules are too long.
+        """
         name = f"r{len(self._lines)}"
         self._lines.append(f"{name}{attributes}: {body}\n")
+        self._len += len(body)
+        if self._len > _MAX_LEN:
+            raise AnswerFormatError("The schemas are too large.")
         return name
 
     @property
@@ -94,12 +107,16 @@ def _without_unknown_formats(schema: object) -> object:
         return [_without_unknown_formats(item) for item in cast("list[object]", schema)]
     if not isinstance(schema, dict):
         return schema
-    return {
-        key: value if key in _VALUES else _without_unknown_formats(value)
-        for key, value in cast("dict[str, object]", schema).items()
-        # The format of a property that is named "format" is an object.
-        if not (key == "format" and isinstance(value, str) and value not in _TEXT_FORMATS)
-    }
+    known: dict[str, object] = {}
+    for key, value in cast("dict[str, object]", schema).items():
+        if key in _NAMED and isinstance(value, dict):  # its keys are no keywords
+            named = cast("_Json", value)
+            known[key] = {name: _without_unknown_formats(part) for name, part in named.items()}
+        elif key in _VALUES:
+            known[key] = value
+        elif key != "format" or value in _TEXT_FORMATS:
+            known[key] = _without_unknown_formats(value)
+    return known
 
 
 def _call_rule(rules: _Rules, answer: AnswerFormat, tools: str, syntax: CallSyntax) -> str:
@@ -112,8 +129,10 @@ def _call_rule(rules: _Rules, answer: AnswerFormat, tools: str, syntax: CallSynt
     for name in answer.functions:
         if name not in functions:
             raise AnswerFormatError(f"There is no tool named {name}.")
-        parameters = functions[name].get("parameters")
-        bodies.append(body_of(rules, name, cast("_Json", parameters or {"type": "object"})))
+        parameters = functions[name].get("parameters") or {"type": "object"}
+        if not isinstance(parameters, dict):
+            raise AnswerFormatError(f"The parameters of {name} are not a JSON schema.")
+        bodies.append(body_of(rules, name, cast("_Json", parameters)))
     return rules.add(f'{syntax.start} "\\n" ({" | ".join(bodies)}) "\\n" {syntax.end}')
 
 
@@ -130,12 +149,15 @@ def _json_call(rules: _Rules, name: str, parameters: _Json) -> str:
 
 def _xml_call(rules: _Rules, name: str, parameters: _Json) -> str:
     """Add the rule of a call with one element for each argument. Return its name."""
-    properties = cast("Mapping[str, _Json]", parameters.get("properties") or {})
-    required = cast("list[str]", parameters.get("required") or [])
-    parts = [json.dumps(f"<function={name}>\n")]
-    for key, schema in properties.items():
-        start = json.dumps(f"<parameter={key}>\n")
-        argument = rules.add(f"{start} {_xml_value(rules, schema, parameters)}")
+    properties = cast("object", parameters.get("properties") or {})
+    required = cast("object", parameters.get("required") or [])
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise AnswerFormatError(f"The parameters of {name} are not a JSON schema.")
+    parts = [_xml_start("function", name)]
+    for key, schema in cast("_Json", properties).items():
+        argument = rules.add(
+            f"{_xml_start('parameter', key)} {_xml_value(rules, schema, parameters)}"
+        )
         parts.append(argument if key in required else f"{argument}?")
     return rules.add(" ".join([*parts, '"</function>"']))
 
@@ -143,19 +165,74 @@ def _xml_call(rules: _Rules, name: str, parameters: _Json) -> str:
 _XML_END = "\n</parameter>\n"
 
 
-def _xml_value(rules: _Rules, schema: _Json, parameters: _Json) -> str:
+def _xml_start(element: str, name: str) -> str:
+    """Return the start of an element as a text in the language of llguidance.
+
+    Raises:
+        AnswerFormatError: the parser (mlx_lm.tool_parsers.qwen3_coder) would not read the name as a whole.
+    """
+    if not name or any(char.isspace() or char in "<>" for char in name):
+        raise AnswerFormatError(f"This model cannot write the name {json.dumps(name)} in a call.")
+    return json.dumps(f"<{element}={name}>\n")
+
+
+def _xml_value(rules: _Rules, schema: object, parameters: _Json) -> str:
     """Add the rule of an argument's value with the end of its element. Return its name.
 
     A text stands as it is, and any other value as JSON.
     """
-    if schema.get("type") != "string":
-        return rules.add(f"{rules.add(_json_rule(schema, parameters))} {json.dumps(_XML_END)}")
-    if choices := cast("list[str]", schema.get("enum") or []):
-        texts = " | ".join(json.dumps(choice) for choice in choices)
-        return rules.add(f"({texts}) {json.dumps(_XML_END)}")
+    kinds = [_xml_kind(rules, part, parameters) for part in _alternatives(schema, parameters)]
+    if not kinds:
+        raise AnswerFormatError("The schema of a parameter only refers to itself.")
+    return rules.add(" | ".join(kinds))
+
+
+def _xml_kind(rules: _Rules, schema: _Json, parameters: _Json) -> str:
+    """Add the rule of one alternative of an argument's value with the end. Return its name."""
+    end, is_text = json.dumps(_XML_END), schema.get("type") == "string"
+    values = [schema["const"]] if "const" in schema else schema.get("enum")
+    if values and isinstance(values, list):
+        listed = cast("list[object]", values)
+        texts = [
+            value if isinstance(value, str) else json.dumps(value)
+            for value in listed
+            if isinstance(value, str) or not is_text
+        ]
+        return rules.add(f"({' | '.join(map(json.dumps, texts))}) {end}")
+    if not is_text:
+        return rules.add(f"{rules.add(_json_rule(schema, parameters))} {end}")
     most = schema.get("maxLength")
     length = f"{{0,{most}}}" if isinstance(most, int) else "*"
-    return rules.add(f"/(?s:.{length})/", f"[suffix={json.dumps(_XML_END)}]")
+    return rules.add(f"/(?s:.{length})/", f"[suffix={end}]")
+
+
+def _alternatives(schema: object, parameters: _Json) -> Iterator[_Json]:
+    """Yield the schemas of which a value must match one. References to definitions are followed.
+
+    Each reference is followed once. Otherwise a few definitions could stand for millions of schemas.
+    """
+    waiting, seen = [schema], set[str]()
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, dict):
+            raise AnswerFormatError("The schema of a parameter is not an object.")
+        part = cast("_Json", part)
+        reference, choices = part.get("$ref"), part.get("anyOf", part.get("oneOf"))
+        if isinstance(reference, str) and (target := _defined(reference, parameters)) is not None:
+            if reference not in seen:
+                seen.add(reference)
+                waiting.append(target)
+        elif isinstance(choices, list) and choices and "type" not in part:
+            waiting += reversed(cast("list[object]", choices))
+        else:
+            yield part
+
+
+def _defined(reference: str, parameters: _Json) -> object:
+    """Return the definition to which a reference leads. None: it leads elsewhere."""
+    keyword, _, name = reference.removeprefix("#/").partition("/")
+    definitions = parameters.get(keyword) if keyword in _DEFINITIONS else None
+    return cast("_Json", definitions).get(name) if isinstance(definitions, dict) else None
 
 
 # By the name of the parser: a function that adds the rule of a call to one function.

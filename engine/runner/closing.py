@@ -34,7 +34,7 @@ class Closing:
         if not isinstance(is_ahead, Failure):
             return is_ahead
         if is_ahead.is_expected:
-            log.info("the template refuses the next turn: %s", is_ahead.problem)
+            log.info("the template refuses the next turn: %s", is_ahead.problem.log_text)
         else:
             self._cache.cut_back(sequence.lease, fed)
         # A limit of time or memory may have been exceeded. Idle work tries once more.

@@ -139,8 +139,7 @@ class Decoder:
                 _commit_ahead(sequence)
             self._deliver_drawn(deliver)
             self._each(self._sequences, self._reserve)
-            proposed = self._drafter.propose(self._sequences, self._draft_with_head)
-            drafts = {s: token_ids for s, token_ids in proposed.items() if s.takes_drafts}
+            drafts = self._drafter.propose(self._sequences, self._draft_with_head)
         if drafts:
             self._verify(drafts, deliver)
         else:
@@ -282,6 +281,7 @@ class Decoder:
         for sequence, token_ids in drafts.items():
             assert len(token_ids) < sequence.num_left
             assert end_ids.isdisjoint(token_ids)
+            assert sequence.takes_drafts
         inputs = {s: (s.reply.token_ids[-1], *drafts.get(s, ())) for s in self._sequences}
         pass_len = max(map(len, inputs.values()))
         logits = self._forward({s: mx.array(token_ids) for s, token_ids in inputs.items()})

@@ -35,7 +35,9 @@ class Drafter(Protocol):
     def propose(
         self, sequences: Items[Sequence], draft_with_head: HeadDrafts
     ) -> Mapping[Sequence, Drafts]:
-        """Return the drafts for some of the sequences. The newest tokens of all sequences are read.
+        """Return the drafts for some of the sequences that take drafts (Sequence.takes_drafts).
+
+        The newest tokens of all sequences are read.
 
         No draft may end a reply, and a reply must be allowed to get one token more than its drafts:
         a reply ends with the last token that a pass draws, never with an earlier one.

@@ -81,9 +81,10 @@ class FormattedTokens:
 
     source: SampledTokens
     grammar: Grammar
-    opening_ids: Sequence[
-        int
-    ]  # ids of the tokens that may precede the answer: they begin a reasoning
+    # Ids of tokens. A marker of several tokens is left out: its first token may also begin something else.
+    opening_ids: Sequence[int]  # tokens that may precede the answer: they begin a reasoning
+    closing_ids: Sequence[int]  # tokens that end a reasoning
+    eos_ids: Sequence[int]
 
     def draw(self, logits: mx.array, before: TokensBefore, *, index: int) -> mx.array:
         answer_ids = before.answer_ids()
@@ -92,7 +93,16 @@ class FormattedTokens:
             if not index and self.opening_ids:
                 allowed[mx.array([*self.opening_ids])] = True
             logits = mx.where(allowed, logits, -mx.inf)
+        elif self.closing_ids:
+            logits = self._without_end(logits)
         return self.source.draw(logits, before, index=index)
+
+    def _without_end(self, logits: mx.array) -> mx.array:
+        """Let a reasoning that would end the reply end only itself, so that the answer follows."""
+        closing, ends = mx.array([*self.closing_ids]), mx.array([*self.eos_ids])
+        likeliest = mx.maximum(logits[closing], logits[ends].max())
+        logits = mx.put_along_axis(logits, closing, likeliest, 0)
+        return mx.put_along_axis(logits, ends, mx.array(-mx.inf, logits.dtype), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,10 +158,16 @@ def _formatted(model: LoadedModel, request: Request, source: SampledTokens) -> F
         calls.module, tokenizer.grammar_marker(calls.start), tokenizer.grammar_marker(calls.end)
     )
     grammar = tokenizer.grammar(grammar_text(request.answer_format, request.tools, syntax))
-    # A marker of several tokens is left out: its first token may also begin an answer.
-    think_start = tokenizer.markers.think_start
-    opens = len(think_start) == 1 and request.thinking is not False
-    return FormattedTokens(source, grammar, think_start if opens else ())
+    markers = tokenizer.markers
+    opens = len(markers.think_start) == 1 and request.thinking is not False
+    closes = len(markers.think_end) == 1
+    return FormattedTokens(
+        source,
+        grammar,
+        opening_ids=markers.think_start if opens else (),
+        closing_ids=markers.think_end if closes else (),
+        eos_ids=tuple(markers.eos_ids),
+    )
 
 
 def _as_array(values: memoryview) -> mx.array:

@@ -239,7 +239,7 @@ class Speculation(Drafter):
     def _offers(self, sequence: Sequence, *, is_guess: bool) -> list[DraftOffer]:
         """Return the drafts that a sequence can have: of its index first, then of the head."""
         reply = self._replies.get(sequence)
-        if reply is None:
+        if reply is None or not sequence.takes_drafts:
             return []
         unread = int(is_guess and sequence.drawn is not None)
         most = min(MAX_PASS_LEN - 1, sequence.num_left - 1 - unread)

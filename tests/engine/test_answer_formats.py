@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import Mock
 
+import mlx.core as mx
 import pytest
+from tokenizers import Tokenizer
+from tokenizers.decoders import ByteLevel, Metaspace
+from tokenizers.models import BPE
 
 from app.cli.client import load_model
 from engine.config import EngineConfig
+from engine.errors import AnswerFormatError
 from engine.events import RequestFailed, RequestFinished, Submit
+from engine.grammar.matcher import GrammarTokenizer
 from engine.problem import ProblemKind
+from engine.runner.drawing import FormattedTokens
+from engine.runner.speculation import Speculation
 from engine.types import (
     MAX_DRAFTS,
     AnswerFormat,
@@ -132,22 +142,29 @@ def test_answers_have_the_schema_alone_together_and_with_drafts(
         assert_person(alone[request.request_id])
 
 
-def test_drafts_never_lead_out_of_the_reasoning(
-    open_model: Open, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_reasoning_before_an_answer_in_a_format_waits_for_no_drafts(
+    open_model: Open, monkeypatch: pytest.MonkeyPatch, is_kept: bool
 ) -> None:
-    drafter = PlantedDrafts(1.0)
-    plant(monkeypatch, drafter)
-    client = open_model()
-    tokenizer = client.core.model and client.core.model.prompts.tokenizer
-    assert tokenizer
-    (end_id,) = tokenizer.markers.think_end
-    drafter.is_learning = False
-    request = replace(request_of(1, JSON), thinking=True, max_drafts=MAX_DRAFTS)
-    drafter.replies[request.request_id] = [end_id] * 300
-    sampling = replace(request.sampling, temperature=0.0)
-    finished = finish(client, replace(request, sampling=sampling, max_tokens=30))
+    waits: list[bool] = []
+    may_propose = Speculation.may_propose
 
-    assert finished.usage.accepted_tokens == 0
+    def watched(drafter: Speculation, sequences: Sequence[Any]) -> bool:
+        waits.append(may_propose(drafter, sequences))
+        return waits[-1]
+
+    client = open_model()
+    request = replace(request_of(1, JSON), thinking=True, max_drafts=MAX_DRAFTS, max_tokens=40)
+    finish(client, request)
+    monkeypatch.setattr(Speculation, "may_propose", watched)
+    # The reasoning of the first answer is drafted for the second one.
+    wanted = request.answer_format if is_kept else None
+    again = replace(request, request_id=RequestId("again"), answer_format=wanted)
+    finished = finish(client, again)
+
+    assert finished.reasoning
+    assert not finished.content
+    assert any(waits) is not is_kept
 
 
 def test_a_continued_answer_keeps_to_the_format_and_restores_its_beginning(
@@ -199,19 +216,45 @@ def test_reasoning_before_a_formatted_answer_is_free(open_model: Open) -> None:
     assert not finished.content
 
 
+@pytest.mark.parametrize(("in_answer", "drawn"), [(False, 3), (True, 1)])
+def test_end_of_a_reply_within_its_reasoning_begins_the_answer(in_answer: bool, drawn: int) -> None:
+    class Before:
+        def recent(self) -> mx.array:
+            raise AssertionError
+
+        def answer_ids(self) -> list[int] | None:
+            return [] if in_answer else None
+
+    source = Mock()
+    grammar = Mock()
+    grammar.allowed_after.return_value = memoryview(bytes([0, 1, 0, 0]))
+    tokens = FormattedTokens(source, grammar, opening_ids=(), closing_ids=(3,), eos_ids=(2,))
+    logits = mx.array([1.0, 2.0, 5.0, 0.0])
+
+    tokens.draw(logits, Before(), index=4)
+    (filtered, *_), _ = source.draw.call_args
+
+    assert mx.argmax(filtered).item() == drawn
+
+
 def test_an_unknown_format_of_a_text_demands_nothing(open_model: Open) -> None:
     schema = {
         "type": "object",
         "properties": {
             "format": {"enum": [{"format": "odd"}]},
             "at": {"enum": ["x"], "format": "odd"},
+            "default": {"enum": ["y"], "format": "odd"},
         },
-        "required": ["format", "at"],
+        "required": ["format", "at", "default"],
         "additionalProperties": False,
     }
     finished = finish(open_model(), request_of(1, AnswerFormat(schema=json.dumps(schema))))
 
-    assert json.loads(finished.content) == {"format": {"format": "odd"}, "at": "x"}
+    assert json.loads(finished.content) == {
+        "format": {"format": "odd"},
+        "at": "x",
+        "default": "y",
+    }
 
 
 @pytest.mark.parametrize(
@@ -236,6 +279,17 @@ def test_a_schema_that_cannot_be_kept_is_refused(
     assert_person(finish(client, request_of(2, JSON)))
 
 
+@pytest.mark.parametrize(("decoder", "eos_ids"), [(Metaspace(), {1}), (ByteLevel(), ())])
+def test_a_tokenizer_that_cannot_be_used_is_named(
+    decoder: Metaspace | ByteLevel, eos_ids: Collection[int]
+) -> None:
+    backend = Tokenizer(BPE({"a": 0, "b": 1}, []))
+    backend.decoder = decoder
+
+    with pytest.raises(AnswerFormatError, match="tokenizer"):
+        GrammarTokenizer(backend, 2, eos_ids)
+
+
 def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None:
     wanted = AnswerFormat(functions=("look",))
     failed = run(open_model(lfm), request_of(1, wanted, tools("look")))
@@ -245,3 +299,64 @@ def test_calls_in_a_form_without_a_grammar_are_refused(open_model: Open) -> None
         assert isinstance(event, RequestFailed)
         assert event.problem.kind is ProblemKind.ANSWER_FORMAT
         assert cause in event.problem.cause
+
+
+COLOUR = {"type": "string", "enum": ["red"]}
+
+
+@pytest.mark.parametrize("build", [qwen, hermes])
+def test_arguments_of_a_forced_call_match_their_schemas(
+    open_model: Open, build: Callable[[Path], Path]
+) -> None:
+    schemas: dict[str, object] = {
+        "untyped": {"enum": ["red"]},
+        "constant": {"type": "string", "const": "red"},
+        "nullable": {"anyOf": [COLOUR, COLOUR]},
+        "listed": {"type": ["string", "null"], "enum": ["red"]},
+        "referred": {"$ref": "#/$defs/Colour"},
+    }
+    parameters = {
+        "type": "object",
+        "properties": schemas,
+        "required": list(schemas),
+        "additionalProperties": False,
+        "$defs": {"Colour": COLOUR},
+    }
+    listed = json.loads(tools("look"))
+    listed[0]["function"]["parameters"] = parameters
+    client = open_model(build)
+    facts = client.core.model and client.core.model.facts
+    assert facts
+    wanted = AnswerFormat(functions=("look",), calls_once=True)
+    text = finish(client, request_of(1, wanted, json.dumps(listed))).content
+    inner = text.removeprefix(facts.call_start).removesuffix(facts.call_end)
+    (call,) = client.answer(client.parse_calls(inner, json.dumps(listed)))
+
+    assert json.loads(call.arguments) == dict.fromkeys(schemas, "red")
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        True,
+        {"properties": [1]},
+        {"properties": {"a": {}}, "required": 5},
+        {"properties": {"a": True}},
+        {"properties": {"a b": {"type": "string"}}},
+        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
+        {
+            "properties": {f"p{number}": {"type": "integer"} for number in range(100)},
+            "$defs": {"long": {"const": "x" * 100_000}},
+        },
+    ],
+)
+def test_parameters_that_a_call_cannot_keep_are_refused(
+    open_model: Open, parameters: object
+) -> None:
+    listed = json.loads(tools("look"))
+    listed[0]["function"]["parameters"] = parameters
+    wanted = AnswerFormat(functions=("look",))
+    failed = run(open_model(), request_of(1, wanted, json.dumps(listed)))
+
+    assert isinstance(failed, RequestFailed)
+    assert failed.problem.kind is ProblemKind.ANSWER_FORMAT

@@ -52,7 +52,7 @@ class PlantedDrafts(NoDrafts):
         return {sequence: drafts for sequence, drafts in found.items() if drafts}
 
     def _drafts(self, sequence: Sequence) -> Drafts:
-        if sequence.request.forced is not None:
+        if sequence.request.forced is not None or not sequence.takes_drafts:
             return ()
         most = min(self._random.randint(0, MAX_PASS_LEN - 1), sequence.num_left - 1)
         at = sequence.num_output

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing
 from functools import partial
+from typing import Any, cast
+from unittest.mock import Mock
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from uvicorn.server import ServerState
 
 from app.server import bodies, connection, generations, running
 from app.server.access import Access, ServerAddress
@@ -267,6 +272,43 @@ def test_client_that_takes_nothing_ends_its_answer(
             served.await_idle()
 
         assert served.finished[-1].reason is FinishReason.CANCELLED
+
+
+class _Clock:
+    """The part of an event loop that a connection uses. Its time stands still."""
+
+    def __init__(self) -> None:
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def call_later(self, seconds: float, call: Callable[..., None], *args: object) -> Mock:
+        self.timers.append((seconds, partial(call, *args)))
+        return Mock()
+
+    def create_task(self, coroutine: Coroutine[Any, Any, None], **_more: object) -> Mock:
+        coroutine.close()  # the answer does not begin yet
+        return Mock()
+
+
+@pytest.mark.parametrize(("is_asked_again", "is_cut_off"), [(False, True), (True, False)])
+def test_bytes_of_a_next_answer_do_not_count_as_left_by_the_client(
+    is_asked_again: bool, is_cut_off: bool
+) -> None:
+    clock, transport = _Clock(), Mock()
+    transport.is_closing.return_value = False
+    transport.get_extra_info.return_value = None
+    config = uvicorn.Config(Mock(), log_config=None, lifespan="off", ws="none")
+    loop = cast("asyncio.AbstractEventLoop", clock)
+    served = connection.BoundedConnection(config, ServerState(), {}, loop)
+    served.connection_made(transport)
+    transport.get_write_buffer_size.return_value = 100
+    served.on_response_complete()
+    (check,) = (call for seconds, call in clock.timers if seconds == connection.TAKE_S)
+    transport.get_write_buffer_size.return_value = 120  # after 0 if the client has asked again
+    if is_asked_again:
+        served.data_received(b"GET / HTTP/1.1\r\nhost: local\r\n\r\n")
+    check()
+
+    assert transport.abort.called is is_cut_off
 
 
 def test_client_that_goes_before_its_answer_is_no_fault(

@@ -182,6 +182,12 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
         "leap",
     ),
     (CHAT, {"tool_choice": "required"}, "no tools"),
+    (CHAT, {"tools": [TOOL], "tool_choice": {"type": "function"}}, "tool_choice.name"),
+    (
+        CHAT,
+        {"response_format": {"type": "json_object", "schema": {"enum": ["a" * 200_000]}}},
+        "200,000",
+    ),
 ]
 
 

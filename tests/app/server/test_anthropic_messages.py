@@ -413,6 +413,7 @@ def test_what_is_ignored_is_named(calling: ServedModel) -> None:
         metadata={"user_id": "me"},
         context_management={"edits": []},
         output_config={"effort": "high"},
+        tool_choice={"type": "auto", "disable_parallel_tool_use": True},
         betas=["x"],
         container=None,
     )
@@ -425,6 +426,7 @@ def test_what_is_ignored_is_named(calling: ServedModel) -> None:
         "output_config.effort",
         "system.x-anthropic-billing-header",
         "thinking.display",
+        "tool_choice.disable_parallel_tool_use",
         "tools.web_search",
     ]
     request = calling.requests[-1]

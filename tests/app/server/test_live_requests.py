@@ -8,9 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.client import HTTPResponse
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
+from app.server.answer import DeliveredAnswer
 from app.server.chat_request import Called, ChatRequest, Ended, Said, SignOfLife, Thought
 from app.server.errors import invalid
 from app.server.live_requests import (
@@ -145,6 +147,29 @@ def test_client_that_left_is_named(served: ServedModel) -> None:
         pass
 
     assert (one.number, one.state, one.report) == (written.number, RequestState.GONE, None)
+
+
+def test_bug_in_an_answer_is_an_error_and_no_client_that_left(
+    served: ServedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(DeliveredAnswer, "add", Mock(side_effect=KeyError))
+    served.replies.append(LONG)
+    before = served.get("/metrics").text
+    with streamed(served) as response:
+        sent = response.read().decode()
+    one = newest(served)
+
+    assert words.BROKEN in sent
+    assert one.report is not None
+    assert one.report.line == words.failed("x", words.BROKEN)
+    failed = 'requests_total{outcome="failed"}'
+    assert count_of(served.get("/metrics").text, failed) == count_of(before, failed) + 1
+    assert caplog.records[0].exc_info
+
+
+def count_of(metrics: str, name: str) -> int:
+    (line,) = (line for line in metrics.splitlines() if name in line)
+    return int(line.rpartition(" ")[2])
 
 
 def test_texts_are_those_of_the_last_message_and_of_the_answer(served: ServedModel) -> None:

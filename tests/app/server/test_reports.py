@@ -67,9 +67,12 @@ def test_report_does_not_quote_the_client(served: ServedModel) -> None:
     assert line_of(served, CHAT, **body) == (400, words.failed("codex", sentence))
 
 
-def test_report_does_not_quote_a_template() -> None:
-    refused = error_of(errors.TemplateError("It says: my secret.").problem)
+@pytest.mark.parametrize("kind", [errors.TemplateError, errors.AnswerFormatError])
+def test_neither_a_report_nor_the_log_quotes_a_request(kind: type[errors.EngineError]) -> None:
+    problem = kind("It says: my secret.").problem
+    refused = error_of(problem)
 
+    assert "my secret" not in problem.log_text
     assert "my secret" in refused.message
     assert "my secret" not in Report(client="codex", ended=refused).line
 

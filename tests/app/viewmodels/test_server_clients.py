@@ -13,7 +13,7 @@ import pytest
 from app.viewmodels.server_clients import client_settings
 from tests.fakes.fake_engine import FACTS
 
-MODEL = 'it\'s; a "model"'
+MODEL = 'it\'s; a "model" 🦊'
 URL = "http://127.0.0.1:7710"
 
 
