@@ -145,6 +145,7 @@ class CannotContinueError(UserFixableError):
 
     title = "This answer can’t be continued."
     advice = "Regenerate it instead."
+    kind = ProblemKind.CANNOT_CONTINUE
 
 
 class ContextFullError(UserFixableError):

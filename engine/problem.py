@@ -16,6 +16,7 @@ class ProblemKind(StrEnum):
     CONTEXT_FULL = "context full"  # a chat is too long for the model
     TEXT_TOO_LONG = "text too long"  # a new message alone is too long for the model
     TEMPLATE = "template"  # the chat template refused the messages
+    CANNOT_CONTINUE = "cannot continue"  # the begun reply of a request can't be continued
     ANSWER_FORMAT = "answer format"  # an answer can't be kept to the format that a request asks for
     DAMAGED = "damaged"  # the content of the database is damaged
     PASSING = "passing"  # it failed for now, so that the same call may succeed later

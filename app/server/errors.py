@@ -77,7 +77,7 @@ def error_of(problem: Problem) -> ServerError:
             return ServerError(ErrorKind.UNAVAILABLE, str(problem))
         case ProblemKind.PASSING:
             return ServerError(ErrorKind.UNAVAILABLE, str(problem), reported=_reported(problem))
-        case ProblemKind.TEMPLATE:
+        case ProblemKind.TEMPLATE | ProblemKind.CANNOT_CONTINUE:
             message = str(problem)
             return ServerError(ErrorKind.INVALID, message, "messages", _reported(problem))
         case _:

@@ -735,6 +735,15 @@ def test_refused_messages_change_no_later_prompt(served: ServedModel) -> None:
     assert [one.content for one in served.requests[-1].messages] == ["a", "b"]
 
 
+def test_begun_reply_that_cannot_be_continued_is_refused(served: ServedModel) -> None:
+    blank = {"type": "thinking", "thinking": ""}
+    begun = {"role": "assistant", "content": [blank, blank]}
+    answer = served.post(PATH, messages=[user("Hi."), begun], max_tokens=1)
+
+    assert answer.status == 400
+    assert answer.body["error"]["type"] == "invalid_request_error"
+
+
 def test_too_long_prompt_is_refused_in_words_that_clients_know(served: ServedModel) -> None:
     most = served.get("/v1/models").body["data"][0]["context_length"]
     messages = [user("a 1 " * most)]
