@@ -98,7 +98,6 @@ _QWEN = {
     **_DELTA_NET,
     "num_hidden_layers": 2,
     "head_dim": 32,
-    "max_position_embeddings": 262144,
     "attn_output_gate": True,
     "tie_word_embeddings": True,
     "rope_parameters": {
