@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from app.server import ollama
@@ -15,7 +15,6 @@ from app.server.fields import parse_body
 from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
-from app.server.protocol import Protocol
 from app.server.report import Report
 from tests.app.server.test_openai_responses import MODEL
 from tests.fakes.served_model import ServedModel
@@ -72,15 +71,12 @@ RESULTS = st.fixed_dictionaries(
 ITEMS = st.lists(MESSAGES | MESSAGES | CALLS | RESULTS | LIES, min_size=1, max_size=4)
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES, ollama.CHAT, ollama.GENERATE],
-)
+PROTOCOLS = (CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES, ollama.CHAT, ollama.GENERATE)
+
+
 @given(body=BODIES, items=ITEMS)
-def test_body_is_translated_or_refused(
-    protocol: Protocol, body: dict[str, Any], items: list[dict[str, Any]]
-) -> None:
-    for name in ("input", "messages", "prompt"):
+def test_body_is_translated_or_refused(body: dict[str, Any], items: list[dict[str, Any]]) -> None:
+    for protocol, name in product(PROTOCOLS, ("input", "messages", "prompt")):
         line = ""
         # Any other error is a fault of the server.
         try:
@@ -93,32 +89,25 @@ def test_body_is_translated_or_refused(
         assert "wizard" not in line
 
 
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        ("/v1/chat/completions", "messages"),
-        ("/v1/completions", "prompt"),
-        ("/v1/messages", "messages"),
-        ("/v1/responses", "input"),
-        ("/api/chat", "messages"),
-        ("/api/generate", "prompt"),
-    ],
-)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=BODIES, items=ITEMS)
 def test_body_is_answered_or_refused(
-    served: ServedModel, path: str, name: str, body: dict[str, Any], items: list[dict[str, Any]]
+    served: ServedModel, body: dict[str, Any], items: list[dict[str, Any]]
 ) -> None:
-    starts = {
-        "messages": [item for item in items if "role" in item],
-        "prompt": "Hi.",
-        "input": items,
-    }
+    messages = [item for item in items if "role" in item]
     limits: dict[str, Any] = {"max_tokens": 1, "max_output_tokens": 1}
     options = body.get("options")
     if options is None or isinstance(options, dict):
         limits["options"] = {**(options or {}), "num_predict": 1}
-    answer = served.post(path, **{name: starts[name], **body, **limits})
+    for path, start in (
+        ("/v1/chat/completions", {"messages": messages}),
+        ("/v1/completions", {"prompt": "Hi."}),
+        ("/v1/messages", {"messages": messages}),
+        ("/v1/responses", {"input": items}),
+        ("/api/chat", {"messages": messages}),
+        ("/api/generate", {"prompt": "Hi."}),
+    ):
+        answer = served.post(path, **{**start, **body, **limits})
 
-    assert answer.status in (200, 400), answer.text
-    assert "response.failed" not in answer.text
+        assert answer.status in (200, 400), (path, answer.text)
+        assert "response.failed" not in answer.text

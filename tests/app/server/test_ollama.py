@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
@@ -28,7 +28,6 @@ from app.words import server as words
 from engine.types import ForcedReply, Role, ToolCall
 from tests.app.server.test_openai_responses import MODEL
 from tests.fakes.engine_fixtures import TinyModel
-from tests.fakes.qwen import Qwen, build_qwen
 from tests.fakes.served_model import ServedModel, served_model
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
@@ -363,8 +362,14 @@ class LineAgent:
         assert self._served.redo() == 0
 
 
-@pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("template", [Template.KEEPING, Template.THINKING])
+@pytest.mark.parametrize(
+    ("template", "streams"),
+    rest_in_soak(
+        product([Template.KEEPING, Template.THINKING], [False, True]),
+        (Template.KEEPING, False),
+        (Template.THINKING, True),
+    ),
+)
 @pytest.mark.parametrize("name", rest_in_soak(["qwen3_5", "lfm2", "llama"], "qwen3_5"))
 def test_turns_edits_and_branches_feed_no_known_token(
     tiny_model: TinyModel, name: str, template: Template, *, streams: bool
@@ -393,20 +398,21 @@ def test_turns_edits_and_branches_feed_no_known_token(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, True])
-def test_calls_and_their_results_feed_no_known_token(tmp_path: Path, *, streams: bool) -> None:
-    with served_model(build_qwen(Qwen.QWEN3_5, tmp_path, num_tokens=8_000)) as served:
-        agent = LineAgent(served, streams=streams)
+def test_calls_and_their_results_feed_no_known_token(
+    calling: ServedModel, *, streams: bool
+) -> None:
+    agent = LineAgent(calling, streams=streams)
 
-        def send(message: dict[str, Any], reply: str) -> None:
-            agent.send(message, ForcedReply(text=reply), tools=[LOOK], think=False)
+    def send(message: dict[str, Any], reply: str) -> None:
+        agent.send(message, ForcedReply(text=reply), tools=[LOOK], think=False)
 
-        send(user("What is a fox?"), LOOKING)
-        said = agent.messages[-1]
-        assert said["content"] == "I look."
-        assert said["tool_calls"][0]["function"]["arguments"] == {"word": "fox"}
-        send({"role": "tool", "tool_name": "look", "content": "Red."}, "It is red.")
-        send(user("Sure?"), "Yes.")
+    send(user(f"{streams}: what is a fox?"), LOOKING)
+    said = agent.messages[-1]
+    assert said["content"] == "I look."
+    assert said["tool_calls"][0]["function"]["arguments"] == {"word": "fox"}
+    send({"role": "tool", "tool_name": "look", "content": "Red."}, "It is red.")
+    send(user("Sure?"), "Yes.")
 
-        own = [one for one in served.requests[-1].messages if one.role == "assistant"]
-        assert all(one.reply is not None for one in own)
-        assert served.requests[-1].messages[-3].tool_name == "look"
+    own = [one for one in calling.requests[-1].messages if one.role == "assistant"]
+    assert all(one.reply is not None for one in own)
+    assert calling.requests[-1].messages[-3].tool_name == "look"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
+from itertools import product
 from typing import Any
 
 import pytest
 
 from engine.types import ForcedReply
 from tests.fakes.engine_fixtures import TinyModel
-from tests.fakes.qwen import Qwen, build_qwen
 from tests.fakes.served_model import ServedModel, served_model
 from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import Template
@@ -27,7 +26,6 @@ LOOKING = (
     "I look.\n\n<tool_call>\n<function=look>\n<parameter=word>\nfox\n</parameter>\n</function>"
     "\n</tool_call>"
 )
-TEMPLATES = [Template.KEEPING, Template.THINKING]
 BOAT = ForcedReply(text="A boat.")
 
 
@@ -62,9 +60,15 @@ class ItemAgent:
         self._served.await_idle()
 
 
-@pytest.mark.parametrize("streams", [False, True])
-@pytest.mark.parametrize("keeps_reasoning", [False, True])
-@pytest.mark.parametrize("template", TEMPLATES)
+@pytest.mark.parametrize(
+    ("template", "keeps_reasoning", "streams"),
+    rest_in_soak(
+        product([Template.KEEPING, Template.THINKING], [False, True], [False, True]),
+        (Template.KEEPING, True, False),
+        (Template.THINKING, False, False),
+        (Template.THINKING, True, True),
+    ),
+)
 @pytest.mark.parametrize("name", rest_in_soak(["qwen3_5", "lfm2", "llama"], "qwen3_5"))
 def test_turns_edits_and_branches_feed_no_known_token(
     tiny_model: TinyModel, name: str, template: Template, *, keeps_reasoning: bool, streams: bool
@@ -97,29 +101,30 @@ def test_turns_edits_and_branches_feed_no_known_token(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("streams", [False, True])
-def test_calls_and_their_results_feed_no_known_token(tmp_path: Path, *, streams: bool) -> None:
+def test_calls_and_their_results_feed_no_known_token(
+    calling: ServedModel, *, streams: bool
+) -> None:
     tools = [{"type": "namespace", "name": "book", "tools": [LOOK]}]
-    with served_model(build_qwen(Qwen.QWEN3_5, tmp_path, num_tokens=8_000)) as served:
-        agent = ItemAgent(served, streams=streams, keeps_reasoning=False)
+    agent = ItemAgent(calling, streams=streams, keeps_reasoning=False)
 
-        def send(item: dict[str, Any], reply: str) -> None:
-            served.replies.append(ForcedReply(text=reply))
-            agent.send(item, tools=tools, reasoning={"effort": "none"})
-            assert served.redo() == 0
+    def send(item: dict[str, Any], reply: str) -> None:
+        calling.replies.append(ForcedReply(text=reply))
+        agent.send(item, tools=tools, reasoning={"effort": "none"})
+        assert calling.redo() == 0
 
-        send({"role": "user", "content": "What is a fox?"}, LOOKING)
-        message, call = agent.items[-2:]
-        assert message["content"][0]["text"] == "I look."
-        assert (call["namespace"], call["name"]) == ("book", "look")
-        assert json.loads(call["arguments"]) == {"word": "fox"}
-        result = {"type": "function_call_output", "call_id": call["call_id"], "output": "Red."}
-        before = list(agent.items)
-        send(result, "It is red.")
-        send({"role": "user", "content": "Sure?"}, LOOKING)
-        agent.items = before
-        send({**result, "output": "Another animal."}, "It is another one.")
+    send({"role": "user", "content": f"{streams}: what is a fox?"}, LOOKING)
+    message, call = agent.items[-2:]
+    assert message["content"][0]["text"] == "I look."
+    assert (call["namespace"], call["name"]) == ("book", "look")
+    assert json.loads(call["arguments"]) == {"word": "fox"}
+    result = {"type": "function_call_output", "call_id": call["call_id"], "output": "Red."}
+    before = list(agent.items)
+    send(result, "It is red.")
+    send({"role": "user", "content": "Sure?"}, LOOKING)
+    agent.items = before
+    send({**result, "output": "Another animal."}, "It is another one.")
 
-        (own,) = [one for one in served.requests[-1].messages if one.role == "assistant"]
-        assert own.reply is not None
-        assert served.requests[-1].messages[-1].tool_name == "look"
-        assert served.finished[-1].usage.plan.restored > 0
+    (own,) = [one for one in calling.requests[-1].messages if one.role == "assistant"]
+    assert own.reply is not None
+    assert calling.requests[-1].messages[-1].tool_name == "look"
+    assert calling.finished[-1].usage.plan.restored > 0
