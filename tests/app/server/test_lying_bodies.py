@@ -74,13 +74,33 @@ ITEMS = st.lists(MESSAGES | MESSAGES | CALLS | RESULTS | LIES, min_size=1, max_s
 PROTOCOLS = (CHAT_COMPLETIONS, COMPLETIONS, ANTHROPIC, RESPONSES, ollama.CHAT, ollama.GENERATE)
 
 
+# A value of each type, and lists of each type
+ONE_OF_EACH: list[Any] = [True, 5, -1.5, "x", {}, {"x": 5}, [], [5], ["x"], [{}], [[]]]
+
+
 @given(body=BODIES, items=ITEMS)
 def test_body_is_translated_or_refused(body: dict[str, Any], items: list[dict[str, Any]]) -> None:
-    for protocol, name in product(PROTOCOLS, ("input", "messages", "prompt")):
+    for name in ("input", "messages", "prompt"):
+        assert_translated_or_refused({name: items, **body})
+
+
+def test_field_of_any_type_is_translated_or_refused() -> None:
+    message = {"role": "user", "content": "Hi."}
+    for name, value in product(FIELDS, ONE_OF_EACH):
+        assert_translated_or_refused({"messages": [message], "input": "Hi.", name: value})
+    for name, value in product(NAMES, ONE_OF_EACH):
+        item = {**message, name: value}
+        assert_translated_or_refused({"messages": [item], "input": [item], "tools": [item]})
+        assert_translated_or_refused({"messages": [message], "input": "Hi.", "options": item})
+
+
+def assert_translated_or_refused(body: dict[str, Any]) -> None:
+    sent = json.dumps(body).encode()
+    for protocol in PROTOCOLS:
         line = ""
         # Any other error is a fault of the server.
         try:
-            fields = parse_body(json.dumps({name: items, **body}).encode())
+            fields = parse_body(sent)
             chat = protocol.read(fields)
             protocol.form(fields, chat, MODEL)
             protocol.without_answer(fields, MODEL)
