@@ -28,7 +28,7 @@ from tests.fakes.tables import rest_in_soak
 from tests.fakes.tiny_model import CONFIGS, TEMPLATES, Template, train_tokenizer, write_model
 
 QUESTION = "The quick brown fox jumps over the lazy dog. " * 10
-THOUGHT = "A list of numbers is what is wanted, in other words. " * 10
+THOUGHT = "A list of numbers is what is wanted, in other words. " * 4
 ANSWER = "Of course. One, two, three, and so on. " * 2
 NEXT = "And then?"
 # The prompt is counted up to the last word of a draft. So many tokens at most follow: the word, and the
@@ -38,8 +38,8 @@ TEMPLATES_OF_THINKING = {
     "dropping": TEMPLATES[Template.THINKING],
     "keeping": TEMPLATES[Template.THINKING].replace(" and loop.index0 > ns.last", ""),
 }
-# Number of tokens after which a reply of 250 is stopped: within its thinking, or never.
-STOPS = {"stopped": 150, "whole": None}
+# Number of tokens after which a reply of 130 is stopped: within its thinking, or never.
+STOPS = {"stopped": 60, "whole": None}
 
 
 @dataclass(slots=True)
