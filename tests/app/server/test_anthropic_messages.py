@@ -650,7 +650,13 @@ REFUSED: list[tuple[str, Any]] = [
             }
         ],
     ),
-    ("messages", [{"role": "assistant", "content": [{"type": "tool_use", "input": "a"}]}]),
+    (
+        "messages",
+        [
+            {"role": "user", "content": "Hi."},
+            {"role": "assistant", "content": [{"type": "tool_use", "input": "a"}]},
+        ],
+    ),
     ("system", 1),
     ("system", [{"type": "image"}]),
     ("temperature", "hot"),
