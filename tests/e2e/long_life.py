@@ -32,7 +32,7 @@ NUM_TURNS = 5  # answers per conversation in a long run
 MAX_TOKENS = 12  # tokens per answer
 # Work that is not finished yet, such as a write to disk, holds objects for a moment. So samples are
 # taken until their number no longer falls: objects that leak are in all of them.
-MAX_LOOKS, LOOK_MS = 10, 50
+MAX_LOOKS, LOOK_MS = 10, 200
 WORDS = ("boat", "weather", "small", "list", "dog", "fox", "quick", "please", "thank", "about")
 
 
