@@ -338,28 +338,27 @@ def test_arguments_of_a_forced_call_match_their_schemas(
     assert json.loads(call.arguments) == dict.fromkeys(schemas, "red")
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        True,
-        {"properties": [1]},
-        {"properties": {"a": {}}, "required": 5},
-        {"properties": {"a": True}},
-        {"properties": {"a b": {"type": "string"}}},
-        {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
-        {
-            "properties": {f"p{number}": {"type": "integer"} for number in range(100)},
-            "$defs": {"long": {"const": "x" * 100_000}},
-        },
-    ],
-)
-def test_parameters_that_a_call_cannot_keep_are_refused(
-    open_model: Open, parameters: object
-) -> None:
-    listed = json.loads(tools("look"))
-    listed[0]["function"]["parameters"] = parameters
-    wanted = AnswerFormat(functions=("look",))
-    failed = run(open_model(), request_of(1, wanted, json.dumps(listed)))
+PARAMETERS: list[object] = [
+    True,
+    {"properties": [1]},
+    {"properties": {"a": {}}, "required": 5},
+    {"properties": {"a": True}},
+    {"properties": {"a b": {"type": "string"}}},
+    {"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}},
+    {
+        "properties": {f"p{number}": {"type": "integer"} for number in range(200)},
+        "$defs": {"long": {"const": "x" * 50_000}},
+    },
+]
 
-    assert isinstance(failed, RequestFailed)
-    assert failed.problem.kind is ProblemKind.ANSWER_FORMAT
+
+def test_parameters_that_a_call_cannot_keep_are_refused(open_model: Open) -> None:
+    client = open_model()
+    wanted = AnswerFormat(functions=("look",))
+    listed = json.loads(tools("look"))
+    for parameters in PARAMETERS:
+        listed[0]["function"]["parameters"] = parameters
+        failed = run(client, request_of(1, wanted, json.dumps(listed)))
+
+        assert isinstance(failed, RequestFailed)
+        assert failed.problem.kind is ProblemKind.ANSWER_FORMAT
