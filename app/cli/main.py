@@ -63,7 +63,7 @@ def _run_models(args: argparse.Namespace, paths: Paths) -> int:
     if args.command == "chat":
         return chat.run(args, model)
     if args.command == "serve":
-        return serve.run(args, model, paths)
+        return serve.run(args, model, local.scan(folders) if args.choose_models else (), paths)
     return bench.run_script(args, model) if args.kind == "script" else run_tree(args, model)
 
 
