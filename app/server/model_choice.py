@@ -21,7 +21,7 @@ LoadChosen = Callable[[Path, Callable[[], None]], None]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What lets programs choose the model."""
+    """The models that programs can choose, and the way to load them."""
 
     load: LoadChosen
     cards: tuple[ModelCard, ...]  # all models of this computer, usable or not

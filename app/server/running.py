@@ -63,7 +63,7 @@ class RunningServer:
             address: where to listen.
             watcher: told of each request, on the thread of the server.
             replies_file: where the model's replies are kept, None: in memory.
-            choice: what lets requests choose the model. None: they cannot.
+            choice: the models that requests can name, and how they are loaded. None: they cannot.
 
         Raises:
             ListenError: the address is in use, or is none of this machine.
