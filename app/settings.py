@@ -99,6 +99,7 @@ class Settings:
     server_on: bool = False  # True: other programs can chat with the model
     server_port: int = SERVER_PORT
     server_needs_key: bool = True
+    server_chooses_models: bool = False  # True: requests that name another model load it
     server_origins: tuple[str, ...] = ()  # origins of web pages that may use the server
     hosts_file: str = ""  # path of the hosts file for a model on several Macs; "" for none
     several_macs: bool = False  # True: the model is divided over the hosts of this file

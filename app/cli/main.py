@@ -63,7 +63,9 @@ def _run_models(args: argparse.Namespace, paths: Paths) -> int:
     if args.command == "chat":
         return chat.run(args, model)
     if args.command == "serve":
-        return serve.run(args, model, paths)
+        # The model of the command line is listed too, so that it can be chosen again.
+        cards = local.scan((*folders, str(model))) if args.choose_models else ()
+        return serve.run(args, model, cards, paths)
     return bench.run_script(args, model) if args.kind == "script" else run_tree(args, model)
 
 

@@ -17,12 +17,14 @@ from app.paths import Paths
 from app.server.access import ALL_ADDRESSES, LOOPBACK, Access, ServerAddress
 from app.server.kept_replies import REPLIES_FILE
 from app.server.key import KEY_FILE, kept_key
+from app.server.model_choice import Choice
 from app.server.report import Report
 from app.settings import SERVER_PORT
 from app.store.errors import AlreadyRunningError
 from app.store.lock import InstanceLock
 from app.thread_switching import switch_threads_often
 from app.words import server as words
+from engine.catalog.card import ModelCard
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
@@ -30,6 +32,9 @@ from engine.events import Event, ModelFacts, ModelFailed, ModelLoaded
 from engine.problem import Problem
 
 _HIGHEST_PORT = 65_535
+# The result of each load, the folder of each model that a request has chosen, or None once a signal
+# has come
+_Results = SimpleQueue[ModelFacts | Problem | Path | None]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -48,6 +53,11 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="ORIGIN",
         help="let web pages of this origin use the server, such as app://obsidian.md",
     )
+    parser.add_argument(
+        "--choose-models",
+        action="store_true",
+        help="load another model if a request names it and no answer is written or waits",
+    )
     add_kv_bits(parser)
 
 
@@ -63,8 +73,14 @@ def _port(text: str) -> int:
     return port
 
 
-def run(args: Namespace, model: Path, paths: Paths) -> int:
+def run(args: Namespace, model: Path, cards: tuple[ModelCard, ...], paths: Paths) -> int:
     """Serve until a signal ends the process. Return the exit status.
+
+    Args:
+        args: the arguments.
+        model: folder of the model that is loaded first.
+        cards: the models that requests choose from with --choose-models.
+        paths: the folders of the app.
 
     Raises:
         AlreadyRunningError: a window is open on the data folder.
@@ -87,7 +103,8 @@ def run(args: Namespace, model: Path, paths: Paths) -> int:
         )
         address = ServerAddress(host=args.host, port=args.port, access=access)
         replies = paths.cache_dir / REPLIES_FILE
-        _serve(config, model, address, replies, is_verbose=bool(args.verbose))
+        offered = cards if args.choose_models else ()
+        _serve(config, model, offered, address, replies, is_verbose=bool(args.verbose))
     return 0
 
 
@@ -111,13 +128,18 @@ def _locked(data_dir: Path) -> Generator[None]:
 
 
 def _serve(
-    config: EngineConfig, model: Path, address: ServerAddress, replies: Path, *, is_verbose: bool
+    config: EngineConfig,
+    model: Path,
+    cards: tuple[ModelCard, ...],
+    address: ServerAddress,
+    replies: Path,
+    *,
+    is_verbose: bool,
 ) -> None:
     # Imported late: the other commands don't need the libraries of the server.
     from app.server.running import RunningServer  # noqa: PLC0415
 
-    # The result of each load, or None once a signal has come
-    results: SimpleQueue[ModelFacts | Problem | None] = SimpleQueue()
+    results: _Results = SimpleQueue()
 
     def on_event(event: Event) -> None:
         match event:
@@ -138,29 +160,33 @@ def _serve(
         if facts is None:
             return
         watcher = Terminal(is_verbose=is_verbose)
-        server = RunningServer(engine, clients, address, watcher, replies)
+        choice = Choice(lambda path, _refuse: results.put(path), cards) if cards else None
+        server = RunningServer(engine, clients, address, watcher, replies, choice)
         try:
             announce(server.url, facts, address)
             while (result := results.get()) is not None:
-                if isinstance(result, Problem):  # the engine thread was replaced
+                if isinstance(result, Path):
+                    engine.load_model(str(result))
+                # The engine thread was replaced, or the chosen model can't be loaded.
+                if isinstance(result, Problem):
                     print(for_terminal(str(result)), file=sys.stderr, flush=True)
-                    _loaded(engine, model, results)
+                    if _loaded(engine, model, results) is None:
+                        return
         finally:
             server.stop()
     finally:
         engine.close()
 
 
-def _loaded(
-    engine: Engine, model: Path, results: SimpleQueue[ModelFacts | Problem | None]
-) -> ModelFacts | None:
+def _loaded(engine: Engine, model: Path, results: _Results) -> ModelFacts | None:
     """Load a model. Return None if a signal came.
 
     Raises:
         ProblemError: the model can't be loaded.
     """
     engine.load_model(str(model))
-    result = results.get()
+    while isinstance(result := results.get(), Path):
+        pass  # A request has chosen a model meanwhile. It gets an error once this one is loaded.
     if isinstance(result, Problem):
         raise ProblemError(result)
     return result

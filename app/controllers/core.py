@@ -216,6 +216,8 @@ class Core(QObject):
         self.server = ServerController(
             self.bridge,
             self.preferences,
+            self.models,
+            self.turns,
             seams.settings_path.with_name(KEY_FILE),
             seams.state_dir.with_name(REPLIES_FILE),
         )

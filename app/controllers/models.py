@@ -141,6 +141,16 @@ class ModelsController(QObject):
         else:
             self.confirm(self._name(path), lambda: self._choose(path))
 
+    def load_for_program(self, path: Path) -> bool:
+        """Load the model in a folder that a program has chosen. Return False if another one is being loaded.
+
+        It is not remembered: the next start loads the model that the user chose.
+        """
+        if self.status.will_be_ready:
+            return False
+        self._load(path)
+        return True
+
     def _is_in_use(self, path: Path) -> bool:
         """Return True if the model is loaded, or will be, with the options that it has now."""
         status = self.status

@@ -12,11 +12,14 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from app.bridge.engine_bridge import EngineBridge
 from app.bridge.tasks import TaskLane
+from app.controllers.models import ModelsController
 from app.controllers.preferences import Preferences
+from app.controllers.turns import Turns
 from app.server.access import Access, ServerAddress
 from app.server.kept_replies import delete_replies
 from app.server.key import kept_key, new_key
 from app.server.live_requests import SeenRequests
+from app.server.model_choice import Choice
 from app.server.report import Report
 from app.settings import Settings
 from engine.problem import Problem
@@ -37,8 +40,9 @@ class ServerState:
 
 
 _OFF = ServerState()
-# The port, whether a key is needed, origins, and whether replies are kept on disk
-_Options = tuple[int, bool, tuple[str, ...], bool]
+# The port, whether a key is needed, origins, whether replies are kept on disk, and whether programs
+# choose the model
+_Options = tuple[int, bool, tuple[str, ...], bool, bool]
 
 
 class ServerController(QObject):
@@ -50,24 +54,35 @@ class ServerController(QObject):
     failed = Signal(object)  # argument: a Problem
 
     def __init__(
-        self, bridge: EngineBridge, preferences: Preferences, key_file: Path, replies_file: Path
+        self,
+        bridge: EngineBridge,
+        preferences: Preferences,
+        models: ModelsController,
+        turns: Turns,
+        key_file: Path,
+        replies_file: Path,
     ) -> None:
         """Create a server that is off.
 
         Args:
             bridge: the engine that answers.
             preferences: the settings.
+            models: the models that programs can choose, and the one in use.
+            turns: the answers of the window, which keep the model in use.
             key_file: where the API key is kept.
             replies_file: where replies are kept for the next start, if state is kept on disk.
         """
         super().__init__()
         self._bridge = bridge
         self._preferences = preferences
+        self._models = models
+        self._turns = turns
         self.key_file = key_file
         self.replies_file = replies_file
         self._lane = TaskLane("server")
         self._has_started = False
         preferences.changed.connect(self._follow)
+        models.cards_changed.connect(self._offer_models)
         self._running: RunningServer | None = None  # used on the lane only
         self._options: _Options | None = None  # those of the newest start; None: off
         self.state = _OFF
@@ -135,12 +150,14 @@ class ServerController(QObject):
             self._begin(options, partial(kept_key, self.key_file))
 
     def _begin(self, options: _Options, make_key: Callable[[], str]) -> None:
+        cards = self._models.cards
+
         def begin() -> ServerState:
             # Imported late: the libraries of the server take a third of a second.
             from app.server.running import RunningServer  # noqa: PLC0415
 
             self._end()
-            port, needs_key, origins, keeps = options
+            port, needs_key, origins, keeps, chooses = options
             key = make_key() if needs_key else ""
             access = Access(key=key, origins=frozenset(origins))
             self._running = RunningServer(
@@ -149,10 +166,30 @@ class ServerController(QObject):
                 ServerAddress(port=port, access=access),
                 self,
                 self.replies_file if keeps else None,
+                Choice(self._pass_on_choice, cards) if chooses else None,
             )
             return ServerState(self._running.url, key)
 
         self._lane.run(begin, self._take, lambda problem: self._take(ServerState(problem=problem)))
+
+    def _offer_models(self) -> None:
+        """Tell the server of the models of this computer."""
+        cards = self._models.cards
+
+        def offer() -> None:
+            if self._running is not None:
+                self._running.offer(cards)
+
+        self._lane.run(offer)
+
+    def _pass_on_choice(self, path: Path, refuse: Callable[[], None]) -> None:
+        """Load a model that a program has chosen. Runs on the thread of the server."""
+        self._lane.deliver(partial(self._load_chosen, path, refuse))
+
+    def _load_chosen(self, path: Path, refuse: Callable[[], None]) -> None:
+        """Load a model, unless an answer of the window would be cut off or would wait for it."""
+        if self._turns.answering or not self._models.load_for_program(path):
+            refuse()
 
     def _end(self) -> None:
         """Stop the server. Runs on the lane."""
@@ -203,4 +240,5 @@ def _options_of(settings: Settings) -> _Options | None:
     if not settings.server_on:
         return None
     needs_key, keeps = settings.server_needs_key, settings.keep_on_disk
-    return settings.server_port, needs_key, settings.server_origins, keeps
+    chooses = settings.server_chooses_models
+    return settings.server_port, needs_key, settings.server_origins, keeps, chooses

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -26,12 +26,12 @@ from app.server.fields import Fields
 from app.server.generations import Generations
 from app.server.guard import Access, Guard
 from app.server.metrics import MEDIA_TYPE
+from app.server.model_choice import ListedModel
 from app.server.openai_chat import CHAT_COMPLETIONS
 from app.server.openai_completions import COMPLETIONS
 from app.server.openai_responses import RESPONSES
 from app.server.protocol import AnswerForm, Protocol, WholeAnswer
 from app.words import server as words
-from engine.events import ModelFacts
 
 log = logging.getLogger(__name__)
 
@@ -82,28 +82,29 @@ async def _hello(_request: Request) -> Response:
 
 
 async def _models(generations: Generations, _request: Request) -> Response:
-    model = await generations.loaded_model()
-    listed = [] if model is None else [_as_model(model)]
+    listed = [_as_model(model) for model in await generations.listed_models()]
     return JSONResponse({"object": "list", "data": listed})
 
 
 async def _model(generations: Generations, request: Request) -> Response:
-    model = await generations.loaded_model()
     name: str = request.path_params["name"]
-    if model is None:
-        raise ServerError(ErrorKind.NOT_FOUND, words.NO_MODEL)
-    if name != model.name:
-        raise ServerError(ErrorKind.NOT_FOUND, words.other_model(name, model.name))
-    return JSONResponse(_as_model(model))
+    listed = await generations.listed_models()
+    for model in listed:
+        if model.name == name:
+            return JSONResponse(_as_model(model))
+    loaded = await generations.loaded_model()
+    sentence = words.NO_MODEL if loaded is None else words.other_model(name, loaded.name)
+    raise ServerError(ErrorKind.NOT_FOUND, sentence)
 
 
-def _as_model(model: ModelFacts) -> dict[str, object]:
+def _as_model(model: ListedModel) -> dict[str, object]:
+    length = {"context_length": model.context_len} if model.context_len else {}
     return {
         "id": model.name,
         "object": "model",
         "created": 0,
         "owned_by": "local",
-        "context_length": model.context_len,
+        **length,
     }
 
 
@@ -116,7 +117,7 @@ async def _ollama_version(_request: Request) -> Response:
 
 
 async def _ollama_tags(generations: Generations, _request: Request) -> Response:
-    return JSONResponse(ollama_models.tags(await generations.loaded_model()))
+    return JSONResponse(ollama_models.tags(await generations.listed_models()))
 
 
 async def _ollama_running(generations: Generations, _request: Request) -> Response:
@@ -125,20 +126,35 @@ async def _ollama_running(generations: Generations, _request: Request) -> Respon
 
 async def _ollama_show(generations: Generations, bodies: Bodies, request: Request) -> Response:
     with generations.reported_refusals(_client(request)):
-        async with bodies.read(request):
-            return JSONResponse(ollama_models.show(await generations.model()))
+        async with bodies.read(request) as fields:
+            name = fields.raw("model")
+        loaded = await generations.model()
+        first, *others = await generations.listed_models()
+        model = next((other for other in others if other.name == name), first)
+        return JSONResponse(ollama_models.show(model, loaded))
 
 
 async def _answer(
     generations: Generations, bodies: Bodies, protocol: Protocol, request: Request
 ) -> Response:
-    """Answer a chat, whole or as a stream."""
+    """Answer a chat, whole or as a stream. No other request replaces the model before the answer begins."""
+    async with AsyncExitStack() as until_begun:
+        return await _begin_answer(generations, bodies, protocol, request, until_begun)
+
+
+async def _begin_answer(
+    generations: Generations,
+    bodies: Bodies,
+    protocol: Protocol,
+    request: Request,
+    until_begun: AsyncExitStack,
+) -> Response:
     with generations.unopened_request(_client(request)):
         async with bodies.read(request) as fields:
             is_stream = protocol.streams if (flag := fields.flag("stream")) is None else flag
-            model = await generations.model()
+            used_model = generations.used_model(fields.text("model"))
+            model = await until_begun.enter_async_context(used_model)
             if (body := protocol.without_answer(fields, model)) is not None:
-                fields.text("model")
                 return JSONResponse(body, headers=_ignored(fields.unused))
             chat = protocol.read(fields)
             form = protocol.form(fields, chat, model)
@@ -166,19 +182,16 @@ async def _count(
     """Count the tokens of a chat."""
     with generations.reported_refusals(_client(request)):
         async with bodies.read(request) as fields:
+            name = fields.text("model")
             chat = _completed(protocol.read(fields), fields, request)
         del fields
-        num_tokens = await generations.count(chat)
+        async with generations.used_model(name):
+            num_tokens = await generations.count(chat)
     return JSONResponse({"input_tokens": num_tokens}, headers=_headers(chat))
 
 
 def _completed(chat: ChatRequest, fields: Fields, request: Request) -> ChatRequest:
-    """Add the client and the ignored fields to a request, after everything was read from its body.
-
-    Raises:
-        ServerError: the name of the model is no text.
-    """
-    fields.text("model")
+    """Add the client and the ignored fields to a request, after everything was read from its body."""
     ignored = (*chat.ignored, *fields.unused)
     return replace(chat, client=_client(request), ignored=ignored)
 
@@ -248,7 +261,8 @@ def _refusal(path: str, error: ServerError) -> Response:
     protocols = {**_PROTOCOLS, _OLLAMA: ollama.CHAT}
     found = (protocol for start, protocol in protocols.items() if path.startswith(start))
     body = next(found, CHAT_COMPLETIONS).error_body(error)
-    headers = {"retry-after": _RETRY_S} if error.kind is ErrorKind.BUSY else None
+    passes = error.kind in (ErrorKind.BUSY, ErrorKind.UNAVAILABLE)
+    headers = {"retry-after": _RETRY_S} if passes else None
     return JSONResponse(body, error.status, headers)
 
 

@@ -45,7 +45,9 @@ class AsyncEngine:
         # The loaded model, also while it is unloaded until the next request
         self.model: ModelFacts | None = None
         self.model_problem: Problem | None = None  # why there is no model
-        self._is_settled = asyncio.Event()  # set unless a model is being loaded
+        self._is_loading = False  # True while the engine loads a model
+        self._awaited = ""  # path of a model whose load was asked for and has not begun
+        self._is_settled = asyncio.Event()  # set unless requests wait for a model
         self._is_settled.set()
         self.is_stopping = False  # True once no further request may be submitted
         self._client = clients.join(engine, self._on_event)
@@ -58,10 +60,20 @@ class AsyncEngine:
         """Wait while a model is being loaded, until `cancel_all`."""
         await self._is_settled.wait()
 
+    def await_model(self, path: str) -> None:
+        """Let `settled` wait for a model that will be loaded, until its load has ended."""
+        self._awaited = path
+        self._note_settled()
+
+    def await_none(self) -> None:
+        """Let `settled` wait no longer: the model will not be loaded. May be called on any thread."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._note_refusal)
+
     def cancel_all(self) -> None:
         """End all open answers, and wait for no model. The last events of answers still come."""
         self.is_stopping = True
-        self._is_settled.set()
+        self._note_settled()
         for request_id in self._open:
             self._client.cancel(request_id)
 
@@ -127,15 +139,34 @@ class AsyncEngine:
                 self.model, self.model_problem = facts, None
             case ModelFailed(_, problem):
                 self.model, self.model_problem = None, problem
-            case ModelUnloaded(is_idle):
-                self.model = self.model if is_idle else None
+            case ModelUnloaded(is_idle=True):
+                self._note_load(is_loading=False)
+                return
+            case ModelUnloaded():
+                self.model = None
             case ModelLoading(path):
                 if path:  # else only libraries are imported
-                    self._is_settled.clear()
+                    self._awaited = "" if path == self._awaited else self._awaited
+                    self._note_load(is_loading=True)
                 return
             case _:
                 assert_never(event)
-        self._is_settled.set()
+        self._awaited = ""
+        self._note_load(is_loading=False)
+
+    def _note_refusal(self) -> None:
+        self._awaited = ""
+        self._note_settled()
+
+    def _note_load(self, *, is_loading: bool) -> None:
+        self._is_loading = is_loading
+        self._note_settled()
+
+    def _note_settled(self) -> None:
+        if (self._is_loading or self._awaited) and not self.is_stopping:
+            self._is_settled.clear()
+        else:
+            self._is_settled.set()
 
     def _receive_of_request(self, event: Event) -> None:
         if not isinstance(event, RequestEvent):

@@ -1,4 +1,4 @@
-"""Ollama's lists of models: GET /api/tags and /api/ps, POST /api/show. There is one model, the loaded one.
+"""Ollama's lists of models: GET /api/tags and /api/ps, POST /api/show. One model is loaded at most.
 
 Source: Ollama API reference, https://docs.ollama.com/api. VS Code reads the length of the context from
 `model_info`, and whether tools can be used from `capabilities`.
@@ -7,7 +7,9 @@ Source: Ollama API reference, https://docs.ollama.com/api. VS Code reads the len
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
+from app.server.model_choice import ListedModel, listed_facts
 from engine.events import ModelFacts
 
 # The version of Ollama whose interface the server has. VS Code needs 0.6.4 or later and no suffix, Codex
@@ -16,9 +18,9 @@ VERSION = {"version": "0.14.0"}
 _NO_TIME = "1970-01-01T00:00:00Z"  # the time is not known
 
 
-def tags(model: ModelFacts | None) -> dict[str, object]:
+def tags(models: Iterable[ListedModel]) -> dict[str, object]:
     """Return the list of models."""
-    return {"models": [] if model is None else [_listed(model)]}
+    return {"models": [_listed(model) for model in models]}
 
 
 def running(model: ModelFacts | None) -> dict[str, object]:
@@ -30,13 +32,18 @@ def running(model: ModelFacts | None) -> dict[str, object]:
         "context_length": model.context_len,
         "expires_at": "9999-12-31T23:59:59Z",  # it is not unloaded after a time that Ollama knows
     }
-    return {"models": [{**_listed(model), **more}]}
+    return {"models": [{**_listed(listed_facts(model.name, model)), **more}]}
 
 
-def show(model: ModelFacts) -> dict[str, object]:
-    """Return what the model can do."""
+def show(model: ListedModel, loaded: ModelFacts) -> dict[str, object]:
+    """Return what a model can do. Of a model that is not loaded, only the length of chats is known."""
     kind = model.model_type
-    abilities = {"completion": True, "tools": model.can_use_tools, "thinking": model.has_thinking}
+    is_loaded = model.path == loaded.path
+    abilities = {
+        "completion": True,
+        "tools": is_loaded and loaded.can_use_tools,
+        "thinking": is_loaded and loaded.has_thinking,
+    }
     return {
         "modelfile": "",
         "parameters": "",
@@ -53,7 +60,7 @@ def show(model: ModelFacts) -> dict[str, object]:
     }
 
 
-def _listed(model: ModelFacts) -> dict[str, object]:
+def _listed(model: ListedModel) -> dict[str, object]:
     return {
         "name": model.name,
         "model": model.name,
@@ -64,7 +71,7 @@ def _listed(model: ModelFacts) -> dict[str, object]:
     }
 
 
-def _details(model: ModelFacts) -> dict[str, object]:
+def _details(model: ListedModel) -> dict[str, object]:
     kind = model.model_type
     return {
         "parent_model": "",

@@ -21,8 +21,10 @@ from app.server.connection import BoundedConnection
 from app.server.generations import Generations
 from app.server.kept_replies import KeptReplies
 from app.server.live_requests import SeenRequests
+from app.server.model_choice import Choice, OfferedModels
 from app.server.report import Watcher
 from app.words import server as words
+from engine.catalog.card import ModelCard
 from engine.clients import Clients
 from engine.commands import EngineCommands
 from engine.errors import UserFixableError
@@ -51,6 +53,7 @@ class RunningServer:
         address: ServerAddress,
         watcher: Watcher,
         replies_file: Path | None = None,
+        choice: Choice | None = None,
     ) -> None:
         """Start a server.
 
@@ -60,6 +63,7 @@ class RunningServer:
             address: where to listen.
             watcher: told of each request, on the thread of the server.
             replies_file: where the model's replies are kept, None: in memory.
+            choice: the models that requests can name, and how they are loaded. None: they cannot.
 
         Raises:
             ListenError: the address is in use, or is none of this machine.
@@ -70,6 +74,7 @@ class RunningServer:
         self._access = address.access
         self._watcher = watcher
         self._replies_file = replies_file
+        self._offered = OfferedModels(choice)
         self._socket = _listen(address.host, address.port)
         self._server: Future[uvicorn.Server] = Future()
         self._thread = threading.Thread(target=self._run, name="server", daemon=True)
@@ -91,6 +96,10 @@ class RunningServer:
     def clear_replies(self) -> None:
         """Delete all kept replies. Their messages are encoded again when a client sends them."""
         self._call(self._replies.clear)
+
+    def offer(self, cards: tuple[ModelCard, ...]) -> None:
+        """Replace the models of this computer, of which requests choose one if they may."""
+        self._call(lambda: self._offered.offer(cards))
 
     def look(self, shown: int | None, on_seen: Callable[[SeenRequests], None]) -> None:
         """Pass the requests to `on_seen`, on the thread of the server.
@@ -121,7 +130,7 @@ class RunningServer:
         engine = AsyncEngine(self._engine, self._clients)
         self._loop = asyncio.get_running_loop()
         self._replies = KeptReplies(self._replies_file)
-        generations = Generations(engine, self._replies, self._watcher)
+        generations = Generations(engine, self._replies, self._watcher, self._offered)
         self._live = generations.live
         server = _Server(
             uvicorn.Config(

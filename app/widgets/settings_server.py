@@ -54,6 +54,7 @@ class ServerPage(SettingsPage):
         self.address = _CopiedText(words.ADDRESS, self)
         self.key = _CopiedText(words.KEY, self)
         self.needs_key = CheckBox(theme, words.NEEDS_KEY, self)
+        self.chooses = CheckBox(theme, words.CHOOSES, self)
         self.new_key = Button(words.NEW_KEY, self)
         self.port = NumberField(
             words.PORT, lowest=_LOWEST_PORT, highest=_HIGHEST_PORT, decimals=0, parent=self
@@ -85,6 +86,8 @@ class ServerPage(SettingsPage):
         self.add_row("", self.new_key)
         self.add_row("", self.needs_key)
         self._access = self.add_note()
+        self.add_row("", self.chooses)
+        self.add_note(words.CHOOSES_NOTE)
         self.add_row(words.PORT, self.port)
         self.add_row(words.ORIGINS, self.origins)
         self.add_note(words.ORIGINS_NOTE)
@@ -100,6 +103,7 @@ class ServerPage(SettingsPage):
             self.key.button,
             self.new_key,
             self.needs_key,
+            self.chooses,
             self.port,
             self.origins,
             self.program,
@@ -111,6 +115,7 @@ class ServerPage(SettingsPage):
         change = self._preferences.change
         self.switch.clicked.connect(self._server.toggle)
         self.needs_key.clicked.connect(self._on_needs_key)
+        self.chooses.clicked.connect(self._on_chooses)
         self.new_key.clicked.connect(self._server.renew_key)
         self.port.changed.connect(self._on_port)
         self.origins.editingFinished.connect(
@@ -131,6 +136,9 @@ class ServerPage(SettingsPage):
 
     def _on_needs_key(self, needs_key: bool) -> None:  # noqa: FBT001 (a signal)
         self._preferences.change(server_needs_key=needs_key)
+
+    def _on_chooses(self, chooses: bool) -> None:  # noqa: FBT001 (a signal)
+        self._preferences.change(server_chooses_models=chooses)
 
     def _on_port(self, port: float | None) -> None:
         chosen = Settings().server_port if port is None else int(port)
@@ -157,6 +165,7 @@ class ServerPage(SettingsPage):
         value, state = self._preferences.value, self._server.state
         self.switch.setChecked(value.server_on)
         self.needs_key.setChecked(value.server_needs_key)
+        self.chooses.setChecked(value.server_chooses_models)
         default = Settings().server_port
         self.port.show_value(None if value.server_port == default else value.server_port, default)
         if not self.origins.hasFocus():

@@ -107,6 +107,13 @@ def other_model(name: str, loaded: str) -> str:
     return f"There is no model {name[:60]!r}. {loaded} is loaded."
 
 
+def not_loaded_now(name: str, answering: str) -> str:
+    return (
+        f"{answering} answers now. {name} can be loaded once no answer is written or waits, in Rejoinder or"
+        " for another program. Try again later."
+    )
+
+
 def wrong_method(methods: str) -> str:
     return f"This address takes only {methods}."
 

@@ -22,6 +22,11 @@ KEY: Final = "API key"
 NEEDS_KEY: Final = "Programs Need the API Key"
 NEW_KEY: Final = "New Key"
 NEW_KEY_NOTE: Final = "Programs with the old key get no answer any more."
+CHOOSES: Final = "Let Programs Choose the Model"
+CHOOSES_NOTE: Final = (
+    f"A request that names another model on {computer.THIS_COMPUTER} loads it, for your own chats too, unless an answer "
+    "is written or waits. The next start loads the model that you chose."
+)
 PORT: Final = "Port"
 ORIGINS: Final = "Web pages"
 ORIGINS_HINT: Final = "app://obsidian.md"

@@ -23,8 +23,10 @@ from app.cli.processed import ProcessedTokens
 from app.server import answer
 from app.server.access import Access, ServerAddress
 from app.server.live_requests import SeenRequests
+from app.server.model_choice import Choice
 from app.server.report import Report
 from app.server.running import RunningServer
+from engine.catalog.card import ModelCard
 from engine.clients import Clients
 from engine.config import EngineConfig
 from engine.engine import Engine
@@ -51,7 +53,13 @@ class Response:
 class ServedModel:
     """A server under test."""
 
-    def __init__(self, config: EngineConfig, access: Access, replies_file: Path | None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        access: Access,
+        replies_file: Path | None,
+        cards: tuple[ModelCard, ...] = (),
+    ) -> None:
         self.replies: deque[ForcedReply] = deque()
         # Returns the reply to a request. None: the model draws one.
         self.reply_to: Callable[[Request], ForcedReply | None] = self._next_reply
@@ -59,13 +67,20 @@ class ServedModel:
         self.finished: list[RequestFinished] = []
         self.reports: SimpleQueue[Report] = SimpleQueue()
         self.num_open: list[int] = []
+        self.chosen: list[Path] = []  # models that requests have chosen
+        self.refuses_choice = False  # True: they are not loaded, as if the window wrote an answer
         self.processed = ProcessedTokens()
         self._events: SimpleQueue[Event] = SimpleQueue()  # of models and own questions
         clients = _RecordingClients(self._on_event, self.finished.append)
         self.engine = _ScriptedEngine(config, clients.emit, self._submitted)
         self.engine.start()
         self.server = RunningServer(
-            self.engine, clients, ServerAddress(access=access), self, replies_file
+            self.engine,
+            clients,
+            ServerAddress(access=access),
+            self,
+            replies_file,
+            Choice(self._load_chosen, cards) if cards else None,
         )
 
     def load(self, folder: Path) -> None:
@@ -131,6 +146,13 @@ class ServedModel:
             last.prompt_ids, last.output_ids, restored=last.usage.plan.restored
         )
 
+    def _load_chosen(self, path: Path, refuse: Callable[[], None]) -> None:
+        self.chosen.append(path)
+        if self.refuses_choice:
+            refuse()
+        else:
+            self.engine.load_model(str(path))
+
     def _submitted(self, request: Request) -> ForcedReply | None:
         self.requests.append(request)
         return self.reply_to(request)
@@ -148,26 +170,34 @@ def served_model(
     folder: Path | None,
     access: Access | None = None,
     replies_file: Path | None = None,
+    cards: tuple[ModelCard, ...] = (),
     **config: Any,
 ) -> Generator[ServedModel]:
     """Serve the model in a folder, or none. Requests without a seed all get the same.
+
+    cards: models that requests can choose. Without any, they cannot.
 
     With some seeds a random model begins a reply with a marker of reasoning, which a template drops.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(answer, "secrets", SimpleNamespace(randbits=_same_seed))
-        with _served(folder, access, replies_file, **config) as served:
+        with _served(folder, access, replies_file, cards, **config) as served:
             yield served
 
 
 @contextmanager
 def _served(
-    folder: Path | None, access: Access | None, replies_file: Path | None, **config: Any
+    folder: Path | None,
+    access: Access | None,
+    replies_file: Path | None,
+    cards: tuple[ModelCard, ...],
+    **config: Any,
 ) -> Generator[ServedModel]:
     served = ServedModel(
         EngineConfig(use_openblas=False, cache_budget_bytes=1 << 30, saves_battery=False, **config),
         access or Access(key=KEY),
         replies_file,
+        cards,
     )
     try:
         if folder is not None:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
+import shutil
+import subprocess
 import sys
 from argparse import ArgumentParser
+from collections.abc import Generator
+from contextlib import contextmanager
+from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +19,14 @@ from app.cli import serve
 from app.server.access import Access, ServerAddress
 from app.server.errors import invalid
 from app.server.report import Report
+from app.settings import Settings, save_settings
+from tests.fakes.app_process import environment
+from tests.fakes.ask_store import PATIENCE_S
+from tests.fakes.engine_fixtures import TinyModel, tiny_model
 from tests.fakes.fake_engine import FACTS
+from tests.fakes.tiny_model import Template
+
+__all__ = ["tiny_model"]
 
 
 @pytest.mark.parametrize("port", ["-1", "65536", "x"])
@@ -41,3 +56,55 @@ def test_report_for_a_closed_pipe_is_dropped(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(sys.stdout, "write", fail)
 
     serve.Terminal(is_verbose=True).report(Report(client="curl", ended=invalid("No.")))
+
+
+@contextmanager
+def serving(home: Path, model: Path, *options: str) -> Generator[int]:
+    """Run `rejoinder serve` without a key. Yield its port."""
+    command = [sys.executable, "-P", "-m", "app", "serve", "--model", str(model), "--no-key"]
+    command += ["--data-dir", str(home / "data"), "--port", "0", *options]
+    process = subprocess.Popen(command, env=environment(home), stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", process.stdout.readline())
+        assert found is not None
+        yield int(found[1])
+    finally:
+        process.terminate()
+        process.wait(PATIENCE_S)
+        process.stdout.close()
+
+
+def ask(port: int, model: str) -> tuple[int, str]:
+    """Return the status of an answer and the model that wrote it."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+    try:
+        messages = [{"role": "user", "content": "Hi."}]
+        body = json.dumps({"model": model, "messages": messages, "max_tokens": 1})
+        connection.request("POST", "/v1/chat/completions", body)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read()).get("model", "")
+    finally:
+        connection.close()
+
+
+@pytest.mark.slow
+def test_serve_loads_named_models_and_returns_to_its_own_after_a_failure(
+    tiny_model: TinyModel, tmp_path: Path
+) -> None:
+    first, folder = tiny_model("qwen3_5", Template.KEEPING), tmp_path / "models"
+    for name in ("other", "broken"):
+        shutil.copytree(tiny_model("llama", Template.KEEPING), folder / name)
+    (tmp_path / "data").mkdir()
+    settings = Settings(model_folders=(str(folder),))
+    save_settings(tmp_path / "data" / "settings.json", settings)
+    with serving(tmp_path, first) as port:
+        assert ask(port, "other") == (200, first.name)
+    with serving(tmp_path, first, "--choose-models") as port:
+        assert ask(port, "other") == (200, "other")
+        assert ask(port, first.name) == (200, first.name)
+        shutil.rmtree(folder / "broken")
+        assert ask(port, "broken") == (503, "")
+        # Requests get an error until serve begins to load its own model again.
+        later = (ask(port, "any") for _ in range(1000))
+        assert next(answer for answer in later if answer[0] == 200) == (200, first.name)

@@ -23,6 +23,7 @@ from app.server.chat_request import (
 )
 from app.server.errors import ErrorKind, ServerError
 from app.server.fields import Fields
+from app.server.model_choice import listed_facts
 from app.server.protocol import AnswerForm, WholeAnswer
 from app.words import server as words
 from engine.types import ForcedReply, Role, ToolCall
@@ -303,7 +304,8 @@ def test_models_are_listed_and_shown(served: ServedModel) -> None:
 def test_capabilities_are_those_of_the_model() -> None:
     model = replace(MODEL, can_use_tools=True, has_thinking=True)
 
-    assert ollama_models.show(model)["capabilities"] == ["completion", "tools", "thinking"]
+    listed = listed_facts(model.name, model)
+    assert ollama_models.show(listed, model)["capabilities"] == ["completion", "tools", "thinking"]
 
 
 def test_version_is_bare_and_new_enough(served: ServedModel) -> None:

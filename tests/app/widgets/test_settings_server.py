@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import socket
 import stat
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from http.client import HTTPConnection
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -24,6 +26,7 @@ from app.widgets.settings_server import ServerPage
 from app.widgets.settings_window import SettingsWindow
 from app.words import dialogs, server_page as words, window
 from tests.fakes.ask_store import PATIENCE_S
+from tests.fakes.rig import FakeCatalog, card
 from tests.fakes.stage import Stage
 
 pytestmark = pytest.mark.qt_log_ignore("does not support raise", extend=True)
@@ -167,12 +170,90 @@ def test_answer_to_a_program_is_shown_and_asked_about_at_quit(stage: Stage, qtbo
     assert window.ANSWERS_PROGRAM not in footer.accessibleName()
 
 
-def ask(url: str, key: str) -> int:
+def ask(url: str, key: str, model: str = "") -> int:
     connection = HTTPConnection(urlsplit(url).netloc, timeout=PATIENCE_S)
     try:
-        body = json.dumps({"messages": [{"role": "user", "content": "Hi."}]})
+        messages = [{"role": "user", "content": "Hi."}]
+        body = json.dumps({"model": model, "messages": messages})
         headers = {"authorization": f"Bearer {key}"}
         connection.request("POST", "/v1/chat/completions", body, headers)
         return connection.getresponse().status
     finally:
         connection.close()
+
+
+OTHER = card("Other-4B-4bit", num_parameters=4_000_000_000)
+
+
+@pytest.fixture
+def two_models(tmp_path: Path) -> Iterator[Stage]:
+    """Open a window with two models, of which the larger one is loaded."""
+    with closing(Stage(tmp_path, catalog=FakeCatalog((card(), OTHER)))) as stage:
+        yield stage
+
+
+def test_programs_choose_no_model_until_the_user_lets_them(two_models: Stage, qtbot: QtBot) -> None:
+    page = opened(two_models)
+    url = switched_on(two_models, page, qtbot)
+    status = two_models.core.models.status
+
+    assert not page.chooses.isChecked()
+    assert answered(two_models, qtbot, url, OTHER.name) == 200
+    assert two_models.core.models.status == status
+
+
+def test_chosen_model_is_shown_and_not_remembered(two_models: Stage, qtbot: QtBot) -> None:
+    core, page = two_models.core, opened(two_models)
+    core.preferences.change(model_path=core.models.status.path)
+    let_programs_choose(page)
+    url = switched_on(two_models, page, qtbot)
+
+    assert answered(two_models, qtbot, url, OTHER.name) == 200
+    assert core.models.status.path == str(OTHER.path)
+    assert OTHER.title in two_models.window.sidebar.footer.accessibleName()
+    assert core.preferences.value.model_path == str(card().path)
+
+
+def test_answer_in_the_window_keeps_its_model(two_models: Stage, qtbot: QtBot) -> None:
+    core, page = two_models.core, opened(two_models)
+    let_programs_choose(page)
+    url = switched_on(two_models, page, qtbot)
+    two_models.send("Hello.")
+    with ThreadPoolExecutor() as pool:
+        refused = pool.submit(ask, url, core.server.state.key, OTHER.name)
+        qtbot.waitUntil(refused.done)
+    two_models.answer("Hi.")
+
+    assert refused.result() == 503
+    assert core.models.status.path == str(card().path)
+    assert "Hi." in two_models.texts
+    assert answered(two_models, qtbot, url, OTHER.name) == 200
+
+
+def test_model_that_appears_can_be_chosen(two_models: Stage, qtbot: QtBot) -> None:
+    core, page = two_models.core, opened(two_models)
+    let_programs_choose(page)
+    url = switched_on(two_models, page, qtbot)
+    new = card("New-1B-4bit", num_parameters=1_000_000_000)
+    two_models.rig.catalog.cards = (card(), OTHER, new)
+    core.models.look_again()
+    qtbot.waitUntil(lambda: new in core.models.cards)
+
+    assert answered(two_models, qtbot, url, new.name) == 200
+    assert core.models.status.path == str(new.path)
+
+
+def let_programs_choose(page: ServerPage) -> None:
+    QTest.mouseClick(page.chooses, LEFT, pos=page.chooses.rect().center())
+
+
+def answered(stage: Stage, qtbot: QtBot, url: str, model: str) -> int:
+    """Return the status of a request that names a model, after the engine has answered it."""
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(ask, url, stage.core.server.state.key, model)
+        qtbot.waitUntil(lambda: asked.done() or stage.engine.running is not None)
+        if not asked.done():
+            stage.engine.write("A boat.")
+            stage.engine.finish()
+        qtbot.waitUntil(asked.done)
+        return asked.result()
