@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import inspect
 import locale
+import logging
 import os
 import threading
 import weakref
@@ -51,6 +52,20 @@ def pytest_collection_finish() -> None:
     """Exclude modules and tests, which live until the end, from the collections after each test."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def same_log() -> Iterator[None]:
+    """Undo what a test changes in the log of the process, as the start of the app does."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    for package in ("app", "engine"):
+        logging.getLogger(package).setLevel(logging.NOTSET)
+    for handler in set(root.handlers) - set(handlers):
+        root.removeHandler(handler)
+        handler.close()
+    root.setLevel(level)
 
 
 class PatientQtBot(QtBot):

@@ -3,7 +3,6 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,19 +10,6 @@ import pytest
 from app.bridge.reports import LOG_BYTES, catch_unexpected, start_log
 from engine.errors import DiskError
 from engine.problem import Problem
-
-
-@pytest.fixture(autouse=True)
-def root_logger() -> Iterator[None]:
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-    yield
-    for package in ("app", "engine"):
-        logging.getLogger(package).setLevel(logging.NOTSET)
-    for handler in set(root.handlers) - set(handlers):
-        root.removeHandler(handler)
-        handler.close()
-    root.setLevel(level)
 
 
 def test_log_file_is_private(tmp_path: Path) -> None:
