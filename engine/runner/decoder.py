@@ -167,10 +167,15 @@ class Decoder:
     def _decode_one(self, deliver: Deliver) -> None:
         """Feed and draw one token per sequence."""
         logits = self._launch()
-        late = [
-            sequence for sequence in logits if sequence.drawn is not None and sequence.draws_late
-        ]
+        late = {
+            sequence: row
+            for sequence, row in logits.items()
+            if sequence.drawn is not None and sequence.draws_late
+        }
         following = self._draw({s: row for s, row in logits.items() if s not in late})
+        # The pass and its draws are one evaluation, because each one costs time.
+        states = self._head_states([*late, *following])
+        evaluate_soon(list(late.values()), list(following.values()), states)
         # Without look-ahead, this step reads the tokens that its own pass gives. With look-ahead,
         # it reads the tokens drawn before the pass. The pass's own tokens are kept for the next
         # step.
@@ -179,13 +184,15 @@ class Decoder:
         self._deliver_drawn(deliver)
         if self._looks_ahead:
             _keep_drawn(following)
-            _keep_drawn(self._draw({s: logits[s] for s in late if s in self._sequences}))
+            drawn = self._draw({s: row for s, row in late.items() if s in self._sequences})
+            evaluate_soon(list(drawn.values()))
+            _keep_drawn(drawn)
 
     def _launch(self) -> dict[Sequence, mx.array]:
         """Feed one token per sequence. Return the lazy logits (V,) of each sequence's next token.
 
         The result omits sequences that failed, and sequences whose newest token is not read yet if
-        look-ahead is off. The device starts to compute; nothing is read.
+        look-ahead is off. Nothing is read.
         """
         self._each(self._sequences, self._reserve)
         inputs = {s: i for s in self._sequences if (i := self._next_input(s)) is not None}
@@ -199,15 +206,11 @@ class Decoder:
                 sequence.is_ahead = True
             else:
                 sequence.lease.hot.commit(sequence.reply.token_ids[-1:])
-        rows = {sequence: logits[sequence][0] for sequence in logits}
-        evaluate_soon(list(inputs.values()), list(rows.values()), self._head_states(rows))
-        return rows
+        return {sequence: logits[sequence][0] for sequence in logits}
 
     def _draw(self, logits: Mapping[Sequence, mx.array]) -> dict[Sequence, mx.array]:
-        """Draw the next token of each sequence from its logits (V,), lazily. Begin to compute them."""
-        drawn = self._each(logits, lambda sequence: draw_next(sequence, logits[sequence]))
-        evaluate_soon(list(drawn.values()))
-        return drawn
+        """Draw the next token of each sequence from its logits (V,), lazily."""
+        return self._each(logits, lambda sequence: draw_next(sequence, logits[sequence]))
 
     def _next_input(self, sequence: Sequence) -> mx.array | None:
         """Return the id of the next token to feed, as a lazy scalar.
