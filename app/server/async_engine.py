@@ -89,13 +89,12 @@ class AsyncEngine:
         open_request = _OpenRequest(on_end)
         self._open[request.request_id] = open_request
         self._client.submit(request)
+        silence = asyncio.ensure_future(open_request.note_silence())
         try:
             while not open_request.has_ended or not open_request.events.empty():
-                try:
-                    yield await asyncio.wait_for(open_request.events.get(), SILENCE_S)
-                except TimeoutError:
-                    yield None
+                yield await open_request.events.get()
         finally:
+            silence.cancel()
             if not open_request.has_ended:
                 self._client.cancel(request.request_id)
 
@@ -176,7 +175,7 @@ class AsyncEngine:
             open_request.has_ended = True
             del self._open[event.request_id]
             open_request.on_end(event)
-        open_request.events.put_nowait(event)
+        open_request.put(event)
 
 
 class _OpenRequest:
@@ -184,5 +183,18 @@ class _OpenRequest:
 
     def __init__(self, on_end: Callable[[RequestFinished | RequestFailed], None]) -> None:
         self.on_end = on_end
-        self.events: asyncio.Queue[RequestEvent] = asyncio.Queue()
+        self.events: asyncio.Queue[RequestEvent | None] = asyncio.Queue()
         self.has_ended = False
+        self._num_events = 0
+
+    def put(self, event: RequestEvent) -> None:
+        self._num_events += 1
+        self.events.put_nowait(event)
+
+    async def note_silence(self) -> None:
+        """Put None for each time without an event. A timer for each event would take more time."""
+        while True:
+            num_events = self._num_events
+            await asyncio.sleep(SILENCE_S)
+            if self._num_events == num_events:
+                self.events.put_nowait(None)

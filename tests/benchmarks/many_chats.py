@@ -1,6 +1,7 @@
 """Delays of the main thread while several answers stream into the real window.
 
     python -m tests.benchmarks.many_chats [--model DIR] [--chats 4] [--seconds 20]
+    python -m tests.benchmarks.many_chats --clients 8 [--chats 1] [--seconds 20]
     python -m tests.benchmarks.many_chats --writing [--chats 1] [--seconds 20]
     python -m tests.benchmarks.many_chats --download [--chats 2] [--seconds 10] [--pairs 6]
 
@@ -8,6 +9,8 @@ A precise timer of 5 ms runs on the main thread while all answers run. Prints on
 time between its ticks. Without --model the model is a tiny random Qwen3.5, the worst case: nearly
 all of a step is Python code, and the engine thread and the main thread share the interpreter. For a
 real model on Linux set LD_PRELOAD=libopenblas.so.0.
+
+With --clients, the server of the window answers as many clients too. They run in a process of their own.
 
 With --writing, another thread writes cached state to disk all the time, in records of 32 MB, as the
 disk tier does.
@@ -30,7 +33,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -196,6 +199,27 @@ class Writing:
 
 
 @contextmanager
+def clients(real: RealWindow, num_clients: int) -> Generator[None]:
+    """Let a process with so many clients ask the server of the window for long answers."""
+    server = real.core.server
+    real.core.preferences.change(server_on=True, server_port=0, server_needs_key=False)
+    while not server.state.url:
+        assert server.state.problem is None, server.state.problem
+        wait_ms(LOOK_MS)
+    command = [sys.executable, "-m", "tests.benchmarks.server", "--ask", server.state.url]
+    command += ["--clients", str(num_clients), "--tokens", str(MAX_TOKENS)]
+    asking = subprocess.Popen(command)
+    try:
+        while server.num_open < num_clients:
+            wait_ms(LOOK_MS)
+        yield
+        assert server.num_open == num_clients, "an answer has ended"
+    finally:
+        asking.kill()
+        asking.wait()
+
+
+@contextmanager
 def large_file(home: Path) -> Generator[None]:
     """Serve a large file from a Hub in a process of its own."""
     command = [sys.executable, "-P", "-m", "tests.fakes.hub_server", REPO, str(MEGABYTES)]
@@ -212,6 +236,7 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", type=Path)
     parser.add_argument("--chats", type=int, default=4)
+    parser.add_argument("--clients", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--download", action="store_true")
     parser.add_argument("--writing", action="store_true")
@@ -230,7 +255,9 @@ def main() -> int:
                     )
             else:
                 writing = Writing(data_dir) if args.writing else None
-                row = measure(real, num_chats=args.chats, seconds=args.seconds)
+                with clients(real, args.clients) if args.clients else nullcontext():
+                    row = measure(real, num_chats=args.chats, seconds=args.seconds)
+                row["clients"] = args.clients
                 if writing is not None:
                     writing.stop()
                     row["written_megabytes"] = round(writing.num_bytes / 1e6)
