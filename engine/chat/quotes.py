@@ -38,6 +38,9 @@ _KEYS = frozenset(
 # Keys of a schema whose value has names of the client as keys.
 _OF_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 _TYPES = frozenset("function object array string integer number boolean null".split())  # noqa: SIM905
+_NO_TOOLS = "They are not a list of functions with names, in JSON."
+_NO_ARGUMENTS = "The arguments of a call are not a JSON object."
+_TOO_DEEP = "A tool or the arguments of a call are nested too deeply."
 _CHANGED = "The chat template of the model changes their texts."
 
 
@@ -145,10 +148,10 @@ def parsed_tools(tools: str) -> list[object]:
     Raises:
         ToolsError: they are not a list of functions with names.
     """
-    parsed = _parsed(tools) if tools else list[object]()
+    parsed = _parsed(tools, _NO_TOOLS) if tools else list[object]()
     listed = cast("list[object]", parsed) if isinstance(parsed, list) else []
     if not isinstance(parsed, list) or not all(map(_name, listed)):
-        raise ToolsError("They are not a list of functions with names, in JSON.")
+        raise ToolsError(_NO_TOOLS)
     return listed
 
 
@@ -182,13 +185,13 @@ def map_calls(message: Message, change: Callable[[str], str]) -> Message:
     """
     calls: list[ToolCall] = []
     for call in message.calls:
-        arguments = _parsed(call.arguments)
+        arguments = _parsed(call.arguments, _NO_ARGUMENTS)
         if not isinstance(arguments, dict):
-            raise ToolsError("The arguments of a call are not a JSON object.")
+            raise ToolsError(_NO_ARGUMENTS)
         try:
             changed = _as_json(_map_texts(cast("object", arguments), change))
         except RecursionError:
-            raise ToolsError("The arguments of a call are nested too deeply.") from None
+            raise ToolsError(_TOO_DEEP) from None
         calls.append(ToolCall(name=change(call.name), arguments=changed))
     tool_name = message.tool_name and change(message.tool_name)
     return replace(message, calls=tuple(calls), tool_name=tool_name)
@@ -236,13 +239,20 @@ def _name(tool: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _parsed(text: str) -> object:
+def _parsed(text: str, refusal: str) -> object:
+    """Return a value of JSON.
+
+    Raises:
+        ToolsError: the text is not JSON, for which `refusal` is the sentence, or is nested too deeply.
+    """
     try:
         parsed: object = json.loads(text)
         # A lone surrogate is half a character, which has no encoding. JSON can contain one.
         return json.loads(_as_json(parsed).encode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise ToolsError("They are not valid JSON.") from error
+    except RecursionError:
+        raise ToolsError(_TOO_DEEP) from None
+    except ValueError as error:
+        raise ToolsError(refusal) from error
 
 
 def _as_json(value: object) -> str:

@@ -214,25 +214,30 @@ def test_half_a_character_becomes_a_question_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    "tools", ["{", "{}", "[1]", '[{"function": 3}]', "[" * 100_000, '[{"function": {"name": ""}}]']
+    "tools", ["{", "{}", "[1]", '[{"function": 3}]', '[{"function": {"name": ""}}]']
 )
 def test_tools_of_a_wrong_form_are_refused(tools: str) -> None:
     with pytest.raises(ToolsError, match="JSON"):
         build("qwen3_6", [user()], tools)
 
 
-@pytest.mark.parametrize("arguments", ["", "[]", "{", '"x"', '{"a":' * 100_000])
+@pytest.mark.parametrize("arguments", ["", "[]", "{", '"x"'])
 def test_arguments_of_a_wrong_form_are_refused(arguments: str) -> None:
-    with pytest.raises(ToolsError, match="JSON"):
+    with pytest.raises(ToolsError, match="arguments of a call are not a JSON object"):
         build("qwen3_6", [user(), call(arguments=arguments), result()])
 
 
-@pytest.mark.parametrize("depth", [600, 900])
+@pytest.mark.parametrize("depth", [600, 900, 100_000])
 def test_arguments_that_are_nested_too_deeply_are_refused(depth: int) -> None:
-    """Python reads them, but changes their texts with more calls within each other than it allows."""
+    """Python reads some, but changes their texts with more calls within each other than it allows."""
     arguments = '{"a":' * depth + "1" + "}" * depth
     with pytest.raises(ToolsError, match="nested too deeply"):
         build("qwen3_6", [user(), call(arguments=arguments), result()])
+
+
+def test_tools_that_are_nested_too_deeply_are_refused() -> None:
+    with pytest.raises(ToolsError, match="nested too deeply"):
+        build("qwen3_6", [user()], "[" * 100_000)
 
 
 def test_template_that_changes_or_leaves_out_a_text_of_the_tools_is_refused() -> None:
