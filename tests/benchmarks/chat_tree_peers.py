@@ -3,11 +3,13 @@
     python -m tests.benchmarks.chat_tree_peers --model DIR [--replies own] [--cold 3] [--size 1]
         [--peer NAME=COMMAND ...]
 
-Rejoinder runs twice: without idle work, and with all idle work after every step. Without --peer the
+Rejoinder runs twice: without idle work, and with all idle work after every step. Its own server can be
+a peer ("served" below): it gets the texts over HTTP, without ids. Without --peer the
 other server is mlx_lm.server, which is installed in this environment. COMMAND contains {model} and
 {port}. rapid-mlx needs an environment of its own (uv venv DIR; uv pip install --python DIR
 rapid-mlx "mlx[cpu]"). Examples:
 
+    --peer "served={python} -P -m app serve --no-key --model {model} --port {port}"
     --peer "mlx_lm.server={python} -m mlx_lm server --model {model} --port {port}"
     --peer "rapid-mlx=DIR/bin/rapid-mlx serve {model} --port {port}"
 
