@@ -10,9 +10,10 @@ from hypothesis import given, strategies as st
 
 from engine.chat.prompt import Prompt
 from engine.events import ReadAhead
-from engine.runner.explain import PrefixHit, Why, explain, sentence
+from engine.runner.explain import PrefixHit, explain
 from engine.runner.history import History
 from engine.runner.plan import log_line, plan_prompt
+from engine.runner.why import Why, sentence
 from engine.types import ConversationId, Message, ReplyTokens, Request, RequestId, Role
 from engine.usage import Reason, ReasonKind
 
