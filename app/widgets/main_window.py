@@ -188,15 +188,20 @@ class MainWindow(QMainWindow):
         splitter.setStretchFactor(1, 1)
         sidebar_width = self._core.preferences.value.sidebar_width or Size.SIDEBAR
         splitter.setSizes([sidebar_width, Size.WINDOW_WIDTH - sidebar_width])
-        set_tab_order(self.sidebar, self.pane, self.toolbar)
+        self._order_stops()
         self.pane.composer.edit.setFocus()
 
     def _make_inspector(self) -> Inspector:
         inspector = Inspector(self._right)
         inspector.hide()
         self._beside.addWidget(inspector)
-        set_tab_order(self.sidebar, self.pane, inspector, self.toolbar)
+        self._order_stops()
         return inspector
+
+    def _order_stops(self) -> None:
+        """Set the order in which Tab visits the widgets. Call it when a part has created widgets."""
+        inspectors = self._right.findChildren(Inspector)
+        set_tab_order(self.sidebar, self.pane, *inspectors, self.toolbar)
 
     def _connect(self) -> None:
         core = self._core
@@ -225,6 +230,7 @@ class MainWindow(QMainWindow):
         self.toolbar.renamed.connect(core.organiser.rename)
         self.toolbar.title_closed.connect(self.pane.composer.edit.setFocus)
         self._sidebar_panel.changed.connect(self._on_sidebar_changed)
+        self.pane.cards.filled.connect(self._order_stops)
         self.pane.sending.connect(self._inspecting.flush)
         core.undo.starting.connect(self.pane.flush)
         self.pane.view.verticalScrollBar().valueChanged.connect(self._on_scrolled)
