@@ -94,7 +94,6 @@ class MainWindow(QMainWindow):
         self.printing = Printing(self.pane.view.paper_kit, self)
         self._beside = QHBoxLayout()  # the chat pane and the inspector
         self._inspecting = InspectorPanel(core, self._make_inspector)
-        self.picker = ModelPicker(theme, core.models, core.hub, self)
         self._quitting = QuitGuard(
             self,
             lambda: core.turns.num_writing,
@@ -127,6 +126,10 @@ class MainWindow(QMainWindow):
     @property
     def inspector(self) -> Inspector:
         return self._inspecting.inspector
+
+    @property
+    def picker(self) -> ModelPicker:
+        return self._models.picker
 
     def show_problem(self, problem: Problem) -> None:
         """Show a toast with a problem that is not part of a conversation."""
@@ -250,7 +253,7 @@ class MainWindow(QMainWindow):
         HelpCommands(self._theme, core, self, actions)
         exchange = ExchangeCommands(core, self._origin, self.printing, pane, actions)
         self.sidebar.menus.export_requested.connect(exchange.export_chats)
-        models = ModelCommands(core, self.picker, self.toolbar, actions, self)
+        self._models = models = ModelCommands(self._theme, core, self.toolbar, actions, self)
         pane.choose_model_requested.connect(models.choose_model)
         pane.get_models_requested.connect(models.get_models)
         self.sidebar.downloads.clicked.connect(models.show_downloads)
